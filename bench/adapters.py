@@ -23,8 +23,8 @@ from codeloop.model.providers import ADAPTERS
 from codeloop.model.wire.response import ResponseReader
 from codeloop.net.sse import SseParser
 from codeloop.schema.wire import JSON
+from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer
-from tests.support.rows import ROWS
 
 DELTA_COUNT = 20_000
 # More than any event of this bench has: the limit is not what is measured.
@@ -37,7 +37,7 @@ READERS: dict[str, type[ResponseReader]] = {
     "interactions": InteractionReader,
     "bedrock": BedrockReader,
 }
-"""By names of rows in `tests.support.rows`, one for each protocol."""
+"""By names of rows in `tests.support.adapter_rows`, one for each protocol."""
 IMPORT_PROGRAM = """
 import json, os, sys, time
 import codeloop.model.wire.http_model, codeloop.net.client
@@ -71,7 +71,7 @@ def measure_adapter_answers(bench: BenchRun) -> None:
 
 def _make_command(installation: Installation, name: str, url: str) -> Command:
     """Return the command that asks for one answer by the protocol of a row."""
-    row = ROWS[name]
+    row = ADAPTER_ROWS[name]
     options = {"baseURL": url.removesuffix("/v1") + row.base, "apiKey": "bench", "protocol": row.protocol}
     provider: JSON = {"npm": row.info.npm, "options": options, "models": {"m": {}}}
     command = installation.fill(installation.subject.argv)
@@ -81,7 +81,7 @@ def _make_command(installation: Installation, name: str, url: str) -> Command:
 
 def _time_deltas(name: str) -> float:
     """Return the CPU of reading an answer's events one by one, as they come from the network, seconds."""
-    protocol = ROWS[name].protocol
+    protocol = ADAPTER_ROWS[name].protocol
     events = list(DIALECTS[protocol].stream_events(Answer(text="word " * DELTA_COUNT, deltas=0), "m"))
     reader: ResponseReader = READERS[name]()
     parser = EventStreamParser(MAX_EVENT_BYTES) if name == "bedrock" else SseParser(MAX_EVENT_BYTES)
@@ -93,7 +93,7 @@ def _time_deltas(name: str) -> float:
 
 def _measure_import(name: str) -> tuple[float, float]:
     """Return CPU (seconds) and memory (bytes) of an adapter's import in a process of its own."""
-    command = [sys.executable, "-c", IMPORT_PROGRAM, ADAPTERS[ROWS[name].protocol]]
+    command = [sys.executable, "-c", IMPORT_PROGRAM, ADAPTERS[ADAPTER_ROWS[name].protocol]]
     done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), check=False)
     if done.returncode:
         raise MeasurementFailed(f"the adapter of {name} can't be imported: {done.stderr[-300:]}")

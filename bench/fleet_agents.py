@@ -24,7 +24,7 @@ from typing import NamedTuple
 from bench.process_stats import list_process_trees, read_cpu, read_proportional_memory
 from tests.cli.program import Desk, bash, serving, steps
 from tests.support.answers import Answer
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 CODELOOP_COMMAND = [sys.executable, "-P", "-m", "codeloop"]
 MAX_AGENT_MB, MAX_COORDINATOR_MB, MAX_STOP_SECONDS = 35.0, 100.0, 5.0
@@ -45,7 +45,7 @@ class HoldingModel:
         self.waiting = 0
         self._answer = steps(bash("echo line >> log"), Answer(text="Done."))
 
-    def __call__(self, received: Received) -> Answer:
+    def __call__(self, received: ReceivedRequest) -> Answer:
         """Answer a request."""
         if self.is_holding:
             self.waiting += 1

@@ -21,8 +21,9 @@ from typing import Literal, Self
 from bench.protocols.chat_completions import stream_events
 from bench.recorded_requests import RecordedRequest
 from bench.trajectories import TRAJECTORIES, make_answers
-from tests.support.answers import Answer, Call, Script
-from tests.support.provider import STEP, Choose, ModelServer, Received, by_step
+from tests.support.answers import Answer, AnswerScript, Call
+from tests.support.http_connection import ReceivedRequest
+from tests.support.model_server import STEP_PATTERN, AnswerChooser, ModelServer, choose_by_step
 
 START_SECONDS = 10.0
 """Seconds that the process may take to listen."""
@@ -106,14 +107,14 @@ def _make_step(number: int) -> Answer:
     return Answer(calls=(Call("bash", arguments, f"call_{number}"),))
 
 
-def _choose_by_prompt(answers: tuple[Answer, ...]) -> Choose:
+def _choose_by_prompt(answers: tuple[Answer, ...]) -> AnswerChooser:
     """Choose by the number of answers since the last prompt, so that each prompt begins the scenario anew."""
 
-    def choose(received: Received) -> Answer:
+    def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
-            return Script(answers).without_tools
+            return AnswerScript(answers).without_tools
         prompt = max(received.body.rfind(b'"role":"user"'), 0)
-        return answers[min(len(STEP.findall(received.body, prompt)), len(answers) - 1)]
+        return answers[min(len(STEP_PATTERN.findall(received.body, prompt)), len(answers) - 1)]
 
     return choose
 
@@ -125,12 +126,12 @@ def _render_events(answer: Answer) -> Answer:
 
 
 async def _serve(scenario: Scenario, log: Path, *, bodies: bool) -> None:
-    plain = by_step(Script(scenario.list_answers()))
+    plain = choose_by_step(AnswerScript(scenario.list_answers()))
     rendered = _choose_by_prompt(tuple(_render_events(answer) for answer in scenario.list_answers()))
 
     with log.open("ab", buffering=0) as file:
 
-        def choose(received: Received) -> Answer:
+        def choose(received: ReceivedRequest) -> Answer:
             at = time.perf_counter()
             answer = (rendered if received.path.endswith("/chat/completions") else plain)(received)
             if b'"tools"' in received.body:

@@ -17,8 +17,8 @@ from typing import Any
 from bench.bench_run import BenchRun
 from bench.process_runner import MeasurementFailed
 from codeloop.web import FILES
-from tests.e2e.desk import end_to_end
-from tests.support.programs import CODELOOP, LISTENING, ROOT, process
+from tests.e2e.desk import open_desk
+from tests.support.programs import CODELOOP_PROGRAM, LISTENING_PREFIX, ROOT, run_program
 
 _IMPORT_PATTERN = re.compile(rb'(?:from|import)\s*"\./([\w.-]+\.js)"')
 _LINK_PREFIX = "Open in a browser: "
@@ -79,15 +79,17 @@ def _serve_apps(folder: Path, other: Path | None) -> Generator[dict[str, str]]:
     Yield the variables that tell the programs of `web/e2e` the addresses and the password.
     """
     with ExitStack() as stack:
-        desk = stack.enter_context(end_to_end(folder))
+        desk = stack.enter_context(open_desk(folder))
         environment = desk.environment | {"CODELOOP_SERVER_PASSWORD": _PASSWORD}
         variables = {"CODELOOP_PASSWORD": _PASSWORD}
         if other is not None:
-            command = [str(CODELOOP), "serve", "--port", "0", "--web-dir", str(other)]
-            variables["CODELOOP_OTHER"] = stack.enter_context(process(command, desk.project, environment, LISTENING))
+            command = [str(CODELOOP_PROGRAM), "serve", "--port", "0", "--web-dir", str(other)]
+            variables["CODELOOP_OTHER"] = stack.enter_context(
+                run_program(command, desk.project, environment, LISTENING_PREFIX)
+            )
         running = stack.enter_context(
             subprocess.Popen(
-                [str(CODELOOP), "web", "--no-open", "--port", "0"],
+                [str(CODELOOP_PROGRAM), "web", "--no-open", "--port", "0"],
                 cwd=desk.project,
                 env=environment,
                 stdout=subprocess.DEVNULL,

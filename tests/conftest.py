@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.examples import choose_examples
+from tests.support.examples import configure_hypothesis
 
 
 def pytest_configure() -> None:
@@ -25,7 +25,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    choose_examples()
+    configure_hypothesis()
 
 
 @pytest.hookimpl(wrapper=True)

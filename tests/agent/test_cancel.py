@@ -14,7 +14,17 @@ from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateError, ToolStatePending, ToolStateRunning
 from tests.cli.program import UNCONFINED, lives
-from tests.support.project import Rig, call, calls, check_turns, rig, told, until, within, words
+from tests.support.scripted_project import (
+    ScriptedProject,
+    check_turns,
+    join_texts,
+    list_texts,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_for_result,
+    wait_until,
+)
 
 AFTER = ScriptedAnswer(text="After.")
 SLOW_TEXT = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=10)
@@ -22,39 +32,41 @@ SLOW_THINKING = ScriptedAnswer(reasoning="hm " * 400, deltas=400, delay_ms=10)
 SLOW_ARGUMENTS = ScriptedAnswer(
     calls=(ScriptedCall("write", {"filePath": "a", "content": "x" * 400}),), deltas=400, delay_ms=10
 )
-SLOW_BASH = calls(call("bash", command="echo begun; echo $$ > begun; exec sleep 77"))
-SLOW_TWO = calls(call("bash", command="echo $$ > begun; exec sleep 77"), call("bash", command="touch second"))
-ASKS = calls(call("read", filePath="x.env"))
+SLOW_BASH = make_answer(make_call("bash", command="echo begun; echo $$ > begun; exec sleep 77"))
+SLOW_TWO = make_answer(
+    make_call("bash", command="echo $$ > begun; exec sleep 77"), make_call("bash", command="touch second")
+)
+ASKS = make_answer(make_call("read", filePath="x.env"))
 
 
-def has_text(it: Rig) -> bool:
+def has_text(it: ScriptedProject) -> bool:
     last = it.view().entries[-1]
     return isinstance(last.info, AssistantMessage) and any(isinstance(part, TextPart) for part in last.parts)
 
 
-def is_thinking(it: Rig) -> bool:
+def is_thinking(it: ScriptedProject) -> bool:
     return any(isinstance(part, ReasoningPart) for part in it.view().entries[-1].parts)
 
 
-def is_writing_a_call(it: Rig) -> bool:
+def is_writing_a_call(it: ScriptedProject) -> bool:
     return any(isinstance(part.state, ToolStatePending) for part in it.calls())
 
 
-def is_running(it: Rig) -> bool:
+def is_running(it: ScriptedProject) -> bool:
     return pid(it) > 0 and any(isinstance(part.state, ToolStateRunning) for part in it.calls())
 
 
-def pid(it: Rig) -> int:
+def pid(it: ScriptedProject) -> int:
     """Return the process id of the command that was started; 0: none was."""
     file = it.work / "begun"
     return int(file.read_text().strip() or 0) if file.exists() else 0
 
 
-def is_asking(it: Rig) -> bool:
+def is_asking(it: ScriptedProject) -> bool:
     return bool(it.project.store.list_pending_permissions())
 
 
-PHASES: dict[str, tuple[ScriptedAnswer, Callable[[Rig], bool]]] = {
+PHASES: dict[str, tuple[ScriptedAnswer, Callable[[ScriptedProject], bool]]] = {
     "text": (SLOW_TEXT, has_text),
     "thinking": (SLOW_THINKING, is_thinking),
     "arguments": (SLOW_ARGUMENTS, is_writing_a_call),
@@ -64,7 +76,7 @@ PHASES: dict[str, tuple[ScriptedAnswer, Callable[[Rig], bool]]] = {
 }
 
 
-def check_closed(it: Rig) -> None:
+def check_closed(it: ScriptedProject) -> None:
     """Fail if anything of the session is still open."""
     for entry in it.view().entries:
         if isinstance(entry.info, AssistantMessage):
@@ -77,7 +89,7 @@ def check_closed(it: Rig) -> None:
     assert it.project.store.list_pending_permissions() == []
 
 
-async def begin(it: Rig) -> None:
+async def begin(it: ScriptedProject) -> None:
     (it.work / "x.env").write_text("KEY=1\n")
     await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
 
@@ -85,12 +97,12 @@ async def begin(it: Rig) -> None:
 @pytest.mark.parametrize("phase", PHASES)
 async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Path, phase: str) -> None:
     answer, reached = PHASES[phase]
-    async with rig(tmp_path, [answer, AFTER], **UNCONFINED) as it:
+    async with open_scripted_project(tmp_path, [answer, AFTER], **UNCONFINED) as it:
         await begin(it)
-        await until(lambda: reached(it))
+        await wait_until(lambda: reached(it))
         task = it.project.runs._get_run(it.session_id).turn
         assert task is not None
-        assert await within(it.client.call(ABORT, SessionId(session_id=it.session_id))) is True
+        assert await wait_for_result(it.client.call(ABORT, SessionId(session_id=it.session_id))) is True
         assert task.result().reason == "aborted"
         check_closed(it)
         last = it.view().entries[-1].info
@@ -99,14 +111,14 @@ async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Pa
         assert not (it.work / "second").exists()
         assert not pid(it) or not lives(pid(it))
         after = await it.prompt("go on")
-        assert words(after.parts) == "After."
+        assert join_texts(after.parts) == "After."
         check_turns(it.model.requests[-1].messages)
 
 
 async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path: Path) -> None:
-    async with rig(tmp_path, [SLOW_BASH, AFTER]) as it:
+    async with open_scripted_project(tmp_path, [SLOW_BASH, AFTER]) as it:
         await begin(it)
-        await until(lambda: is_running(it))
+        await wait_until(lambda: is_running(it))
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         (made,) = it.calls()
         assert isinstance(made.state, ToolStateError)
@@ -114,29 +126,29 @@ async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path:
         assert made.state.metadata["interrupted"] is True
         assert "begun" in made.state.metadata["output"]
         await it.prompt("go on")
-        (output,) = told(it.model.requests[-1].messages[2])
+        (output,) = list_texts(it.model.requests[-1].messages[2])
         assert "Interrupted" in output
         assert "begun" in output
 
 
 async def test_text_that_had_come_is_kept_and_marked_for_the_model(tmp_path: Path) -> None:
-    async with rig(tmp_path, [SLOW_TEXT, AFTER]) as it:
+    async with open_scripted_project(tmp_path, [SLOW_TEXT, AFTER]) as it:
         await begin(it)
-        await until(lambda: has_text(it))
+        await wait_until(lambda: has_text(it))
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         part = it.view().entries[-1].parts[1]
         assert isinstance(part, TextPart)
         assert part.text.startswith("word")
         await it.prompt("go on")
-        assert told(it.model.requests[-1].messages[1]) == [part.text, "[interrupted]"]
+        assert list_texts(it.model.requests[-1].messages[1]) == [part.text, "[interrupted]"]
 
 
 @pytest.mark.parametrize("phase", PHASES)
 async def test_a_second_cancel_on_top_still_leaves_a_session_that_goes_on(tmp_path: Path, phase: str) -> None:
     answer, reached = PHASES[phase]
-    async with rig(tmp_path, [answer, AFTER]) as it:
+    async with open_scripted_project(tmp_path, [answer, AFTER]) as it:
         await begin(it)
-        await until(lambda: reached(it))
+        await wait_until(lambda: reached(it))
         task = it.project.runs._get_run(it.session_id).turn
         assert task is not None
         task.cancel()
@@ -145,38 +157,38 @@ async def test_a_second_cancel_on_top_still_leaves_a_session_that_goes_on(tmp_pa
         await asyncio.wait([task], timeout=5)
         assert task.done()
         after = await it.prompt("go on")
-        assert words(after.parts) == "After."
+        assert join_texts(after.parts) == "After."
         check_closed(it)
         check_turns(it.model.requests[-1].messages)
 
 
 async def test_closing_the_project_stops_a_running_command(tmp_path: Path) -> None:
-    async with rig(tmp_path, [SLOW_BASH], **UNCONFINED) as it:
+    async with open_scripted_project(tmp_path, [SLOW_BASH], **UNCONFINED) as it:
         await begin(it)
-        await until(lambda: is_running(it))
-        await within(it.project.runs.close())
+        await wait_until(lambda: is_running(it))
+        await wait_for_result(it.project.runs.close())
         check_closed(it)
         assert not lives(pid(it))
 
 
 async def test_an_abort_of_an_idle_session_does_nothing(tmp_path: Path) -> None:
-    async with rig(tmp_path, [AFTER]) as it:
+    async with open_scripted_project(tmp_path, [AFTER]) as it:
         assert await it.client.call(ABORT, SessionId(session_id=it.session_id)) is True
-        assert words((await it.prompt()).parts) == "After."
+        assert join_texts((await it.prompt()).parts) == "After."
 
 
 async def test_an_abort_right_after_the_prompt_leaves_a_session_that_goes_on(tmp_path: Path) -> None:
-    async with rig(tmp_path, [AFTER, AFTER]) as it:
+    async with open_scripted_project(tmp_path, [AFTER, AFTER]) as it:
         await begin(it)
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         assert not it.project.runs.is_running(it.session_id)
-        assert words((await it.prompt("go on")).parts) == "After."
+        assert join_texts((await it.prompt("go on")).parts) == "After."
 
 
 async def test_a_call_that_still_waited_for_leave_is_told_as_not_run(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ASKS, AFTER]) as it:
+    async with open_scripted_project(tmp_path, [ASKS, AFTER]) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
-        await until(lambda: is_asking(it))
-        await within(it.client.call(ABORT, SessionId(session_id=it.session_id)))
+        await wait_until(lambda: is_asking(it))
+        await wait_for_result(it.client.call(ABORT, SessionId(session_id=it.session_id)))
         assert it.results() == ["Interrupted while waiting for permission. It was not run."]
         assert not is_asking(it), "the question is withdrawn"

@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.model.chat import ModelRequest, TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.schema.part import TextPart
-from tests.support.project import Rig, rig
+from tests.support.scripted_project import ScriptedProject, open_scripted_project
 
 DONE = ScriptedAnswer(text="Done.")
 LINE = "<system-reminder>Changed since you read them, not by you: {}. Read again what you need.</system-reminder>"
@@ -29,12 +29,14 @@ def told(request: ModelRequest) -> list[str]:
     return [piece.text for piece in pieces if isinstance(piece, TextPiece) and "Changed since" in piece.text]
 
 
-def requests(it: Rig) -> list[ModelRequest]:
+def requests(it: ScriptedProject) -> list[ModelRequest]:
     return [request for request in it.model.requests if request.tools]
 
 
 async def test_what_changed_between_two_prompts_is_named_once_at_its_place(tmp_path: Path) -> None:
-    async with rig(tmp_path, [answer(read("a.txt"), read("b.txt"), read("c.txt")), DONE, DONE, DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [answer(read("a.txt"), read("b.txt"), read("c.txt")), DONE, DONE, DONE]
+    ) as it:
         for name in ("a.txt", "b.txt", "c.txt"):
             (it.work / name).write_text("one\n")
         await it.prompt()
@@ -52,7 +54,7 @@ async def test_what_changed_between_two_prompts_is_named_once_at_its_place(tmp_p
 async def test_what_the_session_itself_changed_is_not_named(tmp_path: Path) -> None:
     edit = ScriptedCall("edit", {"filePath": "a.txt", "oldString": "one", "newString": "two"})
     script = [answer(read("a.txt"), read("b.txt")), answer(edit), answer(bash("echo more >> a.txt; rm b.txt")), DONE]
-    async with rig(tmp_path, script, permission={"bash": "allow"}, sandbox="off") as it:
+    async with open_scripted_project(tmp_path, script, permission={"bash": "allow"}, sandbox="off") as it:
         for name in ("a.txt", "b.txt"):
             (it.work / name).write_text("one\n")
         await it.prompt()
@@ -62,7 +64,7 @@ async def test_what_the_session_itself_changed_is_not_named(tmp_path: Path) -> N
 
 async def test_what_others_changed_before_a_command_is_named_after_it(tmp_path: Path) -> None:
     script = [answer(read("a.txt")), DONE, answer(bash("true")), DONE]
-    async with rig(tmp_path, script, permission={"bash": "allow"}, sandbox="off") as it:
+    async with open_scripted_project(tmp_path, script, permission={"bash": "allow"}, sandbox="off") as it:
         (it.work / "a.txt").write_text("one\n")
         await it.prompt()
         log = it.project.workspace.read_log
@@ -75,7 +77,7 @@ async def test_what_others_changed_before_a_command_is_named_after_it(tmp_path: 
 
 
 async def test_what_it_is_stored_as_has_no_text_that_a_client_would_show(tmp_path: Path) -> None:
-    async with rig(tmp_path, [answer(read("a.txt")), DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [answer(read("a.txt")), DONE, DONE]) as it:
         (it.work / "a.txt").write_text("one\n")
         await it.prompt()
         (it.work / "a.txt").write_text("two\n")

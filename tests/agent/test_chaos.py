@@ -10,8 +10,8 @@ from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCou
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
-from tests.support.examples import examples
-from tests.support.project import call, check_turns, rig
+from tests.support.examples import scale_examples
+from tests.support.scripted_project import check_turns, make_call, open_scripted_project
 
 RATES = FaultRates(
     cut=0.2,
@@ -24,30 +24,37 @@ RATES = FaultRates(
     stall_ms=1,
 )
 SCRIPT = [
-    ScriptedAnswer(text="Look.", calls=(call("glob", pattern="*"), call("list")), deltas=3),
+    ScriptedAnswer(text="Look.", calls=(make_call("glob", pattern="*"), make_call("list")), deltas=3),
     ScriptedAnswer(
-        reasoning="hm", calls=(call("write", filePath="a.txt", content="one\n"), call("read", filePath="a.txt"))
+        reasoning="hm",
+        calls=(make_call("write", filePath="a.txt", content="one\n"), make_call("read", filePath="a.txt")),
     ),
     ScriptedAnswer(
-        calls=(call("bash", command="echo x >> ran"), call("grep", pattern="one")), tokens=TokenCount(input=10)
+        calls=(make_call("bash", command="echo x >> ran"), make_call("grep", pattern="one")),
+        tokens=TokenCount(input=10),
     ),
     ScriptedAnswer(calls=(ScriptedCall("edit", '{"filePath": "a.txt", "oldSt', complete=False),), finish="length"),
     ScriptedAnswer(
-        calls=(call("edit", filePath="a.txt", oldString="one", newString="two"), call("bash", command="cat a.txt"))
+        calls=(
+            make_call("edit", filePath="a.txt", oldString="one", newString="two"),
+            make_call("bash", command="cat a.txt"),
+        )
     ),
     ScriptedAnswer(text="Done.", deltas=4),
 ]
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("start", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(5, examples(50), 5))])
+@pytest.mark.parametrize(
+    "start", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(5, scale_examples(50), 5))]
+)
 async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start: int) -> None:
     ran = 0
     for seed in range(start, start + 5):
         folder = tmp_path / str(seed)
         folder.mkdir()
         chaos = ChaosModel(ScriptedModel(SCRIPT), seed, RATES)
-        async with rig(folder, chaos) as it:
+        async with open_scripted_project(folder, chaos) as it:
             for number in range(8):
                 answer = await it.prompt(f"prompt {number}")
                 assert answer.stop is not None

@@ -16,7 +16,7 @@ from codeloop.schema.operation import PART_UPDATE, SUMMARIZE
 from codeloop.schema.part import CompactionPart, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
-from tests.support.project import rig, words
+from tests.support.scripted_project import join_texts, open_scripted_project
 
 SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=TokenLimits(context=10_000, output=1_000))
 NOTE = ScriptedAnswer(kind="side", text="NOTE: the goal is X.")
@@ -46,9 +46,9 @@ async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path)
         NOTE,
         ScriptedAnswer(text="Done after the note."),
     ]
-    async with rig(tmp_path, answers, info=SMALL) as it:
+    async with open_scripted_project(tmp_path, answers, info=SMALL) as it:
         answer = await it.prompt("please do the thing")
-        assert words(answer.parts) == "Done after the note."
+        assert join_texts(answer.parts) == "Done after the note."
         sent = it.model.requests[-1]
         assert "NOTE: the goal is X." in texts([t for t in sent.messages if isinstance(t, UserModelMessage)])
         assert "please do the thing" in texts([t for t in sent.messages if isinstance(t, UserModelMessage)])
@@ -63,9 +63,9 @@ async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path)
 async def test_a_refused_request_is_summarised_and_the_prompt_asked_again(tmp_path: Path) -> None:
     overflow = ContextOverflowError(data=OverflowData(message="maximum context length is 8192 tokens"))
     answers = [ScriptedAnswer(finish="error", error=overflow), NOTE, ScriptedAnswer(text="Answered.")]
-    async with rig(tmp_path, answers) as it:
+    async with open_scripted_project(tmp_path, answers) as it:
         answer = await it.prompt("a very long story")
-        assert words(answer.parts) == "Answered."
+        assert join_texts(answer.parts) == "Answered."
         assert "a very long story" in texts(
             [t for t in it.model.requests[-1].messages if isinstance(t, UserModelMessage)]
         )
@@ -74,7 +74,7 @@ async def test_a_refused_request_is_summarised_and_the_prompt_asked_again(tmp_pa
 async def test_a_second_refusal_right_after_a_summary_ends_the_turn(tmp_path: Path) -> None:
     overflow = ContextOverflowError(data=OverflowData(message="too long"))
     refusal = ScriptedAnswer(finish="error", error=overflow)
-    async with rig(tmp_path, [refusal, NOTE, refusal, NOTE, refusal]) as it:
+    async with open_scripted_project(tmp_path, [refusal, NOTE, refusal, NOTE, refusal]) as it:
         answer: MessageWithParts = await it.prompt("x")
         assert answer.stop is not None
         assert answer.stop.reason == "error"
@@ -90,9 +90,9 @@ async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: 
     full = ScriptedAnswer(
         calls=(ScriptedCall("bash", {"command": "echo last"}),), tokens=TokenCount(input=95_000, output=10)
     )
-    async with rig(tmp_path, [*calls, full, ScriptedAnswer(text="Done.")], info=big) as it:
+    async with open_scripted_project(tmp_path, [*calls, full, ScriptedAnswer(text="Done.")], info=big) as it:
         answer = await it.prompt("go")
-        assert words(answer.parts) == "Done."
+        assert join_texts(answer.parts) == "Done."
         results = [
             p.output for t in it.model.requests[-1].messages if isinstance(t, ToolModelMessage) for p in t.content
         ]
@@ -108,7 +108,9 @@ async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: 
 
 
 async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_note(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="First."), NOTE, ScriptedAnswer(text="Second.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="First."), NOTE, ScriptedAnswer(text="Second.")]
+    ) as it:
         await it.prompt("one")
         assert await it.client.call(
             SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
@@ -116,7 +118,7 @@ async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_no
         before = it.project.store.read_conversation(it.session_id).entries
         assert any(isinstance(p, TextPart) and p.text == "First." for e in before for p in e.parts)
         assert make_window(before).head
-        assert words((await it.prompt("two")).parts) == "Second."
+        assert join_texts((await it.prompt("two")).parts) == "Second."
         said = texts([t for t in it.model.requests[-1].messages if isinstance(t, UserModelMessage)])
         assert "NOTE" in said
         assert "First." not in said
@@ -127,9 +129,9 @@ async def test_without_compaction_a_full_context_is_just_sent(tmp_path: Path) ->
         ScriptedAnswer(calls=(ScriptedCall("bash", {"command": "echo 1"}),), tokens=FULL),
         ScriptedAnswer(text="Done."),
     ]
-    async with rig(tmp_path, answers, info=SMALL) as it:
+    async with open_scripted_project(tmp_path, answers, info=SMALL) as it:
         answer = await it.prompt("go", limits=RunLimits(compact=False))
-        assert words(answer.parts) == "Done."
+        assert join_texts(answer.parts) == "Done."
 
 
 @pytest.mark.slow
@@ -140,7 +142,7 @@ async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> Non
         )
         for n in range(9)
     ]
-    async with rig(tmp_path, [*answers, NOTE, NOTE, NOTE], info=SMALL) as it:
+    async with open_scripted_project(tmp_path, [*answers, NOTE, NOTE, NOTE], info=SMALL) as it:
         answer = await it.prompt("work", limits=RunLimits(steps=8))
         assert answer.stop is not None
         assert answer.stop.reason == "limit"
@@ -158,7 +160,7 @@ async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) 
         NOTE,
         ScriptedAnswer(text="Last."),
     ]
-    async with rig(tmp_path, answers) as it:
+    async with open_scripted_project(tmp_path, answers) as it:
         await it.prompt(secret)
         (said,) = [part for entry in it.view().entries for part in entry.parts if getattr(part, "text", "") == secret]
         assert isinstance(said, TextPart)

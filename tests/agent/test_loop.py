@@ -16,13 +16,21 @@ from codeloop.schema.live_events import PartDelta, SessionIdle
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.operation import PROMPT_ASYNC
 from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolStateCompleted, ToolStateError
-from tests.support.project import call, calls, check_turns, rig, told, until, words
+from tests.support.scripted_project import (
+    check_turns,
+    join_texts,
+    list_texts,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 
 DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=7, output=3))
 
 
 async def test_a_text_answer_is_one_step(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello there.", deltas=4)]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello there.", deltas=4)]) as it:
         answer = await it.prompt("hi")
         assert answer.stop is not None
         assert answer.stop.reason == "done"
@@ -42,7 +50,7 @@ async def test_a_text_answer_is_one_step(tmp_path: Path) -> None:
 
 
 async def test_deltas_are_shown_live_and_add_up_to_the_stored_text(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="one two three four", deltas=5)]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="one two three four", deltas=5)]) as it:
         stream = it.client.follow()
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="hi")]))
         shown, kinds = "", list[str]()
@@ -58,14 +66,16 @@ async def test_deltas_are_shown_live_and_add_up_to_the_stored_text(tmp_path: Pat
                     pass
         assert shown == "one two three four"
         assert kinds.index("StatusChanged") < kinds.index("PartDelta")
-        assert words(it.view().entries[1].parts) == shown
+        assert join_texts(it.view().entries[1].parts) == shown
 
 
 async def test_a_call_is_run_and_its_result_sent_back(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("read", filePath="a.txt"), text="Look."), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("read", filePath="a.txt"), text="Look."), DONE]
+    ) as it:
         (it.work / "a.txt").write_text("the content\n")
         answer = await it.prompt()
-        assert words(answer.parts) == "Done."
+        assert join_texts(answer.parts) == "Done."
         (made,) = it.calls()
         assert isinstance(made.state, ToolStateCompleted)
         assert "the content" in made.state.output
@@ -81,8 +91,8 @@ async def test_a_call_is_run_and_its_result_sent_back(tmp_path: Path) -> None:
 
 
 async def test_each_request_is_the_one_before_with_something_added(tmp_path: Path) -> None:
-    script = [calls(call("glob", pattern=f"*{n}")) for n in range(4)]
-    async with rig(tmp_path, [*script, DONE, DONE]) as it:
+    script = [make_answer(make_call("glob", pattern=f"*{n}")) for n in range(4)]
+    async with open_scripted_project(tmp_path, [*script, DONE, DONE]) as it:
         await it.prompt()
         requests = it.model.requests
         for earlier, later in pairwise(requests):
@@ -96,26 +106,26 @@ async def test_each_request_is_the_one_before_with_something_added(tmp_path: Pat
 
 async def test_reads_of_one_step_run_side_by_side(tmp_path: Path) -> None:
     """The second read is asked about as well while the first one waits for its answer."""
-    made = calls(call("read", filePath="a.env"), call("read", filePath="b.env"))
-    async with rig(tmp_path, [made, DONE]) as it:
+    made = make_answer(make_call("read", filePath="a.env"), make_call("read", filePath="b.env"))
+    async with open_scripted_project(tmp_path, [made, DONE]) as it:
         for name in ("a", "b"):
             (it.work / f"{name}.env").write_text(f"KEY={name}\n")
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         both = await it.questions(2)
         for request in both:
             await it.answer(request, "once")
-        await until(lambda: not it.project.runs.is_running(it.session_id))
+        await wait_until(lambda: not it.project.runs.is_running(it.session_id))
         assert ["KEY=a" in it.results()[0], "KEY=b" in it.results()[1]] == [True, True]
 
 
 async def test_a_call_that_changes_something_waits_for_those_before_it(tmp_path: Path) -> None:
-    made = calls(
-        call("bash", command="sleep 0.1; echo one > a.txt"),
-        call("edit", filePath="a.txt", oldString="one", newString="two"),
-        call("bash", command="cat a.txt"),
-        call("read", filePath="a.txt"),
+    made = make_answer(
+        make_call("bash", command="sleep 0.1; echo one > a.txt"),
+        make_call("edit", filePath="a.txt", oldString="one", newString="two"),
+        make_call("bash", command="cat a.txt"),
+        make_call("read", filePath="a.txt"),
     )
-    async with rig(tmp_path, [made, DONE]) as it:
+    async with open_scripted_project(tmp_path, [made, DONE]) as it:
         await it.prompt()
         results = it.results()
         assert results[2].strip() == "two"
@@ -144,22 +154,23 @@ async def test_a_call_starts_before_the_answer_has_ended(tmp_path: Path) -> None
                 return
             self.said = True
             yield CallReady("c1", "bash", '{"command": "touch mark"}')
-            await until(self.mark.exists)
+            await wait_until(self.mark.exists)
             yield Finished("tool-calls")
 
-    async with rig(tmp_path, Waits(tmp_path / "work" / "mark")) as it:
-        assert words((await it.prompt()).parts) == "seen"
+    async with open_scripted_project(tmp_path, Waits(tmp_path / "work" / "mark")) as it:
+        assert join_texts((await it.prompt()).parts) == "seen"
 
 
 async def test_tokens_and_cost_are_summed_in_the_session(tmp_path: Path) -> None:
     info = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10, output=100, cache_read=1))
     script = [
         ScriptedAnswer(
-            calls=(call("glob", pattern="*"),), tokens=TokenCount(input=1000, output=100, reasoning=20, cache_read=500)
+            calls=(make_call("glob", pattern="*"),),
+            tokens=TokenCount(input=1000, output=100, reasoning=20, cache_read=500),
         ),
         ScriptedAnswer(text="Done.", tokens=TokenCount(input=2000, output=50)),
     ]
-    async with rig(tmp_path, script, info=info) as it:
+    async with open_scripted_project(tmp_path, script, info=info) as it:
         await it.prompt()
         steps = [e.info for e in it.view().entries if isinstance(e.info, AssistantMessage)]
         assert [step.cost for step in steps] == pytest.approx([0.0205, 0.025])
@@ -185,8 +196,8 @@ async def test_a_limit_ends_the_turn_and_the_next_prompt_goes_on(
     tmp_path: Path, limits: RunLimits, steps: int, words: str
 ) -> None:
     info = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
-    script = [calls(call("glob", pattern=f"*{n}")) for n in range(steps)]
-    async with rig(tmp_path, [*script, DONE], info=info) as it:
+    script = [make_answer(make_call("glob", pattern=f"*{n}")) for n in range(steps)]
+    async with open_scripted_project(tmp_path, [*script, DONE], info=info) as it:
         answer = await it.prompt(limits=limits)
         assert answer.stop is not None
         assert answer.stop.reason == "limit"
@@ -199,39 +210,39 @@ async def test_a_limit_ends_the_turn_and_the_next_prompt_goes_on(
 
 
 async def test_a_prompt_sent_while_the_session_is_busy_is_taken_up_at_the_next_step(tmp_path: Path) -> None:
-    made = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
-    async with rig(tmp_path, [made, DONE]) as it:
+    made = make_answer(make_call("bash", command="until [ -e go ]; do sleep 0.01; done"))
+    async with open_scripted_project(tmp_path, [made, DONE]) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="first")]))
-        await until(lambda: it.calls() and it.calls()[0].state.input)
+        await wait_until(lambda: it.calls() and it.calls()[0].state.input)
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="second")]))
         (it.work / "go").touch()
-        await until(lambda: not it.project.runs.is_running(it.session_id))
+        await wait_until(lambda: not it.project.runs.is_running(it.session_id))
         assert len(it.model.requests) == 2
         last = it.model.requests[1].messages
-        assert told(last[-1]) == ["second"]
+        assert list_texts(last[-1]) == ["second"]
         check_turns(last)
 
 
 async def test_a_prompt_sent_during_the_last_step_gets_its_own_answer(tmp_path: Path) -> None:
     script = [ScriptedAnswer(text="a long answer", deltas=5, delay_ms=20), ScriptedAnswer(text="to the second")]
-    async with rig(tmp_path, script) as it:
+    async with open_scripted_project(tmp_path, script) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="first")]))
-        await until(lambda: len(it.view().entries) == 2)
+        await wait_until(lambda: len(it.view().entries) == 2)
         answer = await it.prompt("second")
-        assert words(answer.parts) == "to the second"
+        assert join_texts(answer.parts) == "to the second"
         assert len(it.model.requests) == 2
 
 
 async def test_an_error_of_the_service_is_stored_and_ends_the_turn(tmp_path: Path) -> None:
     error = APIError(data=APIErrorData(message="no such model", is_retryable=False, status_code=404))
-    async with rig(tmp_path, [ScriptedAnswer(text="half", error=error), DONE]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="half", error=error), DONE]) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert (answer.stop.reason, answer.stop.message) == ("error", "no such model")
         assert isinstance(answer.info, AssistantMessage)
         assert answer.info.error == error
         again = await it.prompt("again")
-        assert words(again.parts) == "Done."
+        assert join_texts(again.parts) == "Done."
         check_turns(it.model.requests[-1].messages)
 
 
@@ -245,25 +256,25 @@ async def test_a_fault_of_the_model_itself_ends_the_turn_instead_of_hanging(tmp_
             async for event in super().stream(request):
                 yield event
 
-    async with rig(tmp_path, Breaks([DONE])) as it:
+    async with open_scripted_project(tmp_path, Breaks([DONE])) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert (answer.stop.reason, "a fault of ours" in answer.stop.message) == ("error", True)
         assert isinstance(answer.info, AssistantMessage)
         assert answer.info.time.completed is not None
-        assert words((await it.prompt("again")).parts) == "Done."
+        assert join_texts((await it.prompt("again")).parts) == "Done."
 
 
 async def test_a_request_sent_again_replaces_what_had_come(tmp_path: Path) -> None:
     retried = ScriptedAnswer(content=(TextBlock("old"), RetryBlock(1, "service busy"), TextBlock("new")))
-    async with rig(tmp_path, [retried]) as it:
+    async with open_scripted_project(tmp_path, [retried]) as it:
         answer = await it.prompt()
         assert [part.text for part in answer.parts if isinstance(part, TextPart)] == ["new"]
 
 
 async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(tmp_path: Path) -> None:
     cut = ScriptedAnswer(calls=(ScriptedCall("write", '{"filePath": "a.txt", "cont', complete=False),), finish="length")
-    async with rig(tmp_path, [cut, DONE]) as it:
+    async with open_scripted_project(tmp_path, [cut, DONE]) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "done"
@@ -275,14 +286,14 @@ async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(t
 
 
 async def test_text_cut_at_the_output_limit_is_said_to_be(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="half a", finish="length")]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="half a", finish="length")]) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "length"
 
 
 async def test_a_thousand_deltas_are_stored_a_few_times_only(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="x" * 1000, deltas=1000)]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="x" * 1000, deltas=1000)]) as it:
         begin = time.monotonic()
         await it.prompt()
         stored = it.project.store.read_last_seq()
@@ -290,7 +301,7 @@ async def test_a_thousand_deltas_are_stored_a_few_times_only(tmp_path: Path) -> 
 
 
 async def test_what_waits_for_a_person_is_only_offered_where_one_is(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]) as it:
         await it.prompt("here")
         await it.prompt("away", limits=RunLimits(attended=False))
         there, away = ({spec.name for spec in request.tools} for request in it.model.requests)

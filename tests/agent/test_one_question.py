@@ -10,7 +10,7 @@ from codeloop.client.permission_text import describe_request
 from codeloop.client.requester import Requester
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.part import ToolStateError
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 OK = ScriptedAnswer(text="Done.")
 PATCH = "*** Begin Patch\n*** Update File: {0}/a.txt\n@@\n-old\n+echo new\n*** Add File: {0}/b.sh\n+x\n*** End Patch"
@@ -36,8 +36,8 @@ async def test_what_is_written_outside_is_asked_about_once_and_shown(
     out = tmp_path / "out"
     out.mkdir()
     (out / "a.txt").write_text("old\n")
-    script = [calls(call(tool, **writing(tool, out))), OK]
-    async with rig(tmp_path, script, permission={"multiedit": "allow", **rules}) as it:
+    script = [make_answer(make_call(tool, **writing(tool, out))), OK]
+    async with open_scripted_project(tmp_path, script, permission={"multiedit": "allow", **rules}) as it:
         turn = asyncio.create_task(it.prompt())
         request = await it.question()
         assert request.permission == "external_directory"
@@ -59,7 +59,7 @@ async def test_why_a_change_outside_fails_is_only_read_after_a_yes_to_a_question
     out.mkdir()
     (out / "b.sh").write_text("secret\n")  # was not read, and does not hold what is to be replaced
     (out / "a.txt").write_text("secret\n")
-    async with rig(tmp_path, [calls(call(tool, **writing(tool, out))), OK]) as it:
+    async with open_scripted_project(tmp_path, [make_answer(make_call(tool, **writing(tool, out))), OK]) as it:
         turn = asyncio.create_task(it.prompt())
         request = await it.question()
         rows = describe_request(request, Requester(tool), 80, 20).rows
@@ -99,7 +99,9 @@ async def test_nobody_is_asked_for_what_is_then_denied(
     settings: dict[str, Any] = {"profile": "plan"} if how == "profile" else {"permission": denied}
     if how == "profile" and tool in {"read", "grep"}:
         settings["permission"] = {"read": {"<secret>": "deny"}}
-    async with rig(tmp_path, [*(calls(call(tool, **made)) for _ in range(3)), OK], **settings) as it:
+    async with open_scripted_project(
+        tmp_path, [*(make_answer(make_call(tool, **made)) for _ in range(3)), OK], **settings
+    ) as it:
         await it.prompt()
         assert all("Permission denied" in result for result in it.results())
         assert {decision.by for decision in it.project.store.permissions.list_decisions()} == {"rule"}

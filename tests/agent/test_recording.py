@@ -7,14 +7,21 @@ from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import RevertSession, SessionId, UnrevertSession
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC, SESSION_REVERT, SESSION_UNREVERT
 from codeloop.schema.part import PatchPart, StepFinishPart
-from tests.support.project import Rig, call, calls, rig, until, words
+from tests.support.scripted_project import (
+    ScriptedProject,
+    join_texts,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 
 
-def patches(it: Rig) -> list[PatchPart]:
+def patches(it: ScriptedProject) -> list[PatchPart]:
     return [part for entry in it.view().entries for part in entry.parts if isinstance(part, PatchPart)]
 
 
-def prompt_of(it: Rig) -> str:
+def prompt_of(it: ScriptedProject) -> str:
     return it.view().entries[0].info.id
 
 
@@ -29,13 +36,14 @@ def made(tmp_path: Path, **files: str) -> Path:
 async def test_a_turn_is_undone_and_redone_with_its_files(tmp_path: Path) -> None:
     work = made(tmp_path, a="one\n", b="two\n")
     steps = [
-        calls(call("read", filePath="a.txt")),
-        calls(
-            call("edit", "e", filePath="a.txt", oldString="one", newString="1"), call("bash", "b", command="rm b.txt")
+        make_answer(make_call("read", filePath="a.txt")),
+        make_answer(
+            make_call("edit", "e", filePath="a.txt", oldString="one", newString="1"),
+            make_call("bash", "b", command="rm b.txt"),
         ),
         ScriptedAnswer(text="Done."),
     ]
-    async with rig(tmp_path, steps) as it:
+    async with open_scripted_project(tmp_path, steps) as it:
         await it.prompt()
         assert (work / "a.txt").read_text() == "1\n"
         (patch,) = patches(it)
@@ -52,15 +60,15 @@ async def test_a_turn_is_undone_and_redone_with_its_files(tmp_path: Path) -> Non
 async def test_a_prompt_after_an_undo_makes_it_final(tmp_path: Path) -> None:
     work = made(tmp_path)
     steps = [
-        calls(call("write", filePath="n.txt", content="new")),
+        make_answer(make_call("write", filePath="n.txt", content="new")),
         ScriptedAnswer(text="Done."),
         ScriptedAnswer(text="Again."),
     ]
-    async with rig(tmp_path, steps) as it:
+    async with open_scripted_project(tmp_path, steps) as it:
         await it.prompt("one")
         await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
         assert not (work / "n.txt").exists()
-        assert words((await it.prompt("two")).parts) == "Again."
+        assert join_texts((await it.prompt("two")).parts) == "Again."
         assert len(it.view().entries) == 2
         assert it.view().session.revert is None
         assert len(it.model.requests[-1].messages) == 1
@@ -68,9 +76,11 @@ async def test_a_prompt_after_an_undo_makes_it_final(tmp_path: Path) -> None:
 
 async def test_what_an_aborted_step_changed_is_recorded(tmp_path: Path) -> None:
     work = made(tmp_path, a="one\n")
-    async with rig(tmp_path, [calls(call("bash", command="echo x > a.txt; touch begun; sleep 30"))]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="echo x > a.txt; touch begun; sleep 30"))]
+    ) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
-        await until(lambda: (work / "begun").exists())
+        await wait_until(lambda: (work / "begun").exists())
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         assert str(work / "a.txt") in patches(it)[0].files
         await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
@@ -79,7 +89,9 @@ async def test_what_an_aborted_step_changed_is_recorded(tmp_path: Path) -> None:
 
 async def test_reading_records_nothing(tmp_path: Path) -> None:
     made(tmp_path, a="one\n")
-    async with rig(tmp_path, [calls(call("read", filePath="a.txt")), ScriptedAnswer(text="Seen.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("read", filePath="a.txt")), ScriptedAnswer(text="Seen.")]
+    ) as it:
         await it.prompt()
         assert patches(it) == []
         finishes = [p for e in it.view().entries for p in e.parts if isinstance(p, StepFinishPart)]
@@ -90,7 +102,9 @@ async def test_ignored_files_are_kept_before_a_destructive_command(tmp_path: Pat
     work = made(tmp_path, a="one\n")
     (work / ".gitignore").write_text("*.log\n")
     (work / "x.log").write_text("precious\n")
-    async with rig(tmp_path, [calls(call("bash", command="rm -rf x.log")), ScriptedAnswer(text="Gone.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="rm -rf x.log")), ScriptedAnswer(text="Gone.")]
+    ) as it:
         await it.prompt()
         assert not (work / "x.log").exists()
         await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
@@ -99,7 +113,7 @@ async def test_ignored_files_are_kept_before_a_destructive_command(tmp_path: Pat
 
 async def test_without_snapshots_nothing_is_recorded(tmp_path: Path) -> None:
     made(tmp_path)
-    steps = [calls(call("write", filePath="n.txt", content="new")), ScriptedAnswer(text="Done.")]
-    async with rig(tmp_path, steps, snapshot=False) as it:
+    steps = [make_answer(make_call("write", filePath="n.txt", content="new")), ScriptedAnswer(text="Done.")]
+    async with open_scripted_project(tmp_path, steps, snapshot=False) as it:
         await it.prompt()
         assert patches(it) == []

@@ -32,8 +32,15 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import replace
 from tests.store.states import asked, assistant, put, question, said, text, user
-from tests.support.examples import examples
-from tests.support.project import Rig, check_turns, rig, told, until, words
+from tests.support.examples import scale_examples
+from tests.support.scripted_project import (
+    ScriptedProject,
+    check_turns,
+    join_texts,
+    list_texts,
+    open_scripted_project,
+    wait_until,
+)
 
 AFTER = ScriptedAnswer(text="After.")
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +49,7 @@ import asyncio, sys
 from pathlib import Path
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import TextPartInput
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import call, calls, rig
 async def main():
     script = [
         calls(call("bash", command="echo run >> count; touch begun; sleep 5"), call("bash", command="touch later")),
@@ -57,7 +64,7 @@ STEPS = """
 import asyncio, sys
 from pathlib import Path
 from codeloop.model.testing.script import ScriptedAnswer
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import call, calls, rig
 async def main():
     script = [
         calls(call("bash", command=f"echo {n} >> log"), call("write", filePath=f"{n}.txt", content=str(n)), text="On.")
@@ -70,7 +77,7 @@ asyncio.run(main())
 """
 
 
-def left_by_a_crash(it: Rig) -> AssistantMessage:
+def left_by_a_crash(it: ScriptedProject) -> AssistantMessage:
     """Store what a killed process leaves: an open answer with text, thinking, calls and a question."""
     asking = user(it.session_id, at=now_ms() - 2)
     info = assistant(it.session_id, asking.id, at=now_ms() - 1)
@@ -97,10 +104,10 @@ def left_by_a_crash(it: Rig) -> AssistantMessage:
 
 
 async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path: Path) -> None:
-    async with rig(tmp_path, [AFTER]) as it:
+    async with open_scripted_project(tmp_path, [AFTER]) as it:
         left = left_by_a_crash(it)
         answer = await it.prompt("go on")
-        assert words(answer.parts) == "After."
+        assert join_texts(answer.parts) == "After."
         entry = it.view().entries[1]
         assert entry.info.id == left.id
         assert isinstance(entry.info, AssistantMessage)
@@ -116,12 +123,15 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         assert not (it.work / "x").exists(), "it is not run again"
         turns = it.model.requests[0].messages
         check_turns(turns)
-        assert [output.split("\n")[0] for output in told(turns[2])] == [f"{INTERRUPTED} {CHECK_FIRST}", NOT_STARTED]
-        assert "so far" in told(turns[2])[0]
+        assert [output.split("\n")[0] for output in list_texts(turns[2])] == [
+            f"{INTERRUPTED} {CHECK_FIRST}",
+            NOT_STARTED,
+        ]
+        assert "so far" in list_texts(turns[2])[0]
 
 
 async def test_recovery_twice_changes_nothing(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         left_by_a_crash(it)
         move = next_move(it.view(), Policy())
         assert isinstance(move, Recover)
@@ -136,7 +146,7 @@ async def test_recovery_twice_changes_nothing(tmp_path: Path) -> None:
 
 async def test_a_crash_during_recovery_is_recovered_from(tmp_path: Path) -> None:
     """The first half of the closing events is stored, the rest is not: one result a call all the same."""
-    async with rig(tmp_path, [AFTER]) as it:
+    async with open_scripted_project(tmp_path, [AFTER]) as it:
         left_by_a_crash(it)
         running = it.calls()[0]
         state = ToolStateError(input={}, error="closed before", time=replace_time(running))
@@ -156,7 +166,7 @@ def replace_time(part: ToolPart) -> ToolTime:
 
 @pytest.mark.parametrize("parts", ["none", "empty text", "thinking only"])
 async def test_an_answer_of_which_nothing_came_is_not_sent(tmp_path: Path, parts: str) -> None:
-    async with rig(tmp_path, [AFTER]) as it:
+    async with open_scripted_project(tmp_path, [AFTER]) as it:
         asking = user(it.session_id, at=now_ms() - 2)
         info = assistant(it.session_id, asking.id, at=now_ms() - 1)
         it.project.store.append(said(asking), put(text(asking, "first")), said(info))
@@ -181,11 +191,11 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
     assert victim.stdout is not None
     session_id = victim.stdout.readline().strip()
     work = tmp_path / "work"
-    await until((work / "begun").exists, 10)
+    await wait_until((work / "begun").exists, 10)
     victim.kill()
     victim.wait()
     victim.stdout.close()
-    async with rig(tmp_path, [AFTER], session_id=session_id) as it:
+    async with open_scripted_project(tmp_path, [AFTER], session_id=session_id) as it:
         await it.prompt("go on")
         assert [part.state.error for part in it.calls() if isinstance(part.state, ToolStateError)] == [
             INTERRUPTED,
@@ -198,7 +208,7 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", range(examples(4)))
+@pytest.mark.parametrize("seed", range(scale_examples(4)))
 async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(tmp_path: Path, seed: int) -> None:
     victim = subprocess.Popen([sys.executable, "-c", STEPS, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert victim.stdout is not None
@@ -209,7 +219,7 @@ async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(tmp_p
     victim.stdout.close()
     with closing(sqlite3.connect(next((tmp_path / "home").rglob("codeloop.db")))) as db:
         assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
-    async with rig(tmp_path, [AFTER], session_id=session_id) as it:
+    async with open_scripted_project(tmp_path, [AFTER], session_id=session_id) as it:
         done = [part.state for part in it.calls() if isinstance(part.state, ToolStateCompleted) and part.tool == "bash"]
         await it.prompt("go on")
         check_turns(it.model.requests[0].messages)

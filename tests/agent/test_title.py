@@ -19,7 +19,7 @@ from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId, UpdateSession
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE, SESSION_UPDATE
-from tests.support.project import startup, until
+from tests.support.scripted_project import make_startup, wait_until
 
 SLOW = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)
 
@@ -57,7 +57,7 @@ async def opened(
     """Open a project with a new session."""
     work = tmp_path / "work"
     work.mkdir()
-    project = await open_project(startup(tmp_path / "home", work), models or WithSmall(ScriptedModel(answers)))
+    project = await open_project(make_startup(tmp_path / "home", work), models or WithSmall(ScriptedModel(answers)))
     try:
         yield project, (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
     finally:
@@ -68,7 +68,7 @@ async def titled(tmp_path: Path, answers: Sequence[ScriptedAnswer], prompt: str,
     """Return the title of a session right after its first prompt is answered."""
     work = tmp_path / "work"
     work.mkdir()
-    project = await open_project(startup(tmp_path / "home", work), WithSmall(ScriptedModel(answers)))
+    project = await open_project(make_startup(tmp_path / "home", work), WithSmall(ScriptedModel(answers)))
     client = LocalClient(project)
     session = await client.call(SESSION_CREATE, CreateSession(title=title))
     assert is_untitled(session.title) is (title is None)
@@ -100,7 +100,7 @@ async def test_a_title_that_comes_after_its_turn_is_taken_while_the_process_live
         await LocalClient(project).call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="fix it")]))
         assert project.store.get_session(session_id).title == "fix it"
         assert not project.runs.is_running(session_id)
-        await until(lambda: project.store.get_session(session_id).title == "just in time")
+        await wait_until(lambda: project.store.get_session(session_id).title == "just in time")
 
 
 async def test_without_a_small_model_the_title_comes_from_the_provider_once_the_turn_is_over(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ async def test_without_a_small_model_the_title_comes_from_the_provider_once_the_
             await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text=words)]))
             assert project.store.get_session(session_id).title == "fix the parser"
             assert not project.is_busy
-            await until(lambda wanted=2 * number: len(models.asked) == wanted)
-        await until(lambda: project.store.get_session(session_id).title == "Parser fixed")
+            await wait_until(lambda wanted=2 * number: len(models.asked) == wanted)
+        await wait_until(lambda: project.store.get_session(session_id).title == "Parser fixed")
 
 
 async def test_a_process_that_ends_after_its_turn_asks_for_no_title_of_a_large_model(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ async def test_a_title_does_not_take_the_place_of_a_person_s(tmp_path: Path) -> 
         client = LocalClient(project)
         await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="fix it")]))
         await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, title="mine"))
-        await until(lambda: not project.runs.any_running)
+        await wait_until(lambda: not project.runs.any_running)
         assert project.store.get_session(session_id).title == "mine"
 
 
@@ -147,11 +147,11 @@ async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) 
     side = ScriptedAnswer(kind="side", text="A title", tokens=TokenCount(input=100, output=10))
     main = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10, tokens=TokenCount(input=1_000, output=100))
     priced = msgspec.structs.replace(SCRIPT_INFO, prices=Prices(input=1.0, output=2.0))
-    project = await open_project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([main, side], priced)))
+    project = await open_project(make_startup(tmp_path / "home", work), WithSmall(ScriptedModel([main, side], priced)))
     client = LocalClient(project)
     session = await client.call(SESSION_CREATE, CreateSession())
     await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")]))
-    await until(lambda: not project.runs.any_running)
+    await wait_until(lambda: not project.runs.any_running)
     after = project.store.get_session(session.id)
     await project.close()
     assert after.tokens is not None

@@ -20,7 +20,15 @@ from codeloop.schema.part import ADVICE_KEY, ToolStateCompleted, ToolStateError,
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolResult, tool
 from tests.store.states import assistant, said, user
-from tests.support.project import Rig, call, calls, check_turns, result, rig, until
+from tests.support.scripted_project import (
+    ScriptedProject,
+    check_turns,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    read_result,
+    wait_until,
+)
 
 DONE = ScriptedAnswer(text="Done.")
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,51 +47,51 @@ print(Gate(store).reply(answer))
 """
 
 
-async def start(it: Rig) -> None:
+async def start(it: ScriptedProject) -> None:
     await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
 
 
-async def end(it: Rig) -> None:
-    await until(lambda: not it.project.runs.is_running(it.session_id))
+async def end(it: ScriptedProject) -> None:
+    await wait_until(lambda: not it.project.runs.is_running(it.session_id))
     for request in it.model.requests:
         check_turns(request.messages)
 
 
 async def test_an_unknown_tool_becomes_invalid_and_the_model_goes_on(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("teleport", to="mars")), DONE]) as it:
+    async with open_scripted_project(tmp_path, [make_answer(make_call("teleport", to="mars")), DONE]) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "done"
         assert len(it.model.requests) == 2, "the model is told of it"
         (made,) = it.calls()
         assert (made.tool, type(made.state)) == ("invalid", ToolStateCompleted)
-        assert "There is no tool named teleport. The tools are: " in result(made)
+        assert "There is no tool named teleport. The tools are: " in read_result(made)
         assert made.state.input["tool"] == "teleport"
         check_turns(it.model.requests[1].messages)
 
 
 async def test_a_tool_named_in_another_case_is_found(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("Glob", pattern="*.py")), DONE]) as it:
+    async with open_scripted_project(tmp_path, [make_answer(make_call("Glob", pattern="*.py")), DONE]) as it:
         (it.work / "a.py").touch()
         await it.prompt()
         (made,) = it.calls()
         assert made.tool == "glob"
-        assert "a.py" in result(made)
+        assert "a.py" in read_result(made)
 
 
 @pytest.mark.parametrize("arguments", ['{"filePath": "a', "[1]", "null", '"x"', "", "{}{}", "\ud800"])
 async def test_arguments_that_are_no_object_are_never_run(tmp_path: Path, arguments: str) -> None:
-    async with rig(tmp_path, [calls(ScriptedCall("write", arguments)), DONE]) as it:
+    async with open_scripted_project(tmp_path, [make_answer(ScriptedCall("write", arguments)), DONE]) as it:
         await it.prompt()
         (made,) = it.calls()
         assert made.tool == "invalid"
-        assert "not a JSON object" in result(made)
+        assert "not a JSON object" in read_result(made)
         assert list(it.work.iterdir()) == []
         check_turns(it.model.requests[1].messages)
 
 
 async def test_wrong_types_are_told_with_the_expected_schema(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("read", filePath={"x": 1})), DONE]) as it:
+    async with open_scripted_project(tmp_path, [make_answer(make_call("read", filePath={"x": 1})), DONE]) as it:
         await it.prompt()
         (made,) = it.calls()
         assert made.tool == "read"
@@ -95,20 +103,24 @@ async def test_wrong_types_are_told_with_the_expected_schema(tmp_path: Path) -> 
 
 
 async def test_a_number_written_as_text_is_read_as_one(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("read", filePath="a.txt", limit="1")), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("read", filePath="a.txt", limit="1")), DONE]
+    ) as it:
         (it.work / "a.txt").write_text("one\ntwo\n")
         await it.prompt()
         assert "one" in it.results()[0]
 
 
 async def test_a_call_forbidden_by_a_rule_is_told_and_the_turn_goes_on(tmp_path: Path) -> None:
-    made = calls(call("bash", command="touch x"), call("glob", pattern="*"))
-    async with rig(tmp_path, [made, DONE], permission={"bash": {"*": "allow", "touch *": "deny"}}) as it:
+    made = make_answer(make_call("bash", command="touch x"), make_call("glob", pattern="*"))
+    async with open_scripted_project(
+        tmp_path, [made, DONE], permission={"bash": {"*": "allow", "touch *": "deny"}}
+    ) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "done"
         denied, other = it.calls()
-        assert "Permission denied by the rule bash touch *: deny" in result(denied)
+        assert "Permission denied by the rule bash touch *: deny" in read_result(denied)
         assert isinstance(denied.state, ToolStateError)
         assert denied.state.metadata == {"denied": True, ADVICE_KEY: Denied.advice}
         assert denied.state.error.endswith("touch x.")
@@ -117,7 +129,7 @@ async def test_a_call_forbidden_by_a_rule_is_told_and_the_turn_goes_on(tmp_path:
 
 
 async def test_a_tool_that_is_denied_altogether_is_not_offered(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE], permission={"bash": "deny"}) as it:
+    async with open_scripted_project(tmp_path, [DONE], permission={"bash": "deny"}) as it:
         await it.prompt()
         names = [spec.name for spec in it.model.requests[0].tools]
         assert "bash" not in names
@@ -125,22 +137,26 @@ async def test_a_tool_that_is_denied_altogether_is_not_offered(tmp_path: Path) -
 
 
 async def test_once_lets_one_call_through_and_asks_again(tmp_path: Path) -> None:
-    script = [calls(call("bash", command="echo a")), calls(call("bash", command="echo b")), DONE]
-    async with rig(tmp_path, script, permission={"bash": "ask"}) as it:
+    script = [make_answer(make_call("bash", command="echo a")), make_answer(make_call("bash", command="echo b")), DONE]
+    async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it:
         await start(it)
         for _ in range(2):
             request = await it.question()
             assert request.tool is not None
             assert request.tool.call_id == it.calls()[-1].call_id
             await it.answer(request, "once")
-            await until(lambda: not it.project.store.list_pending_permissions())
+            await wait_until(lambda: not it.project.store.list_pending_permissions())
         await end(it)
         assert [text.strip() for text in it.results()] == ["a", "b"]
 
 
 async def test_always_settles_the_others_that_wait_and_is_not_asked_again(tmp_path: Path) -> None:
-    reads = calls(call("read", filePath="a.txt"), call("read", filePath="b.txt"), call("read", filePath="c.txt"))
-    async with rig(tmp_path, [reads, calls(call("read", filePath="d.txt")), DONE], permission={"read": "ask"}) as it:
+    reads = make_answer(
+        make_call("read", filePath="a.txt"), make_call("read", filePath="b.txt"), make_call("read", filePath="c.txt")
+    )
+    async with open_scripted_project(
+        tmp_path, [reads, make_answer(make_call("read", filePath="d.txt")), DONE], permission={"read": "ask"}
+    ) as it:
         for name in "abcd":
             (it.work / f"{name}.txt").write_text(f"{name}=1\n")
         await start(it)
@@ -152,8 +168,8 @@ async def test_always_settles_the_others_that_wait_and_is_not_asked_again(tmp_pa
 
 
 async def test_a_rejection_without_words_ends_the_turn_after_the_step(tmp_path: Path) -> None:
-    made = calls(call("bash", command="touch x"), call("bash", command="touch y"))
-    async with rig(tmp_path, [made, DONE], permission={"bash": "ask"}) as it:
+    made = make_answer(make_call("bash", command="touch x"), make_call("bash", command="touch y"))
+    async with open_scripted_project(tmp_path, [made, DONE], permission={"bash": "ask"}) as it:
         await start(it)
         await it.answer(await it.question(), "reject")
         await end(it)
@@ -168,7 +184,9 @@ async def test_a_rejection_without_words_ends_the_turn_after_the_step(tmp_path: 
 
 
 async def test_a_rejection_with_words_is_told_to_the_model(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="touch x")), DONE], permission={"bash": "ask"}) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="touch x")), DONE], permission={"bash": "ask"}
+    ) as it:
         await start(it)
         await it.answer(await it.question(), "reject", "use write instead")
         await end(it)
@@ -179,7 +197,9 @@ async def test_a_rejection_with_words_is_told_to_the_model(tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize(("reply", "is_run"), [("once", True), ("always", True), ("reject", False)])
 async def test_another_process_may_answer(tmp_path: Path, reply: str, *, is_run: bool) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="touch x")), DONE], permission={"bash": "ask"}) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="touch x")), DONE], permission={"bash": "ask"}
+    ) as it:
         command = [sys.executable, "-c", ANSWERER, str(it.project.store.path), reply]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
             await start(it)
@@ -189,8 +209,8 @@ async def test_another_process_may_answer(tmp_path: Path, reply: str, *, is_run:
 
 
 async def test_the_third_identical_call_in_a_row_is_asked_about(tmp_path: Path) -> None:
-    script = [calls(call("glob", pattern="*.py")) for _ in range(4)]
-    async with rig(tmp_path, [*script, DONE]) as it:
+    script = [make_answer(make_call("glob", pattern="*.py")) for _ in range(4)]
+    async with open_scripted_project(tmp_path, [*script, DONE]) as it:
         await start(it)
         request = await it.question()
         assert request.permission == "doom_loop"
@@ -203,7 +223,9 @@ async def test_the_third_identical_call_in_a_row_is_asked_about(tmp_path: Path) 
 
 async def test_calls_that_differ_are_not_a_loop(tmp_path: Path) -> None:
     patterns = ["*.a", "*.a", "*.b", "*.a", "*.a"]
-    async with rig(tmp_path, [*(calls(call("glob", pattern=p)) for p in patterns), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [*(make_answer(make_call("glob", pattern=p)) for p in patterns), DONE]
+    ) as it:
         await it.prompt()
         assert len(it.calls()) == 5
         assert all(isinstance(made.state, ToolStateCompleted) for made in it.calls())
@@ -218,7 +240,9 @@ async def test_a_tool_that_breaks_gives_an_error_without_a_traceback(tmp_path: P
     async def broken(params: Any, ctx: ToolContext) -> ToolResult:
         raise ZeroDivisionError("a fault of the tool")
 
-    async with rig(tmp_path, [calls(call("broken"), call("glob", pattern="*")), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("broken"), make_call("glob", pattern="*")), DONE]
+    ) as it:
         box = make_toolbox([broken])
         it.project.runs = Runs(replace(it.project.engine, toolbox=box))
         answer = await it.prompt()
@@ -229,16 +253,18 @@ async def test_a_tool_that_breaks_gives_an_error_without_a_traceback(tmp_path: P
 
 
 async def test_two_calls_of_one_id_have_a_result_each(tmp_path: Path) -> None:
-    made = calls(call("glob", "same", pattern="*.a"), call("glob", "same", pattern="*.b"))
-    async with rig(tmp_path, [made, DONE]) as it:
+    made = make_answer(make_call("glob", "same", pattern="*.a"), make_call("glob", "same", pattern="*.b"))
+    async with open_scripted_project(tmp_path, [made, DONE]) as it:
         await it.prompt()
         assert [part.state.input for part in it.calls()] == [{"pattern": "*.a"}, {"pattern": "*.b"}]
         check_turns(it.model.requests[1].messages)
 
 
 async def test_a_call_that_is_sent_twice_is_run_once(tmp_path: Path) -> None:
-    twice = calls(call("bash", "same", command="echo x >> ran"), call("bash", "same", command="echo x >> ran"))
-    async with rig(tmp_path, [twice, DONE]) as it:
+    twice = make_answer(
+        make_call("bash", "same", command="echo x >> ran"), make_call("bash", "same", command="echo x >> ran")
+    )
+    async with open_scripted_project(tmp_path, [twice, DONE]) as it:
         await it.prompt()
         assert (it.work / "ran").read_text() == "x\n"
         assert "Not run: the same call" in it.results()[1]
@@ -247,7 +273,7 @@ async def test_a_call_that_is_sent_twice_is_run_once(tmp_path: Path) -> None:
 
 async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Path) -> None:
     """A service may name an id twice before either call is complete, and may never complete one."""
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         engine = it.project.engine
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
@@ -265,7 +291,7 @@ async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Pat
 
 
 async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         engine = it.project.engine
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
@@ -280,7 +306,7 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_long_output_is_cut_and_the_whole_is_kept_in_a_file(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="seq 1 50000")), DONE]) as it:
+    async with open_scripted_project(tmp_path, [make_answer(make_call("bash", command="seq 1 50000")), DONE]) as it:
         await it.prompt()
         (made,) = it.calls()
         assert isinstance(made.state, ToolStateCompleted)

@@ -20,9 +20,9 @@ from codeloop.schema.limits import OPEN_PROJECTS
 from codeloop.schema.live_events import BranchUpdated
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, GLOBAL_DISPOSE, INSTANCE_DISPOSE, PROMPT, SESSION_CREATE, NoArguments
-from tests.support.project import call, calls, startup, until, within
+from tests.support.scripted_project import make_answer, make_call, make_startup, wait_for_result, wait_until
 
-SLOW = calls(call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done"))
+SLOW = make_answer(make_call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done"))
 DONE = ScriptedAnswer(text="Done.")
 
 
@@ -34,7 +34,7 @@ async def app(tmp_path: Path, answers: Sequence[ScriptedAnswer] = ()) -> AsyncGe
     git = ("git", "-C", str(tmp_path / "repository"), "-c", "user.name=t", "-c", "user.email=t@localhost")
     for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
         await asyncio.to_thread(subprocess.run, [*git, *words], check=True)
-    one = App(startup(tmp_path / "home", tmp_path / "work"), SingleModel(ScriptedModel(answers)))
+    one = App(make_startup(tmp_path / "home", tmp_path / "work"), SingleModel(ScriptedModel(answers)))
     try:
         yield one
     finally:
@@ -88,9 +88,9 @@ async def test_two_directories_of_a_repository_share_its_store(tmp_path: Path) -
 async def test_what_is_asked_of_a_session_is_done_in_its_own_directory_whatever_the_client_names(
     tmp_path: Path,
 ) -> None:
-    async with app(tmp_path, [calls(call("bash", command="pwd")), DONE]) as it:
+    async with app(tmp_path, [make_answer(make_call("bash", command="pwd")), DONE]) as it:
         session = await made(it, tmp_path / "repository" / "inner")
-        await within(carry_out(it, PROMPT, saying(session), tmp_path / "work"), 20)
+        await wait_for_result(carry_out(it, PROMPT, saying(session), tmp_path / "work"), 20)
         project = await it.get_project(tmp_path / "repository" / "inner")
         outputs = [str(part) for entry in project.store.read_conversation(session.id).entries for part in entry.parts]
         assert any(str(tmp_path / "repository" / "inner") in output for output in outputs)
@@ -100,9 +100,11 @@ async def test_a_session_of_a_project_that_is_not_open_is_found(tmp_path: Path) 
     async with app(tmp_path) as it:
         session = await made(it, tmp_path / "repository")
     (tmp_path / "second").mkdir()
-    again = App(startup(tmp_path / "home", tmp_path / "second"), SingleModel(ScriptedModel([DONE])))
+    again = App(make_startup(tmp_path / "home", tmp_path / "second"), SingleModel(ScriptedModel([DONE])))
     try:
-        answer: MessageWithParts = await within(carry_out(again, PROMPT, saying(session), tmp_path / "second"), 20)
+        answer: MessageWithParts = await wait_for_result(
+            carry_out(again, PROMPT, saying(session), tmp_path / "second"), 20
+        )
         assert answer.info.session_id == session.id
         assert (await again.find_session_project(session.id, tmp_path / "second")).settings.project_root.vcs == "git"
         with pytest.raises(CodeloopError, match="Session not found"):
@@ -118,21 +120,21 @@ async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them
         session = await made(it, work)
         before = await it.get_project(work)
         turn = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
-        await until((work / "begun").exists)
+        await wait_until((work / "begun").exists)
         await carry_out(it, INSTANCE_DISPOSE, NoArguments(), work)
         assert await it.get_project(work) is not before
         assert await it.find_session_project(session.id, work) is before, "it is still working on that session"
         (work / "go").touch()
-        assert (await within(turn, 20)).stop.reason == "done"
-        await until(lambda: not before.is_busy)
+        assert (await wait_for_result(turn, 20)).stop.reason == "done"
+        await wait_until(lambda: not before.is_busy)
         (work / "go").unlink()
         (work / "begun").unlink()
         second = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
-        await until((work / "begun").exists)
+        await wait_until((work / "begun").exists)
         assert await it.find_session_project(session.id, work) is not before
         await carry_out(it, GLOBAL_DISPOSE, NoArguments(), work)
         await carry_out(it, ABORT, SessionId(session_id=session.id), work)
-        assert (await within(second, 20)).stop.reason == "aborted"
+        assert (await wait_for_result(second, 20)).stop.reason == "aborted"
 
 
 @pytest.mark.slow
@@ -166,7 +168,7 @@ async def test_a_directory_that_is_closed_the_moment_it_has_opened_opens_again_f
         while not it.projects:
             await asyncio.sleep(0)
         await it.reload(work)
-        assert (await within(waiting)).directory == str(work)
+        assert (await wait_for_result(waiting)).directory == str(work)
 
 
 async def test_a_prompt_that_is_on_its_way_in_keeps_its_session_where_it_is(tmp_path: Path) -> None:
@@ -182,7 +184,7 @@ async def test_a_prompt_that_is_on_its_way_in_keeps_its_session_where_it_is(tmp_
             assert await it.find_session_project(session.id, work) is project
             await carry_out(it, ABORT, SessionId(session_id=session.id), work)
             with pytest.raises(OperationError, match="Aborted"):
-                await within(coming)
+                await wait_for_result(coming)
         assert await it.find_session_project(session.id, work) is not project
 
 
@@ -221,15 +223,15 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
         for directory in (repository, inner):
             await it.get_project(directory)
         turn = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
-        await until((work / "begun").exists)
+        await wait_until((work / "begun").exists)
         watched = {inner}
         it.add_follower_check(lambda directory: directory in watched)
         it.idle = 0
         await it.close_unused_projects()
         assert {project.settings.project_root.directory for project in it.projects} == {work, inner}
         (work / "go").touch()
-        await within(turn, 20)
-        await until(lambda: not any(project.is_busy for project in it.projects))
+        await wait_for_result(turn, 20)
+        await wait_until(lambda: not any(project.is_busy for project in it.projects))
         watched.clear()
         it.idle = 3600
         await it.close_unused_projects()
@@ -242,7 +244,7 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
 
 
 async def test_a_turn_that_checks_another_branch_out_tells_it(tmp_path: Path) -> None:
-    async with app(tmp_path, [calls(call("bash", command="git checkout -q -b feature")), DONE]) as it:
+    async with app(tmp_path, [make_answer(make_call("bash", command="git checkout -q -b feature")), DONE]) as it:
         project = await it.get_project(tmp_path / "repository")
         heard: list[str | None] = []
 
@@ -254,6 +256,6 @@ async def test_a_turn_that_checks_another_branch_out_tells_it(tmp_path: Path) ->
 
         listening = asyncio.create_task(listen())
         session = await made(it, tmp_path / "repository")
-        await within(carry_out(it, PROMPT, saying(session), tmp_path / "repository"), 20)
-        await until(lambda: heard == ["feature"])
+        await wait_for_result(carry_out(it, PROMPT, saying(session), tmp_path / "repository"), 20)
+        await wait_until(lambda: heard == ["feature"])
         listening.cancel()

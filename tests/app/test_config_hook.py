@@ -18,7 +18,7 @@ from codeloop.schema.bounds.extension import HOST_WAIT
 from codeloop.schema.live_events import ToastShown
 from codeloop.schema.operation import COMMAND, SESSION_CREATE
 from codeloop.schema.wire import replace
-from tests.support.project import in_process, over_http, startup, until
+from tests.support.scripted_project import make_startup, open_in_process, open_over_http, wait_until
 
 PLUGIN = """
 from pathlib import Path
@@ -49,7 +49,7 @@ def written(tmp_path: Path, permission: object) -> Path:
 
 
 async def answered(project: Project) -> None:
-    await until(
+    await wait_until(
         lambda: project.settings.config_changes_file is not None and project.settings.config_changes_file.exists()
     )
 
@@ -57,14 +57,14 @@ async def answered(project: Project) -> None:
 @pytest.mark.slow
 async def test_what_extensions_change_counts_once_it_is_known_and_is_asked_once(tmp_path: Path) -> None:
     log = written(tmp_path, {"bash": {"git push *": "deny"}})
-    start = startup(tmp_path / "home", tmp_path / "work", model="local/m")
-    async with in_process(start, None) as (project, _):
+    start = make_startup(tmp_path / "home", tmp_path / "work", model="local/m")
+    async with open_in_process(start, None) as (project, _):
         assert "go" not in project.settings.config.command
         await answered(project)
         assert project.refresh()
     for model in ("local/m", "local/m", "local/given-for-one-run"):
-        again = startup(tmp_path / "home", tmp_path / "work", model=model)
-        async with in_process(again, None) as (project, _):
+        again = make_startup(tmp_path / "home", tmp_path / "work", model=model)
+        async with open_in_process(again, None) as (project, _):
             assert project.settings.config.command["go"].template == "Go far."
             assert project.settings.config.model == model
             assert [rule.pattern for rule in project.settings.config.permission][-1] == "git push *"
@@ -78,8 +78,8 @@ async def test_the_first_turn_goes_with_what_extensions_change(tmp_path: Path) -
     other = tmp_path / "home" / "config" / "plugin" / "y.py"
     other.write_text(PLUGIN.format(log=str(log), permission={"bash": {"rm *": "deny"}}).replace('"go"', '"rest"'))
     (other.parent / "z.py").write_text("broken(\n")
-    start = startup(tmp_path / "home", tmp_path / "work")
-    async with over_http(start, SingleModel(ScriptedModel([ScriptedAnswer(text="Done.")] * 2))) as (_, client):
+    start = make_startup(tmp_path / "home", tmp_path / "work")
+    async with open_over_http(start, SingleModel(ScriptedModel([ScriptedAnswer(text="Done.")] * 2))) as (_, client):
         session = await client.call(SESSION_CREATE, CreateSession())
         heard = asyncio.create_task(warned(client))
         await client.call(COMMAND, InvokeCommand(session_id=session.id, command="rest", arguments=""))
@@ -99,7 +99,7 @@ async def test_a_project_that_is_opened_for_a_turn_waits_for_an_answer_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(tmp_path, "allow")
-    start = startup(tmp_path / "home", tmp_path / "work")
+    start = make_startup(tmp_path / "home", tmp_path / "work")
     project = await open_with_extensions(start)
     assert project.settings.config.command["go"].template == "Go far."
     await project.close()
@@ -117,8 +117,8 @@ async def test_a_project_that_is_opened_for_a_turn_waits_for_an_answer_a_while(
 
 async def test_an_answer_that_makes_no_sense_is_told_and_left_out(tmp_path: Path) -> None:
     written(tmp_path, {"bash": 5})
-    start = startup(tmp_path / "home", tmp_path / "work")
-    async with in_process(start, None) as (project, _):
+    start = make_startup(tmp_path / "home", tmp_path / "work")
+    async with open_in_process(start, None) as (project, _):
         await answered(project)
     settings = find_settings(start)
     assert "go" not in settings.config.command
@@ -128,4 +128,4 @@ async def test_an_answer_that_makes_no_sense_is_told_and_left_out(tmp_path: Path
 
 def test_without_extensions_nobody_is_asked(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    assert find_settings(startup(tmp_path / "home", tmp_path / "work")).config_changes_file is None
+    assert find_settings(make_startup(tmp_path / "home", tmp_path / "work")).config_changes_file is None

@@ -6,8 +6,8 @@ import pytest
 
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
 from tests.app.test_extensions import DONE, OPEN, hosts, own
-from tests.support.javascript import host_command
-from tests.support.project import call, calls, rig, startup, until
+from tests.support.javascript_extensions import find_host_command
+from tests.support.scripted_project import make_answer, make_call, make_startup, open_scripted_project, wait_until
 
 NOTING = """
 from pathlib import Path
@@ -62,15 +62,17 @@ async def test_a_turn_loads_of_the_known_ones_those_that_it_asks(tmp_path: Path)
         ("guard", "tool.execute.before", True),
     ):
         own(tmp_path, f"plugin/{name}.py", NOTING.format(name=name, hook=hook, policy=policy))
-    async with rig(tmp_path, [DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         marks = [it.work / f"loaded-{name}" for name in ("turn", "call", "guard")]
         assert all(mark.exists() for mark in marks)
     for mark in marks:
         mark.unlink()
-    async with rig(tmp_path, [DONE, calls(call("read", filePath="x")), DONE], **OPEN) as it:
+    async with open_scripted_project(
+        tmp_path, [DONE, make_answer(make_call("read", filePath="x")), DONE], **OPEN
+    ) as it:
         await it.prompt()
-        await until((it.work / "loaded-guard").exists)
+        await wait_until((it.work / "loaded-guard").exists)
         assert [mark.exists() for mark in marks] == [True, False, True]
         await it.prompt()
         assert (it.work / "loaded-call").exists()
@@ -79,12 +81,12 @@ async def test_a_turn_loads_of_the_known_ones_those_that_it_asks(tmp_path: Path)
 @pytest.mark.slow
 async def test_what_follows_events_has_them_from_the_first_to_the_last_however_late_it_is(tmp_path: Path) -> None:
     own(tmp_path, "plugin/follower.py", SLOW_FOLLOWER)
-    async with rig(tmp_path, [DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         seen = it.work / "seen"
         (it.work / "slow").touch()
     seen.unlink(missing_ok=True)
-    async with rig(tmp_path, [DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         assert not seen.exists(), "the turn did not wait for it"
     told = seen.read_text().splitlines()
@@ -95,12 +97,12 @@ async def test_what_follows_events_has_them_from_the_first_to_the_last_however_l
 @pytest.mark.slow
 async def test_what_is_known_of_one_does_not_wait_until_another_is_loaded(tmp_path: Path) -> None:
     own(tmp_path, "plugin/waiting.py", WAITING)
-    async with rig(tmp_path, [DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         waits = it.work / "waits"
     waits.touch()
     own(tmp_path, "plugin/fresh.py", NOTING.format(name="fresh", hook="permission.ask", policy=False))
-    project = await open_with_extensions(startup(tmp_path / "home", tmp_path / "work", **OPEN))
+    project = await open_with_extensions(make_startup(tmp_path / "home", tmp_path / "work", **OPEN))
     try:
         assert not hosts(project).unknown
         assert waits.exists()
@@ -110,10 +112,10 @@ async def test_what_is_known_of_one_does_not_wait_until_another_is_loaded(tmp_pa
 
 
 async def test_one_that_asks_the_api_while_it_is_loaded_is_answered_at_once(tmp_path: Path) -> None:
-    host_command()  # skips without a runtime
+    find_host_command()  # skips without a runtime
     own(tmp_path, "plugin/asking.js", ASKING)
     (tmp_path / "work").mkdir()
-    project = await open_with_extensions(startup(tmp_path / "home", tmp_path / "work", **OPEN))
+    project = await open_with_extensions(make_startup(tmp_path / "home", tmp_path / "work", **OPEN))
     try:
         assert not hosts(project).unknown
     finally:

@@ -24,7 +24,15 @@ from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import Branch, BranchUpdated, Delta, PartDelta, ToastShown
 from codeloop.schema.operation import PROMPT, SESSION_CREATE
-from tests.support.project import RequestRecorder, Rig, call, calls, rig, startup, until
+from tests.support.scripted_project import (
+    RequestRecorder,
+    ScriptedProject,
+    make_answer,
+    make_call,
+    make_startup,
+    open_scripted_project,
+    wait_until,
+)
 
 WORD = '''
 from pathlib import Path
@@ -52,17 +60,17 @@ def hosts(project: Project) -> ExtensionHosts:
     return found
 
 
-def offered(it: Rig) -> dict[str, str]:
+def offered(it: ScriptedProject) -> dict[str, str]:
     return {spec.name: spec.description for spec in it.model.requests[-1].tools}
 
 
 @pytest.mark.slow
 async def test_a_known_tool_is_offered_before_any_host_is_started(tmp_path: Path) -> None:
     own(tmp_path, "tool/word.py", WORD)
-    async with rig(tmp_path, [DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         assert offered(it)["word"] == "Give the word."
-    async with rig(tmp_path, [DONE, calls(call("word")), DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE, make_answer(make_call("word")), DONE], **OPEN) as it:
         log = it.project.settings.home / "extensions" / "python.log"
         log.unlink()
         await it.prompt()
@@ -77,15 +85,15 @@ async def test_a_known_tool_is_offered_before_any_host_is_started(tmp_path: Path
 async def test_a_changed_tool_is_loaded_anew_between_turns(tmp_path: Path) -> None:
     file = own(tmp_path, "tool/word.py", WORD)
     (tmp_path / "work").mkdir()
-    model = RequestRecorder(ScriptedModel([calls(call("word")), DONE] * 3))
-    app = App(startup(tmp_path / "home", tmp_path / "work", **OPEN), SingleModel(model))
+    model = RequestRecorder(ScriptedModel([make_answer(make_call("word")), DONE] * 3))
+    app = App(make_startup(tmp_path / "home", tmp_path / "work", **OPEN), SingleModel(model))
 
     async def say() -> list[str]:
         session = await carry_out(app, SESSION_CREATE, CreateSession(title="one"), tmp_path / "work")
         given = Prompt(session_id=session.id, parts=[TextPartInput(text="go")])
         await carry_out(app, PROMPT, given, tmp_path / "work")
         project = await app.get_project(tmp_path / "work")
-        return Rig(project, model, session.id, LocalClient(project)).results()
+        return ScriptedProject(project, model, session.id, LocalClient(project)).results()
 
     try:
         assert await say() == ["WORD"]
@@ -120,13 +128,13 @@ async def follow(event, ctx):
 @pytest.mark.slow
 async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_path: Path) -> None:
     own(tmp_path, "plugin/follower.py", FOLLOWER)
-    async with rig(tmp_path, [DONE, DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE], **OPEN) as it:
         seen = it.work / "seen"
         await it.prompt()
-        await until(lambda: seen.exists() and "session.idle" in seen.read_text())
+        await wait_until(lambda: seen.exists() and "session.idle" in seen.read_text())
         for directory in ("/elsewhere", str(it.work)):
             it.project.store.publish_live(BranchUpdated(properties=Branch(branch=directory)), directory)
-        await until(lambda: "vcs.branch.updated" in seen.read_text())
+        await wait_until(lambda: "vcs.branch.updated" in seen.read_text())
         assert seen.read_text().count("vcs.branch.updated") == 1, "that of another directory is not its own"
         assert "message.part.updated" in seen.read_text()
         told = list[str]()
@@ -137,7 +145,7 @@ async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_pa
             for _ in range(100):
                 it.project.store.publish_live(PartDelta(properties=more))
             await asyncio.sleep(0)
-        await until(lambda: told)
+        await wait_until(lambda: told)
         await it.prompt()
         following.cancel()
         assert told == ["The extension host python does not keep up with events: some are left out."]
@@ -147,10 +155,10 @@ async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_pa
 async def test_a_plugin_hears_of_events_again_when_its_host_has_died(tmp_path: Path) -> None:
     own(tmp_path, "plugin/follower.py", FOLLOWER)
     own(tmp_path, "tool/die.py", "import os\n\ndef die() -> str:\n    os._exit(5)\n")
-    async with rig(tmp_path, [DONE, calls(call("die")), DONE, DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE, make_answer(make_call("die")), DONE, DONE], **OPEN) as it:
         seen = it.work / "seen"
         await it.prompt()
-        await until(lambda: seen.exists() and "session.idle" in seen.read_text())
+        await wait_until(lambda: seen.exists() and "session.idle" in seen.read_text())
         await it.prompt()
         assert "exit code 5" in it.results()[0]
         async with asyncio.timeout(60):
@@ -181,8 +189,12 @@ async def look(which: str, ctx) -> str:
 
 async def test_a_tool_reaches_the_api(tmp_path: Path) -> None:
     own(tmp_path, "plugin/reaching.py", REACHING)
-    script = [calls(call("look", which="session.list")), calls(call("look", which="nothing.like_it")), DONE]
-    async with rig(tmp_path, script, **OPEN) as it:
+    script = [
+        make_answer(make_call("look", which="session.list")),
+        make_answer(make_call("look", which="nothing.like_it")),
+        DONE,
+    ]
+    async with open_scripted_project(tmp_path, script, **OPEN) as it:
         await it.prompt()
         found, missing = it.results()
         assert found == "1"
@@ -195,14 +207,14 @@ async def test_a_persons_extension_in_the_project_counts_as_what_commands_could_
     inside, outside = tmp_path / "work/mine.py", own(tmp_path, "else/mine.py", WORD)
     inside.parent.mkdir()
     inside.write_text(WORD, encoding="utf-8")
-    async with rig(tmp_path, [DONE], plugin=[str(inside), str(outside)], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE], plugin=[str(inside), str(outside)], **OPEN) as it:
         found = {each.path: hosts(it.project).key(each).is_confined for each in hosts(it.project).extensions}
     assert found == {str(inside): True, str(outside): False}
 
 
 async def test_an_extension_in_the_sandbox_asks_for_nothing_that_leads_out(tmp_path: Path) -> None:
     own(tmp_path, "tool/word.py", WORD)
-    async with rig(tmp_path, [DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         carry, root = await hosts(it.project).operations, tmp_path / "work"
         for name in ("session.shell", "pty.create", "permission.reply", "config.update"):
@@ -240,7 +252,7 @@ async def test_what_a_person_may_do_by_the_api_leads_no_extension_out_of_its_san
     (tmp_path / "key").write_text("the secret")
     given = json.loads(json.dumps(body).replace("{home}", str(tmp_path)).replace("{root}", str(tmp_path / "work")))
     own(tmp_path, "tool/word.py", WORD)
-    async with rig(tmp_path, [DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         path = (
             {"sessionID": it.session_id} if name in {"session.update", "session.prompt", "session.prompt_async"} else {}
@@ -255,7 +267,7 @@ async def test_a_search_shows_extensions_nothing_of_files_with_keys(tmp_path: Pa
     for file in (".env", "plain"):
         (tmp_path / "work" / file).write_text("KEY=the secret")
     own(tmp_path, "tool/word.py", WORD)
-    async with rig(tmp_path, [DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         asked = OperationCall(1, "find.text", query={"pattern": "secret"})
         found = await serve_operation(await hosts(it.project).operations, asked, "own", tmp_path / "work")
@@ -265,7 +277,7 @@ async def test_a_search_shows_extensions_nothing_of_files_with_keys(tmp_path: Pa
 async def test_one_that_can_not_be_loaded_is_named_once_and_the_others_work(tmp_path: Path) -> None:
     own(tmp_path, "tool/broken.py", "import nothing_like_this\n")
     own(tmp_path, "tool/word.py", WORD)
-    async with rig(tmp_path, [calls(call("word")), DONE], **OPEN) as it:
+    async with open_scripted_project(tmp_path, [make_answer(make_call("word")), DONE], **OPEN) as it:
         await it.prompt()
         assert it.results() == ["WORD"]
         (why,) = hosts(it.project).failures.values()

@@ -39,7 +39,15 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.part import AgentPart, FilePart, TextPart
 from codeloop.schema.server_operation import SERVER_OPERATIONS
-from tests.support.project import LOCAL, both_clients, call, calls, rig, until, words
+from tests.support.scripted_project import (
+    LOCAL_CLIENT_ONLY,
+    both_clients,
+    join_texts,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 
 __all__ = ["both_clients"]
 
@@ -54,7 +62,7 @@ async def refused(wait: Any) -> OperationError:
     return raised.value
 
 
-@LOCAL
+@LOCAL_CLIENT_ONLY
 def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
     rows = [*(operation.id for operations in HANDLER_MODULES.values() for operation in operations), *CONSTANT_ANSWERS]
     assert sorted(rows) == sorted(operation.id for operation in OPERATIONS if operation.scope == "project")
@@ -63,7 +71,7 @@ def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
     assert sorted(served) == sorted(operation.id for operation in SERVER_OPERATIONS)
 
 
-@LOCAL
+@LOCAL_CLIENT_ONLY
 @pytest.mark.parametrize("module", ALL_MODULES)
 def test_a_module_has_a_handler_of_each_of_its_operations_and_of_no_other(module: str) -> None:
     import_module(module)
@@ -71,7 +79,7 @@ def test_a_module_has_a_handler_of_each_of_its_operations_and_of_no_other(module
     assert sorted(own) == sorted(operation.id for operation in ALL_MODULES[module])
 
 
-@LOCAL
+@LOCAL_CLIENT_ONLY
 @pytest.mark.parametrize("operation", [*OPERATIONS, *SERVER_OPERATIONS], ids=lambda operation: operation.id)
 def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperation) -> None:
     if operation.id in CONSTANT_ANSWERS:
@@ -95,7 +103,7 @@ def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperati
 
 
 async def test_a_session_is_made_listed_read_and_deleted(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         made = await it.client.call(SESSION_CREATE, CreateSession(title="mine", agent="build", metadata={"a": 1}))
         assert (made.title, made.agent, made.metadata, made.cost) == ("mine", "build", {"a": 1}, 0.0)
         assert made.directory == str(it.work)
@@ -110,7 +118,7 @@ async def test_a_session_is_made_listed_read_and_deleted(tmp_path: Path) -> None
 
 
 async def test_deleting_a_session_deletes_its_children(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id))
         grandchild = await it.client.call(SESSION_CREATE, CreateSession(parent_id=child.id))
         other = await it.client.call(SESSION_CREATE, CreateSession())
@@ -120,9 +128,9 @@ async def test_deleting_a_session_deletes_its_children(tmp_path: Path) -> None:
 
 
 async def test_a_busy_session_is_not_deleted(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="touch begun; sleep 77"))]) as it:
+    async with open_scripted_project(tmp_path, [make_answer(make_call("bash", command="touch begun; sleep 77"))]) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         assert (
             await refused(it.client.call(SESSION_DELETE, SessionId(session_id=it.session_id)))
         ).kind == "SessionBusyError"
@@ -131,31 +139,31 @@ async def test_a_busy_session_is_not_deleted(tmp_path: Path) -> None:
 
 
 async def test_a_prompt_is_stored_before_anything_else_and_may_ask_for_no_answer(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         chosen = new_id("msg")
         stored = await it.prompt("remember this", no_reply=True, message_id=chosen)
         assert isinstance(stored.info, UserMessage)
-        assert (stored.info.id, words(stored.parts)) == (chosen, "remember this")
+        assert (stored.info.id, join_texts(stored.parts)) == (chosen, "remember this")
         assert it.model.requests == []
         messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
         assert [message.info for message in messages] == [stored.info]
 
 
 async def test_the_turn_goes_on_when_the_caller_goes_away(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)]) as it:
         caller = asyncio.create_task(it.prompt())
-        await until(lambda: len(it.view().entries) == 2)
+        await wait_until(lambda: len(it.view().entries) == 2)
         caller.cancel()
         await asyncio.gather(caller, return_exceptions=True)
-        await until(lambda: not it.project.runs.is_running(it.session_id))
-        assert words(it.view().entries[1].parts) == "Done."
+        await wait_until(lambda: not it.project.runs.is_running(it.session_id))
+        assert join_texts(it.view().entries[1].parts) == "Done."
 
 
 async def test_two_callers_of_one_turn_get_the_same_answer(tmp_path: Path) -> None:
-    made = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
-    async with rig(tmp_path, [made, DONE]) as it:
+    made = make_answer(make_call("bash", command="until [ -e go ]; do sleep 0.01; done"))
+    async with open_scripted_project(tmp_path, [made, DONE]) as it:
         first = asyncio.create_task(it.prompt("one"))
-        await until(lambda: it.calls() and it.calls()[0].state.input)
+        await wait_until(lambda: it.calls() and it.calls()[0].state.input)
         second = asyncio.create_task(it.prompt("two"))
         await asyncio.sleep(0.02)
         (it.work / "go").touch()
@@ -164,7 +172,7 @@ async def test_two_callers_of_one_turn_get_the_same_answer(tmp_path: Path) -> No
 
 
 async def test_a_prompts_tools_become_rules_of_the_session_and_stay(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await it.prompt(tools={"bash": False})
         await it.prompt("again")
         for request in it.model.requests:
@@ -172,7 +180,7 @@ async def test_a_prompts_tools_become_rules_of_the_session_and_stay(tmp_path: Pa
 
 
 async def test_model_and_agent_are_remembered_for_the_next_prompt(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE, DONE], agent={"mine": {"prompt": "You are mine."}}) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE], agent={"mine": {"prompt": "You are mine."}}) as it:
         model = ModelRef(provider_id="p", model_id="x/y")
         await it.prompt(agent="mine", model=model)
         answer = await it.prompt("again")
@@ -182,7 +190,7 @@ async def test_model_and_agent_are_remembered_for_the_next_prompt(tmp_path: Path
 
 
 async def test_what_a_prompt_brings_along_becomes_parts(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         (it.work / "a b.txt").write_text("inside\n")
         (it.work / "p.png").write_bytes(base64.b64decode(PNG))
         given = [
@@ -215,35 +223,37 @@ async def test_what_a_prompt_brings_along_becomes_parts(tmp_path: Path) -> None:
     ],
 )
 async def test_a_bad_prompt_is_refused_and_stores_nothing(tmp_path: Path, args: dict[str, Any], kind: str) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         given: dict[str, Any] = {"session_id": it.session_id, "parts": [TextPartInput(text="x")], **args}
         assert (await refused(it.client.call(PROMPT, Prompt(**given)))).kind == kind
         assert it.view().entries == ()
-        assert words((await it.prompt()).parts) == "Done."
+        assert join_texts((await it.prompt()).parts) == "Done."
 
 
 async def test_a_session_of_an_unknown_parent_or_agent_is_refused(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert (await refused(it.client.call(SESSION_CREATE, CreateSession(parent_id="ses_x")))).kind == "NotFoundError"
         assert (await refused(it.client.call(SESSION_CREATE, CreateSession(agent="x")))).kind == "NotFoundError"
 
 
 @pytest.mark.slow
 async def test_questions_are_listed_and_answered_once(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="echo")), DONE], permission={"bash": "ask"}) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="echo")), DONE], permission={"bash": "ask"}
+    ) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         request = await it.question()
         assert await it.client.call(PERMISSION_LIST, NoArguments()) == [request]
         assert await it.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="once")) is True
         again = await refused(it.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="once")))
         assert again.kind == "PermissionNotFoundError"
-        await until(lambda: not it.project.runs.is_running(it.session_id))
+        await wait_until(lambda: not it.project.runs.is_running(it.session_id))
 
 
 @pytest.mark.slow
 async def test_an_edited_always_is_never_wider_than_what_was_offered_without_it_being_seen(tmp_path: Path) -> None:
-    script = [calls(call("bash", command="touch a b"), call("bash", command="touch c")), DONE]
-    async with rig(tmp_path, script, permission={"bash": "ask"}) as it:
+    script = [make_answer(make_call("bash", command="touch a b"), make_call("bash", command="touch c")), DONE]
+    async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         request = await it.question()
         assert request.always == ["touch *"]
@@ -256,7 +266,7 @@ async def test_an_edited_always_is_never_wider_than_what_was_offered_without_it_
         assert it.project.store.permissions.list_all_grants() == []
         assert await it.client.call(PERMISSION_REPLY, answer("touch c*"))
         assert [grant.patterns for grant in it.project.store.permissions.list_all_grants()] == [["touch c*"]]
-        await until(lambda: not it.project.runs.is_running(it.session_id))
+        await wait_until(lambda: not it.project.runs.is_running(it.session_id))
         assert (it.work / "c").exists(), "what was remembered answers the other question too"
 
 
@@ -264,5 +274,5 @@ async def test_a_project_that_can_not_store_says_so(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "data").write_text("in the way")
     with pytest.raises(CodeloopError, match="can't be written"):
-        async with rig(tmp_path, []):
+        async with open_scripted_project(tmp_path, []):
             pass

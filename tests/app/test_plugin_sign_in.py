@@ -18,8 +18,8 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import APIError, OperationError
 from tests.extend.host.world import host_world
 from tests.support.answers import Answer
-from tests.support.javascript import host_command
-from tests.support.provider import ModelServer
+from tests.support.javascript_extensions import find_host_command
+from tests.support.model_server import ModelServer
 
 PLUGIN = """
 export const Acme = async ({ client }) => ({
@@ -88,7 +88,7 @@ async def acme(folder: Path, *answers: Answer) -> AsyncGenerator[Acme]:
     credentials = Credentials(folder / "auth.json")
     async with (
         ModelServer(answers or (Answer(text="Hello there", deltas=3),)) as service,
-        host_world(folder, *host_command(), language="javascript") as world,
+        host_world(folder, *find_host_command(), language="javascript") as world,
     ):
         url = service.url.replace("127.0.0.1", "wrong.invalid")
         row = {"options": {"baseURL": url}, "models": {"coder": {"name": "Coder"}}}
@@ -178,7 +178,7 @@ export const Other = async () => ({
 async def test_all_sign_ins_of_several_plugins_are_offered_and_the_one_that_was_used_counts(tmp_path: Path) -> None:
     async with (
         acme(tmp_path) as world,
-        host_world(_made(tmp_path / "b"), *host_command(), language="javascript") as more,
+        host_world(_made(tmp_path / "b"), *find_host_command(), language="javascript") as more,
     ):
         extension = more.write("plugin.mjs", OTHER)
         offer = msgspec.convert((await more.offer(extension)).auth, SignInOffer)

@@ -48,9 +48,19 @@ from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import Wire
-from tests.support.project import Rig, call, calls, result, rig, startup, until, within, words
+from tests.support.scripted_project import (
+    ScriptedProject,
+    join_texts,
+    make_answer,
+    make_call,
+    make_startup,
+    open_scripted_project,
+    read_result,
+    wait_for_result,
+    wait_until,
+)
 
-SLOW = call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done")
+SLOW = make_call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done")
 
 
 @pytest.mark.slow
@@ -58,7 +68,9 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
     (tmp_path / "work").mkdir()
     hello = ScriptedAnswer(text="Hello. " * 500, deltas=500)
     answers = [hello, ScriptedAnswer(kind="side", text="A title", delay_ms=1)] * 100
-    project = await open_project(startup(tmp_path / "home", tmp_path / "work"), SingleModel(ScriptedModel(answers)))
+    project = await open_project(
+        make_startup(tmp_path / "home", tmp_path / "work"), SingleModel(ScriptedModel(answers))
+    )
     client = LocalClient(project)
     ends: set[str] = set()
     try:
@@ -70,8 +82,8 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
                 await asyncio.sleep(0)
             for _ in range(moment):
                 await asyncio.sleep(0)
-            await within(client.call(ABORT, SessionId(session_id=session.id)))
-            ends.add((await within(turn)).stop.reason)
+            await wait_for_result(client.call(ABORT, SessionId(session_id=session.id)))
+            ends.add((await wait_for_result(turn)).stop.reason)
             assert not project.runs.any_running
     finally:
         await project.close()
@@ -79,7 +91,7 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
 
 
 async def test_a_summary_that_is_aborted_is_no_fault_of_the_server(tmp_path: Path) -> None:
-    async with rig(
+    async with open_scripted_project(
         tmp_path, [ScriptedAnswer(text="Hello."), ScriptedAnswer(kind="side", text="slow", delay_ms=20_000)]
     ) as it:
         await it.prompt()
@@ -87,34 +99,36 @@ async def test_a_summary_that_is_aborted_is_no_fault_of_the_server(tmp_path: Pat
             SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
         )
         working = asyncio.create_task(summary)
-        await until(lambda: it.project.runs.is_running(it.session_id))
+        await wait_until(lambda: it.project.runs.is_running(it.session_id))
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         with pytest.raises(OperationError, match="not summarised: Aborted") as caught:
-            await within(working)
+            await wait_for_result(working)
         assert caught.value.kind == "BadRequest"
 
 
 async def test_a_prompt_to_a_subagent_at_work_is_taken_up_by_it(tmp_path: Path) -> None:
-    task = call("task", description="d", prompt="look", subagent_type="general")
-    script = [calls(task), calls(SLOW), ScriptedAnswer(text="Both done."), ScriptedAnswer(text="All done.")]
-    async with rig(tmp_path, script, permission={"bash": "allow"}) as it:
+    task = make_call("task", description="d", prompt="look", subagent_type="general")
+    script = [make_answer(task), make_answer(SLOW), ScriptedAnswer(text="Both done."), ScriptedAnswer(text="All done.")]
+    async with open_scripted_project(tmp_path, script, permission={"bash": "allow"}) as it:
         parent = asyncio.create_task(it.prompt())
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         (child,) = it.project.store.list_sessions(parent=it.session_id)
         said = it.client.call(PROMPT, Prompt(session_id=child.id, parts=[TextPartInput(text="and this")]))
         second: asyncio.Task[MessageWithParts] = asyncio.create_task(said)
-        await until(lambda: len(it.project.store.read_conversation(child.id).entries) == 3)
+        await wait_until(lambda: len(it.project.store.read_conversation(child.id).entries) == 3)
         (it.work / "go").touch()
-        assert words((await within(second, 10)).parts) == "Both done."
-        assert words((await within(parent, 10)).parts) == "All done."
+        assert join_texts((await wait_for_result(second, 10)).parts) == "Both done."
+        assert join_texts((await wait_for_result(parent, 10)).parts) == "All done."
         view = it.project.store.read_conversation(child.id)
         (done,) = [part for entry in view.entries for part in entry.parts if isinstance(part, ToolPart)]
-        assert "Interrupted" not in result(done)
+        assert "Interrupted" not in read_result(done)
         assert not it.project.store.statuses
 
 
 async def test_nothing_else_is_done_to_a_session_while_its_files_are_put_back(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Hello again.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Hello again.")]
+    ) as it:
         answer = await it.prompt()
         async with it.project.runs.lock(it.session_id):
             for attempt in attempts(it, answer.info.id):
@@ -122,10 +136,10 @@ async def test_nothing_else_is_done_to_a_session_while_its_files_are_put_back(tm
                     await attempt
                 assert caught.value.kind == "SessionBusyError"
             assert len(it.view().entries) == 2, "what is refused is not stored"
-        assert words((await it.prompt()).parts) == "Hello again."
+        assert join_texts((await it.prompt()).parts) == "Hello again."
 
 
-def attempts(it: Rig, message_id: str) -> list[Coroutine[Any, Any, Any]]:
+def attempts(it: ScriptedProject, message_id: str) -> list[Coroutine[Any, Any, Any]]:
     asked = [TextPartInput(text="go")]
     return [
         it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=asked)),
@@ -139,7 +153,7 @@ def attempts(it: Rig, message_id: str) -> list[Coroutine[Any, Any, Any]]:
 
 
 async def test_files_are_not_put_back_while_a_prompt_is_on_its_way_in(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")]) as it:
         answer = await it.prompt()
         reading = asyncio.create_task(asyncio.sleep(30))
         coming = asyncio.create_task(it.project.runs.run_before_turn(it.session_id, reading))
@@ -148,12 +162,14 @@ async def test_files_are_not_put_back_while_a_prompt_is_on_its_way_in(tmp_path: 
             await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         with pytest.raises(OperationError, match="Aborted"):
-            await within(coming)
+            await wait_for_result(coming)
         await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
 
 
 async def test_a_new_title_outlives_an_undo_that_was_under_way(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("write", filePath="a.txt", content="x")), ScriptedAnswer(text="Done.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("write", filePath="a.txt", content="x")), ScriptedAnswer(text="Done.")]
+    ) as it:
         answer = await it.prompt()
         undoing = it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
         going = asyncio.create_task(undoing)
@@ -161,14 +177,14 @@ async def test_a_new_title_outlives_an_undo_that_was_under_way(tmp_path: Path) -
             await asyncio.sleep(0)
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="Mine"))
         assert not going.done()
-        assert (await within(going)).title == "Mine"
+        assert (await wait_for_result(going)).title == "Mine"
         assert it.view().session.title == "Mine"
         assert not (it.work / "a.txt").exists()
 
 
 async def test_questions_of_a_process_that_has_ended_are_neither_shown_nor_answered(tmp_path: Path) -> None:
-    script = [calls(call("bash", command="touch x")), ScriptedAnswer(text="Done.")]
-    async with rig(tmp_path, script, permission={"bash": "ask"}) as it:
+    script = [make_answer(make_call("bash", command="touch x")), ScriptedAnswer(text="Done.")]
+    async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it:
         left = await it.client.call(SESSION_CREATE, CreateSession())
         request = PermissionRequest(
             id=new_id("per"), session_id=left.id, permission="bash", patterns=["ls"], metadata={}, always=["ls *"]
@@ -189,11 +205,11 @@ async def test_questions_of_a_process_that_has_ended_are_neither_shown_nor_answe
             with pytest.raises(OperationError, match="not found"):
                 await it.client.call(operation, given)
         await it.answer(waiting, "once")
-        await within(turn)
+        await wait_for_result(turn)
 
 
 async def test_what_comes_before_a_prompt_keeps_other_processes_away_and_leaves_nothing(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         leases = it.project.store.leases
         reading = asyncio.create_task(asyncio.sleep(30))
         coming = asyncio.create_task(it.project.runs.run_before_turn(it.session_id, reading))
@@ -201,8 +217,8 @@ async def test_what_comes_before_a_prompt_keeps_other_processes_away_and_leaves_
         assert leases.is_held(it.session_id)
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         with pytest.raises(OperationError, match="Aborted"):
-            await within(coming)
-        await until(lambda: not leases.is_held(it.session_id))
+            await wait_for_result(coming)
+        await wait_until(lambda: not leases.is_held(it.session_id))
         with pytest.raises(OperationError, match="must begin with"):
             await it.prompt(message_id="x")
-        await until(lambda: not leases.is_held(it.session_id))
+        await wait_until(lambda: not leases.is_held(it.session_id))

@@ -14,7 +14,7 @@ from codeloop.app.toolbox import BUILTIN_PARAMETERS_FILE, BUILTIN_TOOLS, list_bu
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import BuiltinTool
 from scripts.build_tools import encode_tool_schemas
-from tests.support.project import startup
+from tests.support.scripted_project import make_startup
 
 
 def test_the_file_of_parameters_says_what_the_tools_take() -> None:
@@ -45,7 +45,7 @@ def test_a_language_server_is_offered_where_it_would_be_found(
     (work / program).touch(0o755)
     (work / "a.x").touch()
     servers = {"mine": {"command": command, "extensions": [".x"], "disabled": disabled}}
-    settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
+    settings = find_settings(replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True))
     assert has_language_server(settings) is is_there
     assert any(each.state == "found" and each.row.name == "mine" for each in choose_servers(settings)) is is_there
 
@@ -66,7 +66,7 @@ def test_a_language_server_is_offered_for_what_lies_below_the_top(tmp_path: Path
     (work / file).touch()
     (tmp_path / "server").touch(0o755)
     servers = {"mine": {"command": [str(tmp_path / "server")], "extensions": [".x"]}}
-    settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
+    settings = find_settings(replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True))
     assert has_language_server(settings) is is_there
 
 
@@ -80,7 +80,7 @@ def test_a_linter_alone_answers_no_questions(tmp_path: Path, program: str, file:
     (work / ".venv" / "bin").mkdir(parents=True)
     (work / ".venv" / "bin" / program).touch(0o755)
     (work / file).touch()
-    start = startup(tmp_path / "home", work)
+    start = make_startup(tmp_path / "home", work)
     settings = find_settings(replace(start, trust=True, environment={**start.environment, "PATH": "/nowhere"}))
     assert any(each.state == "found" for each in choose_servers(settings))
     assert has_language_server(settings) is is_there
@@ -96,7 +96,7 @@ def test_no_more_folders_are_looked_at_for_a_language_server_than_the_limit_says
     (work / "c" / "deep" / "main.x").touch()
     (tmp_path / "server").touch(0o755)
     servers = {"mine": {"command": [str(tmp_path / "server")], "extensions": [".x"]}}
-    settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
+    settings = find_settings(replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True))
     assert has_language_server(settings)
     monkeypatch.setattr(detect_server, "LSP_SEARCHED_FOLDERS", replace(detect_server.LSP_SEARCHED_FOLDERS, value=4))
     assert not has_language_server(settings)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import pytest
 
 from tests.cli.program import Desk
-from tests.support.acp import check_answer, check_asked, check_error
+from tests.support.acp import check_answer, check_error, check_request
 
 
 class Editor:
@@ -84,7 +84,7 @@ class Editor:
         elif method is None:
             check_answer(self.version, self._sent[message["id"]], message["result"])
         else:
-            check_asked(self.version, method, message.get("params"))
+            check_request(self.version, method, message.get("params"))
         if method is None:
             self.answers[message["id"]] = message.get("result", message.get("error"))
         elif method == "session/update":

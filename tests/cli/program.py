@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.support.answers import Answer, Call
-from tests.support.forked import FRONT, Loaded, read_at_start
-from tests.support.provider import ModelServer
-from tests.support.sandboxed import with_commands
-from tests.support.wire import Received
+from tests.support.fork_server import CLIENT_FILE, ForkServer, is_read_at_start
+from tests.support.http_connection import ReceivedRequest
+from tests.support.model_server import ModelServer
+from tests.support.sandbox_support import allow_commands
 
 COMMAND = [sys.executable, "-c", "from codeloop.cli.main import main; main()"]
 KEY = "sk-test-0123456789abcdefghij"
@@ -65,8 +65,8 @@ class Desk:
     @property
     def quick_command(self) -> list[str]:
         """What starts the program for little, where that can be: a process that hands on signals and ends with it."""
-        can_fork = not self.wrapper and not self.limits and not any(map(read_at_start, self.environment))
-        front = [sys.executable, "-I", "-S", str(FRONT), str(loaded().socket), COMMAND[2]]
+        can_fork = not self.wrapper and not self.limits and not any(map(is_read_at_start, self.environment))
+        front = [sys.executable, "-I", "-S", str(CLIENT_FILE), str(loaded().socket), COMMAND[2]]
         return front if can_fork else self.command
 
     @property
@@ -123,7 +123,7 @@ class Desk:
         limit = {"context": 200_000, "output": 8_000}
         models = {"m": {"cost": cost, "limit": limit, "tool_call": True, "attachment": True, "modalities": SEES}}
         provider = {"npm": ADAPTER[protocol], "options": options, "models": models}
-        self.configure(provider={"local": provider}, model="local/m", **with_commands(more))
+        self.configure(provider={"local": provider}, model="local/m", **allow_commands(more))
 
     def database(self) -> Path:
         """The one database there is."""
@@ -145,14 +145,14 @@ def _limit_name(row: tuple[str, int]) -> tuple[str, int]:
 
 
 @cache
-def loaded() -> Loaded:
+def loaded() -> ForkServer:
     """Return the process that forks the programs of this one's tests."""
-    return Loaded()
+    return ForkServer()
 
 
 @contextmanager
 def serving(
-    answers: Sequence[Answer] | Callable[[Received], Answer], **options: Any
+    answers: Sequence[Answer] | Callable[[ReceivedRequest], Answer], **options: Any
 ) -> Generator[ModelServer, None, None]:
     """Serve in a thread of its own, so that a test can wait for processes."""
     loop = asyncio.new_event_loop()
@@ -169,10 +169,10 @@ def serving(
         loop.close()
 
 
-def steps(*answers: Answer, title: str = "A short title") -> Callable[[Received], Answer]:
+def steps(*answers: Answer, title: str = "A short title") -> Callable[[ReceivedRequest], Answer]:
     """Choose by how many answers the turn already holds, as a real model would; the last one serves all that follow."""
 
-    def choose(received: Received) -> Answer:
+    def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
             return Answer(text=title)
         messages = received.json["messages"]

@@ -12,7 +12,7 @@ from tests.cli.editor import Editor, choose, editing, text
 from tests.cli.program import Desk, bash, call, lives, serving, steps
 from tests.extend.mcp.world import PLAIN
 from tests.support.answers import Answer
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 FORMS = {"elicitation": {"form": {}}, "session": {"notices": {}}}
 OLD, NEW = "one\ntwo\nthree\n", "one\nTWO\nthree\n"
@@ -383,7 +383,7 @@ def test_a_servers_page_is_opened_by_the_editor_and_a_summary_is_no_answer(tmp_p
     server = {"name": "plain", "command": sys.executable, "args": [str(PLAIN), str(tmp_path)], "env": []}
     visit = call("plain_visit")
 
-    def answer(got: Received) -> Answer:
+    def answer(got: ReceivedRequest) -> Answer:
         if b'"tools"' not in got.body:
             return Answer(text="A summary.")
         return Answer(text="Visited.") if b'"role":"tool"' in got.body else visit

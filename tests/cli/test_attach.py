@@ -15,7 +15,7 @@ import pytest
 from tests.cli.program import UNCONFINED, Desk, bash, call, events, lives, result, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 DONE = Answer(text="Everything is done.", deltas=3)
 WAIT = bash("echo $$ > pid; touch begun; until [ -e go ]; do sleep 0.02; done")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import KEY, Desk, serving
 from tests.support.answers import Answer
-from tests.support.cloud import serve_cloud
+from tests.support.http_service import run_http_service
 
 PROVIDERS = {
     "google": ("google/gemini-3.8-flash", "/v1beta"),
@@ -57,7 +57,7 @@ def metadata(token: str) -> Generator[str]:
     hosts: list[str] = []
 
     async def serve() -> None:
-        async with serve_cloud(lambda _: (200, {"access_token": token, "expires_in": 3_600})) as cloud:
+        async with run_http_service(lambda _: (200, {"access_token": token, "expires_in": 3_600})) as cloud:
             hosts.append(cloud.url.removeprefix("http://"))
             opened.set()
             await asyncio.to_thread(stop.wait)

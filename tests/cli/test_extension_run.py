@@ -10,8 +10,8 @@ import pytest
 
 from tests.cli.program import Desk, call, events, result, serving, steps
 from tests.support.answers import Answer
-from tests.support.javascript import host_command
-from tests.support.sandboxed import is_sandboxed
+from tests.support.javascript_extensions import find_host_command
+from tests.support.sandbox_support import has_sandbox
 
 WEATHER = '''
 from pathlib import Path
@@ -280,7 +280,7 @@ def test_a_policy_that_hangs_refuses(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+@pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here")
 def test_a_project_s_tool_runs_in_the_sandbox_of_commands(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     project(desk, tool__bad=BAD)
@@ -300,7 +300,7 @@ export const Signer = async ({ client }) => ({
 
 
 def test_the_list_of_plugins_names_where_one_signs_in(tmp_path: Path) -> None:
-    host_command()  # skips without a runtime
+    find_host_command()  # skips without a runtime
     desk = Desk(tmp_path)
     file = desk.home / "config" / "plugin" / "signer.js"
     file.parent.mkdir(parents=True)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import KEY, Desk, result, serving
 from tests.support.answers import Answer, Call
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 PRICE = (100 * 1.0 + 20 * 2.0) / 1e6
 """Dollars of a request, as the server counts it and `Desk.use` prices it."""
@@ -24,11 +24,11 @@ def tasks(number: int, first: int = 0) -> Answer:
     return Answer(calls=tuple(Call("task", json.dumps(each), f"t{first + at}") for at, each in enumerate(given)))
 
 
-def crowd(*answers: Answer) -> Callable[[Received], Answer]:
+def crowd(*answers: Answer) -> Callable[[ReceivedRequest], Answer]:
     """Answer the session that delegates with one answer after the other, its subagents with a word."""
     left = [*answers]
 
-    def choose(received: Received) -> Answer:
+    def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
             return Answer(text="A title")
         if b"Do job " in received.body and b"crowd" not in received.body:
@@ -42,7 +42,7 @@ def run(desk: Desk, *flags: str) -> dict[str, Any]:
     return result(desk.run("run", "--format", "json", *flags, "delegate to a crowd"))
 
 
-def jobs(server: Any) -> list[Received]:
+def jobs(server: Any) -> list[ReceivedRequest]:
     """Return the requests of subagents."""
     return [each for each in server.requests if b"Do job " in each.body and b"crowd" not in each.body]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Desk, call, events, serving, steps
 from tests.support.answers import Answer, Call
-from tests.support.sandboxed import is_sandboxed
+from tests.support.sandbox_support import has_sandbox
 
 UGLY = "def f( a,b ):\n    return a+b\n\n\ndef g():\n    return 1\n"
 
@@ -81,6 +81,6 @@ def test_one_of_the_person_s_own_formats_a_patch_in_the_sandbox_and_one_that_fai
     assert state["output"] == "A a.txt: 1 line; upper changed line 1\nA b.md: 1 line\nfails failed: no such style"
     assert "+ONE" in state["metadata"]["diff"]
     assert ((desk.work / "a.txt").read_text(), (desk.work / "b.md").read_text()) == ("ONE\n", "two\n")
-    assert not is_sandboxed() or not (tmp_path / "outside").exists()
+    assert not has_sandbox() or not (tmp_path / "outside").exists()
     assert desk.run("undo").returncode == 0
     assert not (desk.work / "a.txt").exists()

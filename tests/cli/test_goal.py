@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Desk, bash, call, result, serving
 from tests.support.answers import Answer
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 BROKEN = "def total(prices):\n    return sum(prices[1:])\n"
 TEST = """import unittest
@@ -35,11 +35,11 @@ def shop(folder: Path) -> Desk:
     return desk
 
 
-def script(*answers: Answer, judge: str = "") -> Callable[[Received], Answer]:
+def script(*answers: Answer, judge: str = "") -> Callable[[ReceivedRequest], Answer]:
     """Answer one request after the other, the last one for ever; a title or a verdict to those without tools."""
     left = [*answers]
 
-    def choose(received: Received) -> Answer:
+    def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
             return Answer(text=judge if b"Condition: " in received.body else "A short title")
         return left.pop(0) if len(left) > 1 else left[0]

@@ -14,8 +14,8 @@ import pytest
 from tests.cli.program import Desk, bash, call, events, result, serving, steps
 from tests.cli.test_hooks import DONE, OUTSIDE, noted, noting, results, row
 from tests.support.answers import Answer
-from tests.support.sandboxed import is_sandboxed
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
+from tests.support.sandbox_support import has_sandbox
 
 Heard = list[tuple[str, dict[str, str], dict[str, Any]]]
 
@@ -113,7 +113,7 @@ def test_a_projects_address_is_asked_once_it_is_trusted_and_not_another_one(tmp_
     assert [path for path, _, _ in heard] == ["/one"]
 
 
-def judging(received: Received) -> Answer:
+def judging(received: ReceivedRequest) -> Answer:
     """Answer as a model that is asked to judge, and as one that works."""
     body = received.json
     text = json.dumps(body["messages"])
@@ -263,7 +263,7 @@ def test_scripts_read_the_transcript_of_the_session(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+@pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here")
 def test_a_projects_script_reads_the_transcript_of_its_session_alone(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     script = desk.work / "look.sh"

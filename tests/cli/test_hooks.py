@@ -12,7 +12,7 @@ import pytest
 from tests.cli.program import Desk, bash, call, result, serving, steps
 from tests.extend.mcp.world import PLAIN
 from tests.support.answers import Answer
-from tests.support.sandboxed import is_sandboxed
+from tests.support.sandbox_support import has_sandbox
 
 DONE = Answer(text="Finished.")
 
@@ -230,7 +230,7 @@ def test_tools_of_mcp_servers_are_known_by_the_names_of_scripts(tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+@pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here")
 def test_hooks_of_a_project_are_sandboxed_as_commands_are_and_the_users_in_their_own(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     outside = tmp_path / "elsewhere"

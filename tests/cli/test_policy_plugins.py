@@ -12,7 +12,7 @@ from codeloop.extend.host.protocol import ExtensionOffer, OfferedTool
 from tests.cli.program import Desk, bash, serving, steps
 from tests.cli.test_extension_run import told
 from tests.support.answers import Answer
-from tests.support.javascript import host_command
+from tests.support.javascript_extensions import find_host_command
 
 GUARD = """
 from codeloop.extension import hook
@@ -107,7 +107,7 @@ def test_an_offer_is_known_where_it_was_made_and_an_empty_one_nowhere(tmp_path: 
 
 
 def test_one_that_brings_nothing_is_said_to_and_loaded_again(tmp_path: Path) -> None:
-    host_command()  # skips without a runtime
+    find_host_command()  # skips without a runtime
     desk = Desk(tmp_path)
     masked(desk, "mask.js", SCRIPT_MASK)
     assert is_sent(desk)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import ADAPTER, KEY, Desk, Protocol, serving
 from tests.support.answers import Answer
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 REFUSED = Answer(status=401, body=json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}))
 WITHOUT = Answer(status=401, body=json.dumps({"error": {"message": "Missing API key"}}))

@@ -10,10 +10,10 @@ import pytest
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
-from tests.support.sandboxed import is_sandboxed
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
+from tests.support.sandbox_support import has_sandbox
 
-Choose = Callable[[Received], Answer]
+Choose = Callable[[ReceivedRequest], Answer]
 DONE = Answer(text="Finished.")
 END = "or what to do instead: "
 DENY = "  n  deny, and stop the turn\n"
@@ -41,7 +41,7 @@ def asked(tmp_path: Path, *answers: Answer, command: Sequence[str] = ("run", "--
 def with_subagent(main: Choose, sub: Choose) -> Choose:
     """Let `sub` answer where the first prompt is the subagent's."""
 
-    def choose(received: Received) -> Answer:
+    def choose(received: ReceivedRequest) -> Answer:
         prompts = [message for message in received.json["messages"] if message["role"] == "user"]
         return (sub if "look closely" in str(prompts[0]["content"]) else main)(received)
 
@@ -98,7 +98,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
         pytest.param(
             call("bash", command="git push", description="Pushes", outside="it needs the SSH key"),
             ["Run a command outside the sandbox (bash)", "  │ because: it needs the SSH key", "  │ git push"],
-            marks=pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here"),
+            marks=pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here"),
         ),
         (call("bash", command="touch x", workdir="sub"), ["Run a command (bash)", "  │ touch x", "  │ in "]),
         (call("webfetch", url="https://example.com/x", format="text"), ["Fetch https://example.com/x (webfetch)"]),

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.program import Desk, bash, serving, steps
 from tests.support.answers import Answer
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 DONE = Answer(text="Everything is done.")
 WAIT = bash("touch begun; until [ -e go ]; do sleep 0.02; done", "call_1")

@@ -9,10 +9,10 @@ import pytest
 from tests.cli.program import Desk, bash, events, serving, steps
 from tests.cli.test_lost_server import wait_for
 from tests.support.answers import Answer
-from tests.support.sandboxed import is_sandboxed
+from tests.support.sandbox_support import has_sandbox
 from tests.workspace.sandbox.test_bounds import BOMB
 
-pytestmark = pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+pytestmark = pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here")
 
 
 def nothing() -> None:

@@ -11,10 +11,10 @@ from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.operation import PROMPT_ASYNC
 from tests.cli.program import Desk, bash, call, result, serving, steps
 from tests.cli.terminal import Terminal
-from tests.support import project
+from tests.support import scripted_project
 from tests.support.answers import Answer
-from tests.support.project import calls, rig, until
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
+from tests.support.scripted_project import make_answer, open_scripted_project, wait_until
 
 
 def shown(desk: Desk, *arguments: str) -> str:
@@ -148,10 +148,12 @@ def test_sums_are_shown_for_people_and_programs(tmp_path: Path) -> None:
 
 
 async def test_a_waiting_prompt_is_marked_where_the_session_is_shown(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(project.call("bash", command="sleep 77"))]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(scripted_project.make_call("bash", command="sleep 77"))]
+    ) as it:
         for text in ("begin", "later"):
             await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text=text)]))
-            await until(it.calls)
+            await wait_until(it.calls)
         seen = await asyncio.to_thread(shown, Desk(tmp_path), "session", "show", it.session_id)
         lines = [line.strip() for line in seen.splitlines()]
         assert lines[lines.index("> later") + 1] == "queued"
@@ -215,7 +217,7 @@ def test_a_subagents_calls_are_found_in_the_list_and_below_its_call(tmp_path: Pa
 
     task = call("task", description="Look around", prompt="look around", subagent_type="general")
 
-    def choose(received: Received) -> Answer:
+    def choose(received: ReceivedRequest) -> Answer:
         said = [m for m in received.json["messages"] if m["role"] == "user"][-1]["content"]
         mine = (
             (bash("echo seen"), Answer(text="I saw."))

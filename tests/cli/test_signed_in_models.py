@@ -7,7 +7,7 @@ from pathlib import Path
 from codeloop.model.credentials.store import Credentials
 from tests.cli.program import Desk, serving
 from tests.support.answers import Answer
-from tests.support.javascript import host_command
+from tests.support.javascript_extensions import find_host_command
 
 PLUGIN = """
 export const Acme = async () => ({
@@ -23,7 +23,7 @@ export const Acme = async () => ({
 
 
 def test_models_of_a_provider_that_a_plugin_signs_in_at_can_be_used(tmp_path: Path) -> None:
-    program = Path(host_command()[0]).parent
+    program = Path(find_host_command()[0]).parent
     desk = Desk(tmp_path, {"PATH": f"{program}:{os.environ['PATH']}"})
     with serving([Answer(text="From acme.")]) as server:
         models = {"coder": {"limit": {"context": 100_000, "output": 4_000}, "tool_call": True}}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.program import UNCONFINED, Desk, bash, call, events, is_prompt, serving, steps
 from tests.support.answers import Answer, Call
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 STREAM = ("run", "--output-format", "stream-json")
 TALK = (*STREAM, "--input-format", "stream-json")
@@ -141,7 +141,7 @@ def test_a_goal_goes_on_until_its_check_passes(tmp_path: Path) -> None:
     assert (alone["subtype"], (desk.work / "made").exists()) == ("success", True), alone
 
 
-def goal_answers(received: Received) -> Answer:
+def goal_answers(received: ReceivedRequest) -> Answer:
     """End at first without doing anything; when told that the check fails, do it."""
     if b'"tools"' not in received.body:
         return Answer(text="T")
@@ -206,7 +206,7 @@ def hosting(desk: Desk, *flags: str) -> Generator[Host, None, None]:
         process.communicate()
 
 
-def answer_by_words(received: Received) -> Answer:
+def answer_by_words(received: ReceivedRequest) -> Answer:
     """Sleep, or call what the prompt says, and then report the result."""
     if b'"tools"' not in received.body:
         return Answer(text="T")

@@ -14,8 +14,8 @@ from codeloop.schema.live_events import ToastShown
 from tests.cli.program import Desk, bash, result, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
-from tests.support.project import call, calls, rig, until
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_until
 
 DONE = Answer(text="Finished.")
 ALLOWED = '{"permission": {"bash": "allow"}}\n'
@@ -186,8 +186,10 @@ async def test_followers_of_a_running_project_are_told(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/codeloop.json").write_text('{"permission": {"edit": "deny"}}')
     trust_directory(find_paths({"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}), tmp_path / "work")
-    answers = [calls(call("list")), ScriptedAnswer(text="Done.")]
-    async with rig(tmp_path, answers, permission={"*": "allow", "edit": {"<protected>": "allow"}}) as it:
+    answers = [make_answer(make_call("list")), ScriptedAnswer(text="Done.")]
+    async with open_scripted_project(
+        tmp_path, answers, permission={"*": "allow", "edit": {"<protected>": "allow"}}
+    ) as it:
         told: list[str] = []
 
         async def follow() -> None:
@@ -201,7 +203,7 @@ async def test_followers_of_a_running_project_are_told(tmp_path: Path) -> None:
         following = asyncio.create_task(follow())
         (it.work / "codeloop.json").write_text("{}")
         await it.prompt()
-        await until(lambda: told)
+        await wait_until(lambda: told)
         following.cancel()
         assert "codeloop.json changed" in told[0]
         assert "codeloop trust" in told[0]

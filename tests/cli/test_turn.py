@@ -18,7 +18,13 @@ from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.event import Event, PartUpdated
 from codeloop.schema.operation import PROMPT
 from codeloop.schema.part import TextPart, ToolPart
-from tests.support.project import Rig, call, calls, rig, within
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_for_result,
+)
 
 
 class Broken:
@@ -46,33 +52,33 @@ class Broken:
         del outcome
 
 
-async def outcome(made: Rig, view: Broken) -> Outcome:
+async def outcome(made: ScriptedProject, view: Broken) -> Outcome:
     stdout, _ = open_standard_streams(OutputQueue(asyncio.get_running_loop()))
     turn = RunTurn(made.client, made.view().session, view, Answerer(None, auto=False), stdout, "codeloop run")
     prompt = Prompt(session_id=made.session_id, parts=[TextPartInput(text="go")])
-    return await within(
+    return await wait_for_result(
         turn.run("", lambda: made.client.call(PROMPT, prompt), None, SignalHandlers(lambda: None, lambda: None)), 20
     )
 
 
 async def test_a_fault_while_it_is_shown_ends_the_turn(tmp_path: Path) -> None:
-    work = calls(call("bash", command="sleep 30"))
-    async with rig(tmp_path, [work, ScriptedAnswer(text="Done.")]) as made:
+    work = make_answer(make_call("bash", command="sleep 30"))
+    async with open_scripted_project(tmp_path, [work, ScriptedAnswer(text="Done.")]) as made:
         ended = await outcome(made, Broken(ToolPart))
     assert (ended.exit_code, ended.reason) == (1, "error")
     assert "could not be followed any more: LookupError: a fault" in ended.message
 
 
 async def test_a_fault_at_the_very_end_is_no_success(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as made:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as made:
         ended = await outcome(made, Broken(TextPart))
     assert (ended.exit_code, ended.reason) == (1, "error")
 
 
 async def test_a_question_that_cannot_be_answered_ends_the_turn(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("x")
-    work = calls(call("read", filePath=str(tmp_path / "outside")))
-    async with rig(tmp_path, [work, ScriptedAnswer(text="Done.")]) as made:
+    work = make_answer(make_call("read", filePath=str(tmp_path / "outside")))
+    async with open_scripted_project(tmp_path, [work, ScriptedAnswer(text="Done.")]) as made:
         ended = await outcome(made, Broken(TextPart))
     assert (ended.exit_code, ended.reason) == (1, "error")
 
@@ -84,4 +90,4 @@ async def test_a_terminal_that_is_gone_is_the_end_of_input(monkeypatch: pytest.M
         reading = asyncio.create_task(read_line())
         await asyncio.sleep(0)
         os.close(master)
-        assert await within(reading) is None
+        assert await wait_for_result(reading) is None

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.program import UNCONFINED, Desk, Protocol, bash, call, events, result, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer, Counts
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 HELLO = Answer(text="Hello.")
 SUMMARY = Answer(text="We said hello.", counts=Counts(input=300, output=30))
@@ -103,7 +103,7 @@ def test_a_title_counts_in_the_run_the_session_and_the_sums(tmp_path: Path) -> N
     titled = desk.work / "titled"
     answer = steps(bash("until [ -e titled ]; do sleep 0.02; done"), HELLO)  # no turn waits for its title
 
-    def choose(received: Received) -> Answer:
+    def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
             titled.touch()
         return answer(received)
@@ -118,7 +118,7 @@ def test_a_title_counts_in_the_run_the_session_and_the_sums(tmp_path: Path) -> N
     assert total["cost"] == pytest.approx(ended["cost"]) == pytest.approx(0.00042)
 
 
-def with_subagent(received: Received) -> Answer:
+def with_subagent(received: ReceivedRequest) -> Answer:
     """Choose answers for a parent that hands work on and waits for it, and for its subagent, which runs a command."""
     messages = received.json["messages"]
     results = [str(message["content"]) for message in messages if message["role"] == "tool"]

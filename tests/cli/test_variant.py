@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.program import ADAPTER, KEY, Desk, Protocol, call, serving, steps
 from tests.support.answers import Answer
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 HELLO = Answer(text="Hello.")
 

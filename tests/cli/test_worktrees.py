@@ -10,10 +10,10 @@ import pytest
 
 from tests.cli.program import Desk, serving
 from tests.support.answers import Answer, Call
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 
-def answer(received: Received) -> Answer:
+def answer(received: ReceivedRequest) -> Answer:
     """Write a file that names the model, then say so."""
     body = json.loads(received.body)
     if not body.get("tools"):
@@ -116,7 +116,7 @@ def test_models_are_compared_side_by_side_and_one_file_is_kept(desk: Desk) -> No
 def test_a_comparison_answers_nothing_that_another_session_asks(tmp_path: Path) -> None:
     desk, has_begun, has_asked = Desk(tmp_path), threading.Event(), threading.Event()
 
-    def ask(received: Received) -> Answer:
+    def ask(received: ReceivedRequest) -> Answer:
         body = json.loads(received.body)
         if not body.get("tools"):
             return Answer(text="A title")

@@ -26,12 +26,23 @@ from codeloop.schema.operation import (
 )
 from codeloop.store.conversation import Conversation, ConversationView
 from codeloop.store.store import Store
-from tests.support.project import LOCAL, both_clients, call, calls, in_process, over_http, rig, startup, within, words
+from tests.support.scripted_project import (
+    LOCAL_CLIENT_ONLY,
+    both_clients,
+    join_texts,
+    make_answer,
+    make_call,
+    make_startup,
+    open_in_process,
+    open_over_http,
+    open_scripted_project,
+    wait_for_result,
+)
 
 __all__ = ["both_clients"]
 
 SCRIPT = [
-    calls(call("write", filePath="a.txt", content="x"), call("read", filePath="a.txt")),
+    make_answer(make_call("write", filePath="a.txt", content="x"), make_call("read", filePath="a.txt")),
     ScriptedAnswer(text="Done."),
 ]
 
@@ -44,7 +55,7 @@ async def closed(stream: AsyncIterator[Any]) -> None:
 
 async def test_applying_what_is_followed_gives_what_is_stored(tmp_path: Path) -> None:
     """A client that only reads events, as JSON, comes to the same state as the store."""
-    async with rig(tmp_path, SCRIPT) as it:
+    async with open_scripted_project(tmp_path, SCRIPT) as it:
         begin = it.view().session
         view = ConversationView(begin)
         await it.prompt()
@@ -52,7 +63,7 @@ async def test_applying_what_is_followed_gives_what_is_stored(tmp_path: Path) ->
         stream = it.client.follow(1)
         decode = msgspec.json.Decoder(StoredEvent).decode
         while True:
-            stamped = await within(anext(stream))
+            stamped = await wait_for_result(anext(stream))
             view.apply(decode(msgspec.json.encode(stamped.event)))
             if stamped.seq == last:
                 break
@@ -62,7 +73,9 @@ async def test_applying_what_is_followed_gives_what_is_stored(tmp_path: Path) ->
 
 
 async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="One two three.", deltas=3), ScriptedAnswer(text="A title.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="One two three.", deltas=3), ScriptedAnswer(text="A title.")]
+    ) as it:
         seen: list[Event] = []
         idle = asyncio.Event()
 
@@ -75,7 +88,7 @@ async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> N
         following = asyncio.create_task(follow())
         await asyncio.sleep(0)
         await it.prompt()
-        await within(idle.wait())
+        await wait_for_result(idle.wait())
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
         first = next(event for event in seen if isinstance(event, MessageUpdated))
@@ -84,7 +97,7 @@ async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> N
         assert not {ServerConnected, ServerHeartbeat} & {type(event) for event in seen}
 
 
-@LOCAL  # asks both itself
+@LOCAL_CLIENT_ONLY  # asks both itself
 @pytest.mark.parametrize(
     ("operation", "args"),
     [
@@ -98,9 +111,9 @@ async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> N
 async def test_a_refusal_is_the_same_exception_everywhere(
     tmp_path: Path, operation: AnyOperation, args: dict[str, Any]
 ) -> None:
-    for opened in (in_process, over_http):
+    for opened in (open_in_process, open_over_http):
         found: list[CodeloopError] = []
-        async with opened(startup(tmp_path / "home", tmp_path), None) as (project, client):
+        async with opened(make_startup(tmp_path / "home", tmp_path), None) as (project, client):
             session = await LocalClient(project).call(SESSION_CREATE, CreateSession())
             given = {"session_id": session.id, **args} if operation is PROMPT else args
             for each in (LocalClient(project), client):
@@ -114,13 +127,13 @@ async def test_a_refusal_is_the_same_exception_everywhere(
 
 
 async def test_words_that_are_no_characters_are_sent_as_well_as_can_be(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
         await it.prompt("caf\udce9")
-        assert words(it.view().entries[0].parts) == "caf?"
+        assert join_texts(it.view().entries[0].parts) == "caf?"
 
 
 async def test_events_applied_twice_change_nothing(tmp_path: Path) -> None:
-    async with rig(tmp_path, SCRIPT) as it:
+    async with open_scripted_project(tmp_path, SCRIPT) as it:
         await it.prompt()
         stored = it.project.store.outbox.read_events(1)
         view = ConversationView(it.view().session)
@@ -133,7 +146,7 @@ async def test_events_applied_twice_change_nothing(tmp_path: Path) -> None:
 
 
 async def test_messages_are_given_as_they_are_on_the_wire(tmp_path: Path) -> None:
-    async with rig(tmp_path, SCRIPT) as it:
+    async with open_scripted_project(tmp_path, SCRIPT) as it:
         await it.prompt()
         messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
         encoded = msgspec.json.encode(messages)

@@ -11,13 +11,13 @@ from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.operation import CONFIG_GET, CONFIG_SETTINGS, CONFIG_UPDATE, SESSION_CREATE, NoArguments
 from codeloop.schema.wire import replace
-from tests.support.project import startup, until
+from tests.support.scripted_project import make_startup, wait_until
 
 
 async def test_a_changed_setting_counts_at_once_and_events_go_on(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    trusting = replace(startup(tmp_path / "home", work), trust=True)
+    trusting = replace(make_startup(tmp_path / "home", work), trust=True)
     app = App(trusting, SingleModel(ScriptedModel([])))
     client = DirectoryClient(app, work)
     seen = list[str]()
@@ -35,7 +35,7 @@ async def test_a_changed_setting_counts_at_once_and_events_go_on(tmp_path: Path)
         assert not {"profile", "sandbox"} & (await client.call(CONFIG_GET, NoArguments())).keys()
         assert await app.get_project(work) is not first
         await client.call(SESSION_CREATE, CreateSession())
-        await until(lambda: "SessionCreated" in seen)
+        await wait_until(lambda: "SessionCreated" in seen)
         await client.call(CONFIG_UPDATE, UpdateConfig(config={"profile": None, "sandbox": None}))
         assert not {"profile", "sandbox"} & (await client.call(CONFIG_SETTINGS, NoArguments())).keys()
     finally:

@@ -30,7 +30,7 @@ from codeloop.schema.operation import (
     SESSION_LIST,
     SESSION_UPDATE,
 )
-from tests.support.project import within
+from tests.support.scripted_project import wait_for_result
 
 OPEN = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
 CONNECTED = b'id: %d\ndata: {"id":"evt_1","type":"server.connected","properties":{}}\n\n'
@@ -213,7 +213,9 @@ async def test_an_answer_that_comes_a_byte_at_a_time_has_a_deadline(
     monkeypatch.setattr(http, "CLIENT_RESPONSE_TIME", Limit("client.response_time", 300, "ms", ""))
     async with wire(drip) as server, client(server.url) as it:
         with pytest.raises(ServerLost, match="did not answer PATCH /session/ses_1 within"):
-            await within(it.call(SESSION_UPDATE, SESSION_UPDATE.takes(session_id="ses_1", time=ArchiveTime())), 5)
+            await wait_for_result(
+                it.call(SESSION_UPDATE, SESSION_UPDATE.takes(session_id="ses_1", time=ArchiveTime())), 5
+            )
 
 
 async def test_the_credential_goes_to_the_named_server_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +260,7 @@ async def test_nobody_there_says_what_to_do() -> None:
     async with client(url) as it:
         for wait in (it.call(ABORT, SessionId(session_id="ses_1")), taken(it, 1)):
             with pytest.raises(ServerLost, match="codeloop serve"):
-                await within(wait)
+                await wait_for_result(wait)
 
 
 async def test_a_server_that_goes_away_in_an_answer_is_told() -> None:
@@ -271,7 +273,7 @@ async def test_a_lost_stream_goes_on_where_it_was() -> None:
     first = OPEN + CONNECTED % 4 + UNKNOWN + toast(None, "live") + toast(5, "a") + HEARTBEAT
     second = OPEN + CONNECTED % 5 + toast(5, "a") + toast(6, "b")
     async with wire(first, said("503 Starting"), second) as server, client(server.url, "/d") as it:
-        found = await within(taken(it, 3))
+        found = await wait_for_result(taken(it, 3))
         assert texts(found) == ["live", "a", "b"]
         assert [each.seq for each in found] == [None, 5, 6]
         assert [request.headers.get("last-event-id") for request in server.requests] == [None, "5", "5"]
@@ -280,7 +282,7 @@ async def test_a_lost_stream_goes_on_where_it_was() -> None:
 
 async def test_following_begins_where_it_is_told_and_knows_its_place_without_an_event() -> None:
     async with wire(OPEN + CONNECTED % 4, OPEN + CONNECTED % 4 + toast(5, "a")) as server, client(server.url) as it:
-        assert texts(await within(taken(it, 1, after=3))) == ["a"]
+        assert texts(await wait_for_result(taken(it, 1, after=3))) == ["a"]
         assert [request.headers["last-event-id"] for request in server.requests] == ["3", "4"]
 
 
@@ -290,21 +292,21 @@ async def test_a_silent_stream_is_opened_again() -> None:
         await asyncio.sleep(600)
 
     async with wire(silent, OPEN + CONNECTED % 4 + toast(5, "a")) as server, client(server.url) as it:
-        assert texts(await within(taken(it, 1))) == ["a"]
+        assert texts(await wait_for_result(taken(it, 1))) == ["a"]
 
 
 async def test_what_is_no_longer_kept_is_a_gap() -> None:
     resync = b'data: {"id":"evt_9","type":"server.resync","properties":{"reason":"too old"}}\n\n'
     async with wire(OPEN + CONNECTED % 4 + resync) as server, client(server.url) as it:
         with pytest.raises(GapError, match="too old"):
-            await within(taken(it, 1, after=1))
+            await wait_for_result(taken(it, 1, after=1))
 
 
 async def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, "GONE_TIME", 1_000)  # fifty tries at least, on a machine that does not stand still
     async with wire(OPEN + CONNECTED % 4, said("503 Gone")) as server, client(server.url) as it:
         with pytest.raises(ServerLost):
-            await within(taken(it, 1))
+            await wait_for_result(taken(it, 1))
         assert len(server.requests) > 3
 
 
@@ -317,7 +319,7 @@ async def test_a_server_that_was_restarted_with_another_password_is_told_that_on
         following = asyncio.create_task(taken(it, 1))
         await asyncio.sleep(0)
         current[0] = "newer"
-        assert texts(await within(following)) == ["a"]
+        assert texts(await wait_for_result(following)) == ["a"]
         await it.close()
         given = [base64.b64decode(request.headers["authorization"].split()[1]) for request in server.requests]
         assert given == [b"me:old", b"me:new", b"me:new", b"me:newer"]
@@ -338,7 +340,7 @@ async def test_a_request_that_was_on_its_way_when_another_found_the_new_password
     async with wire(said("401 No"), late, welcome) as server:
         it = HttpClient(server.url, None, ("me", "old"), lambda: (server.url, ("me", "new")))
         calls = [it.call(ABORT, SessionId(session_id=name)) for name in ("ses_1", "ses_2")]
-        assert await within(asyncio.gather(*calls)) == [True, True]
+        assert await wait_for_result(asyncio.gather(*calls)) == [True, True]
         await it.close()
         given = [base64.b64decode(request.headers["authorization"].split()[1]) for request in server.requests]
         assert given == [b"me:old", b"me:old", b"me:new", b"me:new"]
@@ -357,5 +359,5 @@ async def test_a_wrong_password_that_stays_the_same_is_said_once() -> None:
 async def test_a_server_that_refuses_the_stream_is_not_asked_again(answer: bytes) -> None:
     async with wire(OPEN + CONNECTED % 4, answer) as server, client(server.url) as it:
         with pytest.raises(CodeloopError):
-            await within(taken(it, 1))
+            await wait_for_result(taken(it, 1))
         assert len(server.requests) == 2

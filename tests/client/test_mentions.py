@@ -15,11 +15,11 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import MCP_ADD, PROMPT
 from codeloop.schema.part import FilePart, FilePartSourceText, ResourceSource
 from tests.extend.mcp.world import PLAIN
-from tests.support.project import Rig, call, calls, rig, told
+from tests.support.scripted_project import ScriptedProject, list_texts, make_answer, make_call, open_scripted_project
 
 
 async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as desk:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as desk:
         (desk.work / "a.py").write_text("one\ntwo\nthree\nfour\n")
         (desk.work / "b#1-2").write_text("whole\n")
         (desk.work / "link.py").symlink_to(desk.work / "a.py")
@@ -41,11 +41,11 @@ async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
 SERVERS = {"p": {"type": "local", "command": [sys.executable, str(PLAIN)]}}
 
 
-async def said(it: Rig, text: str) -> str:
+async def said(it: ScriptedProject, text: str) -> str:
     """Prompt as a person does, and return what the model was told."""
     parts = [TextPartInput(text=text), *await find_mentions(it.client, text, lambda note: pytest.fail(str(note)))]
     await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts))
-    return "\n".join(told(it.model.requests[-1].messages[-1]))
+    return "\n".join(list_texts(it.model.requests[-1].messages[-1]))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_may_be_a_resource(text: str, names: list[str]) -> None:
 
 async def test_a_mentioned_resource_is_attached(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="Done.")] * 4
-    async with rig(tmp_path, answers, mcp=SERVERS) as it:
+    async with open_scripted_project(tmp_path, answers, mcp=SERVERS) as it:
         (it.work / "p").write_text("a file of the server's name\n")
         found = await said(it, "read @p:plain://note please")
         assert "The user attached the MCP resource p:plain://note:\nthe text of plain://note" in found
@@ -89,14 +89,16 @@ async def test_a_resource_is_no_file_of_this_machine_and_may_be_denied(tmp_path:
         return FilePartInput(mime="text/plain", url=uri, filename=f"{server}:{uri}", source=source)
 
     denied = {"mcp_resource": {"p:plain://note": "deny"}}
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")] * 2, mcp=SERVERS, permission=denied) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="Done.")] * 2, mcp=SERVERS, permission=denied
+    ) as it:
         secret = it.work / "here.txt"
         secret.write_text("of this machine\n")
 
         async def told_of(*parts: Any) -> str:
             given = [TextPartInput(text="@x"), *parts]
             await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=given))
-            return "\n".join(told(it.model.requests[-1].messages[-1]))
+            return "\n".join(list_texts(it.model.requests[-1].messages[-1]))
 
         found = await told_of(part("p", secret.as_uri()))
         assert "the text of file://" in found
@@ -107,9 +109,9 @@ async def test_a_resource_is_no_file_of_this_machine_and_may_be_denied(tmp_path:
 
 
 async def test_a_resource_that_has_changed_is_told_with_the_next_result_or_prompt(tmp_path: Path) -> None:
-    touch = calls(call("p_touch", "a", uri="plain://note"))
+    touch = make_answer(make_call("p_touch", "a", uri="plain://note"))
     script = [ScriptedAnswer(text="Read."), touch, touch, ScriptedAnswer(text="Done."), ScriptedAnswer(text="Done.")]
-    async with rig(tmp_path, script, mcp=SERVERS) as it:
+    async with open_scripted_project(tmp_path, script, mcp=SERVERS) as it:
         await it.client.call(MCP_ADD, AddMcp(name="p", config=SERVERS["p"]))
         await said(it, "read @p:plain://note")
         await it.prompt("touch it twice")

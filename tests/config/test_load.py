@@ -17,7 +17,7 @@ from codeloop.kit.jsonc import Document
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from tests.config.conftest import World
-from tests.support.auditing import audited
+from tests.support.audit_hook import add_audit
 
 
 def rules(config: Config, agent: str | None = None) -> list[str]:
@@ -35,7 +35,7 @@ def test_loading_nothing_looks_for_each_file_once_and_starts_no_process(world: W
     place = "a/b/c/d"
     world.load(place)
     seen: list[tuple[str, str]] = []
-    with audited(lambda event, arguments: seen.append((event, str(arguments[:1])))):
+    with add_audit(lambda event, arguments: seen.append((event, str(arguments[:1])))):
         world.load(place)
     looked = [path for event, path in seen if event == "open"]
     assert [path for path in set(looked) if looked.count(path) > 1] == []

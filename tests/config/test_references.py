@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codeloop.schema.errors import CodeloopError
 from tests.config.conftest import World
-from tests.support.examples import SHARES_A_FIXTURE, examples
+from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples
 
 
 def test_variables_and_files_are_put_in(world: World) -> None:
@@ -59,7 +59,7 @@ def test_an_untrusted_project_is_not_told_anything(world: World) -> None:
     assert (config.instructions, config.model, config.disabled_providers) == (["plain.md"], None, ["{env:A}"])
 
 
-@settings(suppress_health_check=SHARES_A_FIXTURE, max_examples=examples(60))
+@settings(suppress_health_check=SHARED_FIXTURE_CHECKS, max_examples=scale_examples(60))
 @given(st.lists(st.one_of(st.text(alphabet="ab{}:env", max_size=6), st.sampled_from(["{env:A}", "{env:NONE}"]))))
 def test_everything_around_a_reference_stays(world: World, parts: list[str]) -> None:
     text = "".join(parts)

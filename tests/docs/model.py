@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.cli.program import is_prompt
 from tests.support.answers import Answer, Call
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 
 def calls(tool: str, **arguments: Any) -> Answer:
@@ -58,7 +58,7 @@ class Model:
     def __init__(self) -> None:
         self._overloaded = False
 
-    def __call__(self, received: Received) -> Answer:
+    def __call__(self, received: ReceivedRequest) -> Answer:
         """Answer a request."""
         if b'"tools"' not in received.body:
             return TITLE

@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.cli.program import loaded
 from tests.docs.pages import ROOT, Block, is_run
-from tests.support.sandboxed import is_sandboxed
+from tests.support.sandbox_support import has_sandbox
 
 BIN = Path(sys.executable).parent
 PROGRAM = Path(__file__).with_name("bin")
@@ -92,7 +92,7 @@ def tell(blocks: list[Block], folder: Path, url: str, **environment: str) -> Tol
     run = folder / "run"
     run.mkdir()
     make_project(folder)
-    if not is_sandboxed():  # pages tell of a machine where commands need no question
+    if not has_sandbox():  # pages tell of a machine where commands need no question
         allowed = folder / ".config/opencode/opencode.json"
         allowed.parent.mkdir(parents=True)
         allowed.write_text('{"permission": {"bash": {"*": "allow"}}}')

@@ -12,7 +12,7 @@ from tests.cli.program import serving
 from tests.docs.model import Model
 from tests.docs.pages import ROOT, Block, blocks, page_id
 from tests.docs.story import KEY, difference, tell
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 TOLD = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if blocks(page)]
 LONG = {

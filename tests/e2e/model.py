@@ -8,20 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.answers import Answer, Call, Counts
-from tests.support.provider import ModelServer, run_server
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
+from tests.support.model_server import ModelServer, run_model_server
 
-DELAY = 0.015
+DELTA_DELAY = 0.015
 """Seconds between two pieces of a streamed answer."""
-SLOW = 0.1
+SLOW_DELTA_DELAY = 0.1
 """The same, for an answer that is still coming while something else is done."""
-WRONG = "return sum(prices) * count"
-RIGHT = "return sum(price * count for price, count in zip(prices, counts))"
-CART = f"""def total(prices, counts):
+WRONG_LINE = "return sum(prices) * count"
+RIGHT_LINE = "return sum(price * count for price, count in zip(prices, counts))"
+CART_SOURCE = f"""def total(prices, counts):
     count = len(counts)
-    {WRONG}
+    {WRONG_LINE}
 """
-TESTS = """import unittest
+TEST_SOURCE = """import unittest
 
 from cart import total
 
@@ -33,7 +33,7 @@ class TotalTest(unittest.TestCase):
 
 unittest.main()
 """
-SAID = """The total was wrong because **one count** was used for all prices:
+ANSWER_TEXT = """The total was wrong because **one count** was used for all prices:
 
 ```python
 return sum(price * count for price, count in zip(prices, counts))
@@ -54,61 +54,61 @@ QUESTION = {
         }
     ]
 }
-CLOCK = "for n in $(seq 1 500); do echo tick-$n; sleep 0.2; done"
-PLAN = "# The total\n\n- round half even\n- no new tests\n"
-TODOS = [
+CLOCK_COMMAND = "for n in $(seq 1 500); do echo tick-$n; sleep 0.2; done"
+PLAN_TEXT = "# The total\n\n- round half even\n- no new tests\n"
+TODO_LIST = [
     {"content": "Find out why the total is wrong", "status": "completed", "priority": "high"},
     {"content": "Mend cart.py", "status": "in_progress", "priority": "high"},
     {"content": "Run the tests", "status": "pending", "priority": "medium"},
 ]
 
 
-def call(name: str, **arguments: Any) -> Call:
+def make_call(name: str, **arguments: Any) -> Call:
     """Return a call."""
     return Call(name, json.dumps(arguments), f"call_{name}")
 
 
-WORK: dict[str, tuple[Answer, ...]] = {
+ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
     "mend the total": (
         Answer(
             reasoning="The test tells what is expected. I read the code first.",
             text="I look at the code and the test.",
-            calls=(call("read", filePath="cart.py"), call("grep", pattern="total", path=".")),
+            calls=(make_call("read", filePath="cart.py"), make_call("grep", pattern="total", path=".")),
         ),
         Answer(
             calls=(
-                call("todowrite", todos=TODOS),
-                call("edit", filePath="cart.py", oldString=WRONG, newString=RIGHT),
+                make_call("todowrite", todos=TODO_LIST),
+                make_call("edit", filePath="cart.py", oldString=WRONG_LINE, newString=RIGHT_LINE),
             ),
         ),
-        Answer(calls=(call("bash", command="python3 test_cart.py", description="Run the tests"),)),
-        Answer(text=SAID, deltas=0),
+        Answer(calls=(make_call("bash", command="python3 test_cart.py", description="Run the tests"),)),
+        Answer(text=ANSWER_TEXT, deltas=0),
     ),
     "ask me": (
-        Answer(calls=(call("question", **QUESTION),)),
+        Answer(calls=(make_call("question", **QUESTION),)),
         Answer(text="Then it is rounded **half up**.", deltas=0),
     ),
-    "tell a story": (Answer(text=" ".join(f"word-{n}" for n in range(1, 61)), deltas=0, delay=SLOW),),
+    "tell a story": (Answer(text=" ".join(f"word-{n}" for n in range(1, 61)), deltas=0, delay=SLOW_DELTA_DELAY),),
     "watch the clock": (
-        Answer(calls=(call("bash", command=CLOCK, description="Tick", run_in_background=True),)),
+        Answer(calls=(make_call("bash", command=CLOCK_COMMAND, description="Tick", run_in_background=True),)),
         Answer(text="It ticks in the background."),
     ),
     "say one word": (Answer(text="Certainly."),),
     "mend it quietly": (
-        Answer(calls=(call("edit", filePath="cart.py", oldString=WRONG, newString=RIGHT),)),
+        Answer(calls=(make_call("edit", filePath="cart.py", oldString=WRONG_LINE, newString=RIGHT_LINE),)),
         Answer(text="It is mended."),
     ),
     "write a plan": (
-        Answer(calls=(call("write", filePath=".codeloop/plans/total.md", content=PLAN),)),
-        Answer(calls=(call("plan_exit"),)),
-        Answer(calls=(call("plan_exit", answers=[{"thread": 1, "answer": "Half up now."}]),)),
+        Answer(calls=(make_call("write", filePath=".codeloop/plans/total.md", content=PLAN_TEXT),)),
+        Answer(calls=(make_call("plan_exit"),)),
+        Answer(calls=(make_call("plan_exit", answers=[{"thread": 1, "answer": "Half up now."}]),)),
         Answer(text="I plan on."),
     ),
 }
 """What is answered to a prompt that holds these words: the first answer, then one after each step's results."""
 
 
-def choose(received: Received) -> Answer:
+def choose(received: ReceivedRequest) -> Answer:
     """Return the next answer to the last thing that a person said."""
     body: dict[str, Any] = json.loads(received.body)
     if not body.get("tools"):
@@ -116,11 +116,11 @@ def choose(received: Received) -> Answer:
     messages = body["messages"]
     last = max(at for at, message in enumerate(messages) if message["role"] == "user")
     said, steps = json.dumps(messages[last]["content"]), sum(m["role"] == "assistant" for m in messages[last:])
-    answers = next((answers for words, answers in WORK.items() if words in said), (Answer(text="Hello."),))
+    answers = next((answers for words, answers in ANSWERS_BY_PROMPT.items() if words in said), (Answer(text="Hello."),))
     answer = answers[min(steps, len(answers) - 1)]
     counts = Counts(input=4_000 + 600 * len(messages), output=120, cached=3_500)
-    return replace(answer, delay=answer.delay or DELAY, counts=counts)
+    return replace(answer, delay=answer.delay or DELTA_DELAY, counts=counts)
 
 
 if __name__ == "__main__":
-    run_server(ModelServer(choose, record=False))
+    run_model_server(ModelServer(choose, record=False))

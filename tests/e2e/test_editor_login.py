@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import end_to_end
-from tests.support.programs import CODELOOP
-from tests.support.tmux import pane
+from tests.e2e.desk import open_desk
+from tests.support.programs import CODELOOP_PROGRAM
+from tests.support.tmux import run_in_pane
 
 pytestmark = pytest.mark.e2e
 KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -14,8 +14,8 @@ KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
 
 def test_a_key_is_asked_for_hidden_and_stored(tmp_path: Path) -> None:
     with (
-        end_to_end(tmp_path) as desk,
-        pane([str(CODELOOP), "acp", "--login"], desk.project, desk.environment) as screen,
+        open_desk(tmp_path) as desk,
+        run_in_pane([str(CODELOOP_PROGRAM), "acp", "--login"], desk.project, desk.environment) as screen,
     ):
         screen.sees("Provider (such as anthropic")
         screen.type("anthropic", "Enter")

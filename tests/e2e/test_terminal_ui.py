@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import EndToEnd, end_to_end, serving
-from tests.e2e.model import CART, RIGHT
-from tests.support.programs import CODELOOP
-from tests.support.tmux import Pane, pane
+from tests.e2e.desk import EndToEndDesk, open_desk, run_server
+from tests.e2e.model import CART_SOURCE, RIGHT_LINE
+from tests.support.programs import CODELOOP_PROGRAM
+from tests.support.tmux import Pane, run_in_pane
 
 pytestmark = pytest.mark.e2e
 NORD = "48;2;46;52;64"
@@ -17,17 +17,17 @@ NORD = "48;2;46;52;64"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Generator[EndToEnd]:
-    with end_to_end(tmp_path) as made:
+def desk(tmp_path: Path) -> Generator[EndToEndDesk]:
+    with open_desk(tmp_path) as made:
         yield made
 
 
 @pytest.mark.parametrize("how", ["in process", "attached"])
-def test_a_whole_piece_of_work(desk: EndToEnd, how: str) -> None:
-    server = serving(desk) if how == "attached" else nullcontext("")
+def test_a_whole_piece_of_work(desk: EndToEndDesk, how: str) -> None:
+    server = run_server(desk) if how == "attached" else nullcontext("")
     with server as url:
-        command = [str(CODELOOP), "attach", url] if url else [str(CODELOOP)]
-        with pane(command, desk.project, desk.environment) as screen:
+        command = [str(CODELOOP_PROGRAM), "attach", url] if url else [str(CODELOOP_PROGRAM)]
+        with run_in_pane(command, desk.project, desk.environment) as screen:
             screen.sees("Ask, or describe a task", "build", "ctrl+p commands")
             prompts_tools_and_a_permission(screen, desk)
             undone_and_redone(screen, desk)
@@ -37,23 +37,23 @@ def test_a_whole_piece_of_work(desk: EndToEnd, how: str) -> None:
             left_and_resumed(screen, command)
 
 
-def prompts_tools_and_a_permission(screen: Pane, desk: EndToEnd) -> None:
+def prompts_tools_and_a_permission(screen: Pane, desk: EndToEndDesk) -> None:
     screen.type("please mend the total", "Enter")
     screen.sees("please mend the total", "I look at the code and the test.", "✓ read cart.py", "✓ edit cart.py  +1 -1")
-    assert RIGHT in (desk.project / "cart.py").read_text()
+    assert RIGHT_LINE in (desk.project / "cart.py").read_text()
     screen.sees("Run a command", "python3 test_cart.py", "waits for you", "esc esc reject")
     screen.type("", "y")
     screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", without=["esc esc reject"])
     screen.sees("Mending the total", "Tasks", "[x] Find out", "Changed files (1)")
 
 
-def undone_and_redone(screen: Pane, desk: EndToEnd) -> None:
+def undone_and_redone(screen: Pane, desk: EndToEndDesk) -> None:
     screen.type("/undo", "Enter")
     screen.sees("Undone from here on", "▌ please mend the total")
-    assert (desk.project / "cart.py").read_text() == CART
+    assert (desk.project / "cart.py").read_text() == CART_SOURCE
     screen.type("", "C-x", "r")
     screen.sees("Redone", "▌ Ask, or describe a task")
-    assert RIGHT in (desk.project / "cart.py").read_text()
+    assert RIGHT_LINE in (desk.project / "cart.py").read_text()
 
 
 def a_question(screen: Pane) -> None:

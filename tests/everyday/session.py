@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Desk, call, events, result, serving, steps
 from tests.support.answers import Answer
-from tests.support.sandboxed import sandbox_here
+from tests.support.sandbox_support import find_sandbox
 
 OWN = ("PIP_", "UV_", "NPM_", "npm_", "GO", "CARGO", "RUSTUP", "SSL_")
 """What people set for their package managers."""
@@ -33,7 +33,7 @@ class Ran(NamedTuple):
 
 def desk_of(folder: Path, **environment: str) -> Desk:
     """Return a desk with a repository and somebody's global git identity. Skips without a sandbox of namespaces."""
-    if sandbox_here() != "namespaces":
+    if find_sandbox() != "namespaces":
         pytest.skip("everyday work without questions needs a sandbox of namespaces, which can't be had here")
     own = {name: value for name, value in os.environ.items() if name.startswith(OWN)}
     if (toolchains := Path.home() / ".rustup").is_dir():

@@ -18,7 +18,7 @@ import pytest
 
 import codeloop
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from tests.support.project import call, calls, startup
+from tests.support.scripted_project import make_answer, make_call, make_startup
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Scripted = Callable[..., Path]
@@ -38,11 +38,11 @@ def says(text: str) -> ScriptedAnswer:
 
 
 def gives(**fields: Any) -> ScriptedAnswer:
-    return calls(call("StructuredOutput", **fields))
+    return make_answer(make_call("StructuredOutput", **fields))
 
 
 def runs(command: str) -> ScriptedAnswer:
-    return calls(call("bash", command=command, description="run it"))
+    return make_answer(make_call("bash", command=command, description="run it"))
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripted:
 
     def open_scripted(directory: Any = ".", **options: Any) -> Any:
         folder = Path(directory).absolute()
-        start = startup(tmp_path / "home", folder)
+        start = make_startup(tmp_path / "home", folder)
         script = tmp_path / f"{folder.name}.jsonl"
         replay = options.pop("replay", script)
         return real(folder, replay=replay, environment=start.environment, settings=start.settings, **options)
@@ -84,7 +84,9 @@ async def test_the_code_reviewer(scripted: Scripted, capsys: pytest.CaptureFixtu
 async def test_the_changelog_writer(scripted: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
     content = "## Unreleased\n- Faster.\n"
     work = scripted(
-        calls(call("commits")), calls(call("write", filePath="CHANGELOG.md", content=content)), says("Added one line.")
+        make_answer(make_call("commits")),
+        make_answer(make_call("write", filePath="CHANGELOG.md", content=content)),
+        says("Added one line."),
     )
     git = partial(subprocess.run, cwd=work, check=True)
     identity = ["git", "-c", "user.name=a", "-c", "user.email=a@localhost"]
@@ -98,7 +100,9 @@ async def test_the_changelog_writer(scripted: Scripted, capsys: pytest.CaptureFi
 
 
 async def test_the_test_fixer(scripted: Scripted) -> None:
-    fixed = scripted(calls(call("write", filePath="calc.py", content="x\n")), says("A sign was wrong."), name="fixed")
+    fixed = scripted(
+        make_answer(make_call("write", filePath="calc.py", content="x\n")), says("A sign was wrong."), name="fixed"
+    )
     failed = scripted(name="failed")
     endless = scripted(*[runs(f"echo {number}") for number in range(50)], name="endless")
     ends = await example("test_fixer").main(str(fixed), str(failed), str(endless))
@@ -143,7 +147,7 @@ async def test_the_permission_policy(scripted: Scripted) -> None:
     work = scripted(
         runs("git status"),
         runs("curl example.com"),
-        calls(call("write", filePath="src/a.py", content="a\n")),
+        make_answer(make_call("write", filePath="src/a.py", content="a\n")),
         says("Ok."),
     )
     assert await example("permission_policy").main("go", str(work)) == "Ok."
@@ -176,7 +180,9 @@ async def test_the_notebook(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Run the cells one after the other, as a kernel does: in one namespace, within a running loop."""
-    work = scripted(says("It adds."), calls(ScriptedCall("StructuredOutput", {"a.py": 3, "b.py": 30})), says("b.py"))
+    work = scripted(
+        says("It adds."), make_answer(ScriptedCall("StructuredOutput", {"a.py": 3, "b.py": 30})), says("b.py")
+    )
     monkeypatch.chdir(work)
     monkeypatch.setattr("codeloop.sync.open_directory", codeloop.open)
     cells = json.loads((EXAMPLES / "notebook.ipynb").read_text())["cells"]

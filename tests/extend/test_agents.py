@@ -14,7 +14,7 @@ from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.operation import AGENT_LIST, NoArguments
 from codeloop.schema.permission import Need, PermissionRule
 from tests.extend.settings import write
-from tests.support.project import Rig, call, calls, rig
+from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
 
 BASE = make_base_rules("auto", Path("/scratch"))
 
@@ -94,14 +94,14 @@ def test_very_many_subagents_are_named_within_bounds() -> None:
     assert len(text) < 7_000
 
 
-def texts(it: Rig, place: int = -1) -> list[str]:
+def texts(it: ScriptedProject, place: int = -1) -> list[str]:
     """Return what the last user turn of a request says."""
     turns = [turn for turn in it.model.requests[place].messages if isinstance(turn, UserModelMessage)]
     return [piece.text for piece in turns[-1].content if isinstance(piece, TextPiece)]
 
 
 async def test_the_model_is_told_when_planning_ends(tmp_path: Path) -> None:
-    async with rig(
+    async with open_scripted_project(
         tmp_path, [ScriptedAnswer(text="A plan."), ScriptedAnswer(text="Done."), ScriptedAnswer(text="Again.")]
     ) as it:
         await it.prompt("think", agent="plan")
@@ -116,9 +116,9 @@ async def test_the_model_is_told_when_planning_ends(tmp_path: Path) -> None:
 
 
 async def test_plan_is_kept_from_editing_by_rules(tmp_path: Path) -> None:
-    denied = call("write", filePath="a.py", content="x")
-    allowed = call("write", filePath=".codeloop/plans/p.md", content="1. look")
-    async with rig(tmp_path, [calls(denied, allowed), ScriptedAnswer(text="Planned.")]) as it:
+    denied = make_call("write", filePath="a.py", content="x")
+    allowed = make_call("write", filePath=".codeloop/plans/p.md", content="1. look")
+    async with open_scripted_project(tmp_path, [make_answer(denied, allowed), ScriptedAnswer(text="Planned.")]) as it:
         await it.prompt("plan", agent="plan")
         refused, _ = it.results()
         assert "denied" in refused
@@ -128,7 +128,7 @@ async def test_plan_is_kept_from_editing_by_rules(tmp_path: Path) -> None:
 
 async def test_each_built_in_agent_has_its_own_prompt(tmp_path: Path) -> None:
     names = ("build", "plan", "general", "explore")
-    async with rig(tmp_path, [ScriptedAnswer(text="ok")] * 4) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="ok")] * 4) as it:
         for name in names:
             await it.prompt("x", agent=name)
         starts = {request.system.splitlines()[0] for request in it.model.requests}
@@ -138,7 +138,7 @@ async def test_each_built_in_agent_has_its_own_prompt(tmp_path: Path) -> None:
 async def test_an_agent_of_a_page_works_with_its_prompt_options_and_rules(tmp_path: Path) -> None:
     page = "---\ntemperature: 0.3\nthinking: hard\ntools:\n  bash: false\n---\nYou are terse."
     write(tmp_path, "home/config/agent/terse.md", page)
-    async with rig(tmp_path, [ScriptedAnswer(text="ok")]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="ok")]) as it:
         await it.prompt("x", agent="terse")
         (request,) = it.model.requests
         assert request.system.startswith("You are terse.")

@@ -17,18 +17,24 @@ from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
 from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, PROMPT, NoArguments
 from codeloop.schema.part import FilePart, SubtaskPart, TextPart, ToolPart
 from tests.extend.settings import write
-from tests.support.project import Rig, check_turns, rig, until, within
+from tests.support.scripted_project import (
+    ScriptedProject,
+    check_turns,
+    open_scripted_project,
+    wait_for_result,
+    wait_until,
+)
 
 OK = ScriptedAnswer(text="ok")
 
 
-async def run(it: Rig, name: str, arguments: str = "", **more: Any) -> MessageWithParts:
+async def run(it: ScriptedProject, name: str, arguments: str = "", **more: Any) -> MessageWithParts:
     """Run a command."""
     call = it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command=name, arguments=arguments, **more))
-    return await within(call, 20)
+    return await wait_for_result(call, 20)
 
 
-def said(it: Rig) -> list[str]:
+def said(it: ScriptedProject) -> list[str]:
     """Return the texts of the first prompt as the model read them."""
     turn = it.model.requests[0].messages[0]
     assert isinstance(turn, UserModelMessage)
@@ -43,7 +49,9 @@ def commands(**own: str | dict[str, Any]) -> dict[str, Any]:
 async def test_the_list_holds_built_in_configured_and_skills(tmp_path: Path) -> None:
     write(tmp_path, "work/.claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads\n---\nUse it.")
     write(tmp_path, "work/.claude/skills/init/SKILL.md", "---\nname: init\ndescription: Fake\n---\nNo.")
-    async with rig(tmp_path, [OK], command=commands(hi={"template": "Hi $1 $ARGUMENTS", "agent": "plan"})) as it:
+    async with open_scripted_project(
+        tmp_path, [OK], command=commands(hi={"template": "Hi $1 $ARGUMENTS", "agent": "plan"})
+    ) as it:
         listed = await it.client.call(COMMAND_LIST, NoArguments())
         assert [each.name for each in listed] == ["hi", "init", "pdf", "remember", "review"]
         assert msgspec.to_builtins(listed[0]) == {
@@ -55,7 +63,7 @@ async def test_the_list_holds_built_in_configured_and_skills(tmp_path: Path) -> 
 
 
 async def test_a_command_becomes_a_prompt_and_tells_when_it_is_over(tmp_path: Path) -> None:
-    async with rig(tmp_path, [OK], command=commands(hi="Greet $1, then $2")) as it:
+    async with open_scripted_project(tmp_path, [OK], command=commands(hi="Greet $1, then $2")) as it:
         heard: list[CommandExecuted] = []
 
         async def listen() -> None:
@@ -65,7 +73,7 @@ async def test_a_command_becomes_a_prompt_and_tells_when_it_is_over(tmp_path: Pa
         listening = asyncio.create_task(listen())
         await asyncio.sleep(0)
         answer = await run(it, "hi", '"Ann B" and others')
-        await until(lambda: heard)
+        await wait_until(lambda: heard)
         listening.cancel()
         assert said(it) == ["Greet Ann B, then and others"]
         assert isinstance(answer.info, AssistantMessage)
@@ -78,7 +86,7 @@ async def test_a_command_becomes_a_prompt_and_tells_when_it_is_over(tmp_path: Pa
 async def test_files_and_subagents_that_are_mentioned_come_along(tmp_path: Path) -> None:
     write(tmp_path, "work/notes.txt", "remember")
     template = "Look at @notes.txt, @missing.txt and ask @explore about @plan. $ARGUMENTS"
-    async with rig(tmp_path, [OK], command=commands(look=template)) as it:
+    async with open_scripted_project(tmp_path, [OK], command=commands(look=template)) as it:
         extra = FilePartInput(mime="text/plain", url="data:text/plain,extra", filename="extra.txt")
         await run(it, "look", "@work", parts=[extra])
         texts = "\n".join(said(it))
@@ -91,7 +99,9 @@ async def test_files_and_subagents_that_are_mentioned_come_along(tmp_path: Path)
 
 async def test_shell_lines_run_with_leave_and_their_output_is_put_in(tmp_path: Path) -> None:
     template = "A !`printf one; exit 3` B !`cd / && pwd` C !`pwd`"
-    async with rig(tmp_path, [OK], command=commands(sh=template), permission={"external_directory": "allow"}) as it:
+    async with open_scripted_project(
+        tmp_path, [OK], command=commands(sh=template), permission={"external_directory": "allow"}
+    ) as it:
         await run(it, "sh")
         (text,) = said(it)
         noted = "<shell_metadata>\nexit code 3\n</shell_metadata>"
@@ -100,13 +110,13 @@ async def test_shell_lines_run_with_leave_and_their_output_is_put_in(tmp_path: P
 
 async def test_a_shell_line_is_asked_for_as_any_other(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"command": commands(sh="See !`touch made`"), "permission": {"bash": "ask"}}
-    async with rig(tmp_path, [OK], **settings) as it:
+    async with open_scripted_project(tmp_path, [OK], **settings) as it:
         running = asyncio.create_task(run(it, "sh"))
         request = await it.question()
         assert (request.permission, request.patterns) == ("bash", ["touch made"])
         assert not (it.work / "made").exists()
         await it.answer(request, "once")
-        await within(running)
+        await wait_for_result(running)
         assert (it.work / "made").exists()
 
 
@@ -117,31 +127,31 @@ async def test_a_refused_shell_line_sends_nothing(tmp_path: Path, reply: str) ->
         "command": commands(sh="!`touch one` !`rm -rf x`"),
         "permission": {"bash": {"rm *": action}},
     }
-    async with rig(tmp_path, [OK], **settings) as it:
+    async with open_scripted_project(tmp_path, [OK], **settings) as it:
         running = asyncio.create_task(run(it, "sh"))
         if reply == "reject":
             await it.answer(await it.question(), "reject")
         with pytest.raises(OperationError, match="/sh was not sent: its line `rm -rf x`"):
-            await within(running)
+            await wait_for_result(running)
         assert not it.view().entries
         assert not it.model.requests
 
 
 async def test_an_abort_ends_a_shell_line_and_sends_nothing(tmp_path: Path) -> None:
-    async with rig(tmp_path, [OK], command=commands(sh="!`touch begun; sleep 60`")) as it:
+    async with open_scripted_project(tmp_path, [OK], command=commands(sh="!`touch begun; sleep 60`")) as it:
         running = asyncio.create_task(run(it, "sh"))
         async with asyncio.timeout(30):
             while not (it.work / "begun").exists():
                 await asyncio.sleep(0.01)
-        await within(it.client.call(ABORT, SessionId(session_id=it.session_id)), 3)
+        await wait_for_result(it.client.call(ABORT, SessionId(session_id=it.session_id)), 3)
         with pytest.raises(OperationError, match="Aborted before anything was sent"):
-            await within(running)
+            await wait_for_result(running)
         assert not it.view().entries
 
 
 async def test_agent_and_model_are_the_commands_own(tmp_path: Path) -> None:
     own = {"template": "Think.", "agent": "plan", "model": "other/one"}
-    async with rig(tmp_path, [OK], command=commands(think=own)) as it:
+    async with open_scripted_project(tmp_path, [OK], command=commands(think=own)) as it:
         await run(it, "think", agent="build", model="x/y")
         info = it.view().entries[0].info
         assert isinstance(info, UserMessage)
@@ -150,7 +160,9 @@ async def test_agent_and_model_are_the_commands_own(tmp_path: Path) -> None:
 
 async def test_a_subtask_goes_to_the_subagent_before_the_model_is_asked(tmp_path: Path) -> None:
     own = {"template": "Find $1.", "description": "Find it", "agent": "explore", "subtask": True}
-    async with rig(tmp_path, [ScriptedAnswer(text="It is in a.py."), OK], command=commands(find=own)) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="It is in a.py."), OK], command=commands(find=own)
+    ) as it:
         await run(it, "find", "x")
         prompt, task, answer = it.view().entries
         (work,) = prompt.parts
@@ -172,11 +184,11 @@ async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> N
     def part(prompt: str) -> SubtaskPartInput:
         return SubtaskPartInput(prompt=prompt, description=prompt, agent="explore")
 
-    async with rig(
+    async with open_scripted_project(
         tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]
     ) as it:
         await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("a"), part("b")], no_reply=True))
-        await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("c")])))
+        await wait_for_result(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("c")])))
         assert sorted(call.state.input["prompt"] for call in it.calls()) == ["a", "b", "c"]
         assert all("found" in result for result in it.results())
         check_turns(it.model.requests[-1].messages)
@@ -188,8 +200,8 @@ async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> No
         SubtaskPartInput(prompt="a", description="a", agent="explore", model=other),
         SubtaskPartInput(prompt="b", description="b", agent="explore"),
     ]
-    async with rig(tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]) as it:
-        await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts)))
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]) as it:
+        await wait_for_result(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts)))
         first, second = sorted(it.project.store.list_sessions(parent=it.session_id), key=lambda one: one.title)
         assert first.model is not None
         assert second.model is not None
@@ -197,9 +209,9 @@ async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> No
 
 
 async def test_an_unknown_subagent_is_a_result_that_the_model_reads(tmp_path: Path) -> None:
-    async with rig(tmp_path, [OK]) as it:
+    async with open_scripted_project(tmp_path, [OK]) as it:
         work = SubtaskPartInput(prompt="x", description="x", agent="nobody")
-        await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[work])))
+        await wait_for_result(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[work])))
         assert "There is no subagent named nobody" in it.results()[0]
         check_turns(it.model.requests[-1].messages)
 
@@ -207,11 +219,11 @@ async def test_an_unknown_subagent_is_a_result_that_the_model_reads(tmp_path: Pa
 async def test_an_abort_ends_a_subtask_which_is_never_run_again(tmp_path: Path) -> None:
     own = {"template": "Find.", "agent": "explore"}
     slow = ScriptedAnswer(text="late", delay_ms=10_000)
-    async with rig(tmp_path, [slow, OK], command=commands(find=own)) as it:
+    async with open_scripted_project(tmp_path, [slow, OK], command=commands(find=own)) as it:
         running = asyncio.create_task(run(it, "find"))
-        await until(lambda: it.model.requests)
-        await within(it.client.call(ABORT, SessionId(session_id=it.session_id)), 3)
-        await within(running)
+        await wait_until(lambda: it.model.requests)
+        await wait_for_result(it.client.call(ABORT, SessionId(session_id=it.session_id)), 3)
+        await wait_for_result(running)
         assert "Interrupted" in it.results()[0]
         await it.prompt("go on")
         assert len(it.calls()) == 1
@@ -222,7 +234,7 @@ async def test_a_skill_is_a_command(tmp_path: Path) -> None:
     write(
         tmp_path, "work/.claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads\n---\nUse !`touch x` $1 @a."
     )
-    async with rig(tmp_path, [OK]) as it:
+    async with open_scripted_project(tmp_path, [OK]) as it:
         await run(it, "pdf", "on a.pdf")
         (text,) = said(it)
         assert text.startswith('<skill_content name="pdf">\nUse !`touch x` $1 @a.')
@@ -231,13 +243,15 @@ async def test_a_skill_is_a_command(tmp_path: Path) -> None:
 
 
 async def test_a_command_that_is_carried_out_is_listed_only_when_it_is_the_users_own(tmp_path: Path) -> None:
-    async with rig(tmp_path, [OK], command=commands(compact="Make it short: $ARGUMENTS")) as it:
+    async with open_scripted_project(tmp_path, [OK], command=commands(compact="Make it short: $ARGUMENTS")) as it:
         listed = await it.client.call(COMMAND_LIST, NoArguments())
         assert [each.name for each in listed] == ["compact", "init", "remember", "review"]
 
 
 async def test_what_there_is_not_is_refused_with_what_there_is(tmp_path: Path) -> None:
-    async with rig(tmp_path, [OK], command=commands(many="!`true`" * 21, gone={"template": "x", "agent": "no"})) as it:
+    async with open_scripted_project(
+        tmp_path, [OK], command=commands(many="!`true`" * 21, gone={"template": "x", "agent": "no"})
+    ) as it:
         with pytest.raises(
             OperationError, match=r"Command not found: nope\. Available: compact, gone, init, many, remember, review"
         ):
@@ -250,7 +264,7 @@ async def test_what_there_is_not_is_refused_with_what_there_is(tmp_path: Path) -
 
 
 async def test_compact_summarises(tmp_path: Path) -> None:
-    async with rig(tmp_path, [OK, ScriptedAnswer(text="What was said.", kind="side")]) as it:
+    async with open_scripted_project(tmp_path, [OK, ScriptedAnswer(text="What was said.", kind="side")]) as it:
         await it.prompt("hello")
         answer = await run(it, "compact")
         assert isinstance(answer.info, AssistantMessage)

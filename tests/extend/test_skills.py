@@ -12,7 +12,7 @@ from codeloop.schema.operation import SKILL_LIST, NoArguments
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.tool import ToolFailure
 from tests.extend.settings import settings_of, write
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 from tests.tool.context import make_context
 
 
@@ -170,7 +170,7 @@ def test_the_list_leaves_out_what_is_denied_and_stays_within_bounds(tmp_path: Pa
 
 
 async def test_the_tool_is_offered_only_when_there_is_a_skill(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="ok")]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="ok")]) as it:
         await it.prompt()
         assert "skill" not in {tool.name for tool in it.model.requests[0].tools}
 
@@ -180,10 +180,10 @@ async def test_the_model_sees_loads_and_reads_a_global_skill_without_a_question(
     skill(tmp_path, "home/.claude/skills", "secret")
     more = write(tmp_path, "home/.claude/skills/notes/more.md", "The rest.")
     script = [
-        calls(ScriptedCall("skill", {"name": "notes"}, "c1"), call("read", filePath=str(more))),
+        make_answer(ScriptedCall("skill", {"name": "notes"}, "c1"), make_call("read", filePath=str(more))),
         ScriptedAnswer(text="ok"),
     ]
-    async with rig(tmp_path, script, permission={"skill": {"sec*": "deny"}}) as it:
+    async with open_scripted_project(tmp_path, script, permission={"skill": {"sec*": "deny"}}) as it:
         await it.prompt()
         first, second = it.model.requests
         (offered,) = [tool for tool in first.tools if tool.name == "skill"]

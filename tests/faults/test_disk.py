@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, result, serving, steps, without_privileges
-from tests.faults.store import calls_without_result, is_sound
+from tests.faults.stored_session import check_integrity, list_calls_without_result
 from tests.support.answers import Answer
 
 HELLO = Answer(text="Hello.")
@@ -93,12 +93,12 @@ def test_a_disk_that_gets_full_is_said_and_the_session_goes_on(tmp_path: Path, k
         assert done.returncode == 1, done
         assert "space" in result(done)["message"], result(done)
         assert (desk.home / "config" / "codeloop.json").read_bytes() == config
-        is_sound(desk)
+        check_integrity(desk)
         server.answers = [HELLO]
         again = desk.run("run", "--format", "json", "-c", "again")
         assert result(again)["exitCode"] == 0, result(again)
-    assert calls_without_result(desk) == []
-    is_sound(desk)
+    assert list_calls_without_result(desk) == []
+    check_integrity(desk)
 
 
 def test_without_a_home_the_message_says_what_to_set(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.cli.run.turn import STOPPING_NOTE
 from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, call, events, lives, serving, steps
-from tests.faults.store import calls_without_result, is_sound
+from tests.faults.stored_session import check_integrity, list_calls_without_result
 from tests.support.answers import Answer
 
 HELLO = Answer(text="Hello.")
@@ -73,8 +73,8 @@ def check_moments(folder: Path, moments: list[float], number: int = signal.SIGIN
         server.answers = [HELLO]
         done = desk.run("run", "-c", "go on") if "work" in desk.run("session", "list").stdout else desk.run("run", "x")
     assert done.returncode in {0, 2}, done.stderr
-    is_sound(desk)
-    assert calls_without_result(desk) == []
+    check_integrity(desk)
+    assert list_calls_without_result(desk) == []
 
 
 def test_ctrl_c_at_random_moments(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_second_ctrl_c_ends_it_at_once_with_one_result(tmp_path: Path) -> None
             assert (child.returncode, events(out)[-1]["type"]) == (130, "result")
             assert err in {"", f"{STOPPING_NOTE}\n"}
     assert survivors(desk) == []
-    is_sound(desk)
+    check_integrity(desk)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

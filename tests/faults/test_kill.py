@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import UNCONFINED, Desk, Protocol, bash, call, events, lives, result, serving, steps
-from tests.faults.store import calls_without_result, is_sound, parts
+from tests.faults.stored_session import check_integrity, list_calls_without_result, read_parts
 from tests.support.answers import Answer, Call
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 HELLO = Answer(text="Hello.")
 
@@ -39,8 +39,8 @@ def go_on(desk: Desk, server: ModelServer) -> str:
     server.answers = [Answer(text="I go on.")]
     ended = result(desk.run("run", "--format", "json", "-c", "go on"))
     assert (ended["exitCode"], ended["text"]) == (0, "I go on."), ended
-    is_sound(desk)
-    assert calls_without_result(desk) == []
+    check_integrity(desk)
+    assert list_calls_without_result(desk) == []
     return server.requests[-1].body.decode()
 
 
@@ -135,7 +135,7 @@ def check_kills(folder: Path, seed: int, kills: int) -> None:
             out = kill(child)
             lines = events(out[: out.rfind("\n") + 1]) if "\n" in out else []
             shown = {line["part"]["id"] for line in lines if line["type"] == "tool_use"}
-            assert shown <= {part["id"] for part in parts(desk)}, "what was shown is stored"
+            assert shown <= {part["id"] for part in read_parts(desk)}, "what was shown is stored"
             # A command that was on its way may have come to its end.
             wait_for(lambda pids=commands: not works_in(desk.work) and not any(map(lives, pids)))
             ran = (desk.work / "log").read_text().split() if (desk.work / "log").exists() else []

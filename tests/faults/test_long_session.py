@@ -9,7 +9,7 @@ import pytest
 
 from bench.long_session import TURNS_AFTER_COMPACTION, fill_session
 from tests.cli.program import Desk, bash, result, serving, steps
-from tests.faults.store import is_sound
+from tests.faults.stored_session import check_integrity
 from tests.support.answers import Answer
 
 
@@ -38,7 +38,7 @@ def test_a_long_session_is_shown_exported_forked_and_gone_on_with(tmp_path: Path
     with closing(sqlite3.connect(desk.database())) as database:
         (copies,) = database.execute("SELECT count(*) FROM message WHERE session_id != ?", (session_id,)).fetchone()
     assert copies == stored
-    is_sound(desk)
+    check_integrity(desk)
 
 
 def count(desk: Desk, session_id: str) -> int:

@@ -12,15 +12,15 @@ from codeloop.kit.fault_injection import POINT_DESCRIPTIONS
 from tests.cli.program import COMMAND, Desk, result, serving
 from tests.faults.test_session_move import MOVING
 from tests.faults.test_worktrees import MAKING, MERGING, REMOVING
-from tests.faults.twelve import (
-    Work,
-    acknowledged_is_stored,
-    broken,
-    go_on,
+from tests.faults.twelve_steps import (
+    TwelveSteps,
+    check_all,
+    check_shown_parts,
+    continue_work,
     has_sessions,
-    is_whole,
-    open_before,
-    prepare,
+    list_open_calls,
+    prepare_project,
+    run_with_fault,
 )
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -57,16 +57,16 @@ killed_at_every_point = pytest.mark.parametrize(
 def check_kill(folder: Path, name: str, nth: int) -> None:
     """Kill there, see that all that was acknowledged is stored, go on to the end, and go on once more."""
     desk = Desk(folder)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        done = broken(desk, f"{name}:{nth}:kill")
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        done = run_with_fault(desk, f"{name}:{nth}:kill")
         assert done.returncode == -9, done
-        acknowledged_is_stored(desk, done.stdout)
-        told = open_before(desk) if name != "migration" else []
-        go_on(desk, server, told=told)
-        is_whole(desk)
-        go_on(desk, server, told=[])
-        is_whole(desk)
+        check_shown_parts(desk, done.stdout)
+        told = list_open_calls(desk) if name != "migration" else []
+        continue_work(desk, server, told=told)
+        check_all(desk)
+        continue_work(desk, server, told=[])
+        check_all(desk)
 
 
 @killed_at_every_point
@@ -77,39 +77,39 @@ def test_a_kill_loses_nothing_and_repeats_nothing(tmp_path: Path, name: str, nth
 @pytest.mark.parametrize("point", ["recover:1", pytest.param("store.outbox:1", marks=pytest.mark.slow)])
 def test_a_kill_while_recovering_still_leaves_one_result_for_each_call(tmp_path: Path, point: str) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        assert broken(desk, "call.effect:6:kill").returncode == -9
-        told = open_before(desk)
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        assert run_with_fault(desk, "call.effect:6:kill").returncode == -9
+        told = list_open_calls(desk)
         assert told
         for _ in range(2):
-            assert broken(desk, f"{point}:kill", "-c", "go on").returncode == -9
-            assert open_before(desk) == told
-        go_on(desk, server, told=told)
-        is_whole(desk)
+            assert run_with_fault(desk, f"{point}:kill", "-c", "go on").returncode == -9
+            assert list_open_calls(desk) == told
+        continue_work(desk, server, told=told)
+        check_all(desk)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nth", range(2, 12))
 def test_a_kill_at_each_write_of_a_recovery(tmp_path: Path, nth: int) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        assert broken(desk, "call.effect:7:kill").returncode == -9
-        told = open_before(desk)
-        assert broken(desk, f"store.outbox:{nth}:kill", "-c", "go on").returncode == -9
-        go_on(desk, server, told=told)
-        is_whole(desk)
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        assert run_with_fault(desk, "call.effect:7:kill").returncode == -9
+        told = list_open_calls(desk)
+        assert run_with_fault(desk, f"store.outbox:{nth}:kill", "-c", "go on").returncode == -9
+        continue_work(desk, server, told=told)
+        check_all(desk)
 
 
 def test_a_session_that_could_not_even_be_made_is_made_by_the_next_run(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        assert broken(desk, "session.create:1:kill").returncode == -9
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        assert run_with_fault(desk, "session.create:1:kill").returncode == -9
         assert not has_sessions(desk)
-        go_on(desk, server, told=[])
-        is_whole(desk)
+        continue_work(desk, server, told=[])
+        check_all(desk)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ print(len(store.list_sessions()), flush=True)
 @pytest.mark.parametrize("point", ["migration:1", "migration:2", "migration:3", "migration.backup:1"])
 def test_a_migration_killed_midway_is_atomic_and_done_by_the_next_start(tmp_path: Path, point: str) -> None:
     desk = Desk(tmp_path)
-    with serving(Work()) as server:
-        prepare(desk, server)
+    with serving(TwelveSteps()) as server:
+        prepare_project(desk, server)
         assert result(desk.run("run", "--auto", "--format", "json", "--max-steps", "1", "work"))["exitCode"] == 4
     path = desk.database()
 

@@ -12,10 +12,10 @@ import pytest
 
 from codeloop.cli.run.turn import STOPPING_NOTE
 from tests.cli.program import Desk, bash, serving, steps
-from tests.faults.store import calls_without_result
+from tests.faults.stored_session import list_calls_without_result
 from tests.faults.test_kill import wait_for
-from tests.faults.twelve import Work, go_on, is_whole, prepare
-from tests.support.speed import measure_slowness
+from tests.faults.twelve_steps import TwelveSteps, check_all, continue_work, prepare_project
+from tests.support.machine_speed import measure_slowness
 
 PHASES = [
     ("prompt.store", 1), ("step.start", 1), ("step.start", 7), ("step.call_ready", 2), ("call.start", 1),
@@ -63,7 +63,7 @@ def interrupted(desk: Desk, child: subprocess.Popen[str], times: int) -> float:
     lines = iter(child.stdout.readline, "")
     last = next(line for line in lines if '"type":"result"' in line)
     shown = time.monotonic() - start
-    assert (open_answers(desk), calls_without_result(desk)) == (0, []), "it is stored before it is shown"
+    assert (open_answers(desk), list_calls_without_result(desk)) == (0, []), "it is stored before it is shown"
     rest, err = child.communicate(timeout=60)
     assert (child.returncode, rest) == (130, "")
     assert err in {"", f"{STOPPING_NOTE}\n"}
@@ -75,13 +75,13 @@ def interrupted(desk: Desk, child: subprocess.Popen[str], times: int) -> float:
 def check_cancel(folder: Path, fault: str, times: int) -> float:
     """Interrupt a turn that stands still at a point, and go on with it; return the seconds that the first took."""
     desk = Desk(folder)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
         child = desk.start("run", "--auto", "--format", "json", "--title", "T", "work", CODELOOP_FAULT=fault)
         wait_for(lambda: stands_still(desk))
         shown = interrupted(desk, child, times)
-        go_on(desk, server, told=[])
-        is_whole(desk)
+        continue_work(desk, server, told=[])
+        check_all(desk)
     return shown
 
 
@@ -115,5 +115,5 @@ def test_a_tool_that_does_not_end_at_once_is_said_to_be_ended(tmp_path: Path) ->
             took.append(time.monotonic() - start)
             child.communicate(timeout=60)
         assert (said.strip(), child.returncode) == (STOPPING_NOTE, 130)
-        assert calls_without_result(desk) == []
+        assert list_calls_without_result(desk) == []
     assert min(took) <= limit, took

@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Desk, result, serving
-from tests.faults.store import parts
-from tests.faults.twelve import Work, acknowledged_is_stored, broken, go_on, is_whole, prepare
+from tests.faults.stored_session import read_parts
+from tests.faults.twelve_steps import (
+    TwelveSteps,
+    check_all,
+    check_shown_parts,
+    continue_work,
+    prepare_project,
+    run_with_fault,
+)
 
 SAID = {"enospc": "The disk is full: nothing more can be stored in ", "eio": "can't be read or written ("}
 WORDS = {"enospc": "no space", "eio": "input/output error"}
@@ -42,18 +49,18 @@ def test_a_store_that_can_not_be_written_ends_the_turn_with_the_reason(
     tmp_path: Path, name: str, nth: int, error: str
 ) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        done = broken(desk, f"{name}:{nth}:{error}")
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        done = run_with_fault(desk, f"{name}:{nth}:{error}")
         ended = result(done)
         assert (ended["exitCode"], ended["reason"]) == (1, "error"), ended
         assert SAID[error] in ended["message"]
         assert str(desk.database()) in ended["message"]
         if name != "migration":
-            acknowledged_is_stored(desk, done.stdout)
-        told = [part["callID"] for part in parts(desk) if open_call(part)] if name != "migration" else []
-        go_on(desk, server, told=told)
-        is_whole(desk)
+            check_shown_parts(desk, done.stdout)
+        told = [part["callID"] for part in read_parts(desk) if open_call(part)] if name != "migration" else []
+        continue_work(desk, server, told=told)
+        check_all(desk)
 
 
 def open_call(part: dict[str, object]) -> bool:
@@ -67,31 +74,31 @@ def test_a_turn_that_can_not_begin_says_why_and_leaves_nothing_behind(
     tmp_path: Path, name: str, nth: int, error: str
 ) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        ended = result(broken(desk, f"{name}:{nth}:{error}"))
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        ended = result(run_with_fault(desk, f"{name}:{nth}:{error}"))
         assert (ended["exitCode"], ended["reason"]) == (1, "error"), ended
         assert WORDS[error] in ended["message"].lower()
         assert "then do it again" in ended["message"]
         assert server.requests == []
         assert [stored(desk, table) for table in ("session", "message", "part", "lease")] == [0, 0, 0, 0]
-        go_on(desk, server, told=[])
-        is_whole(desk)
+        continue_work(desk, server, told=[])
+        check_all(desk)
 
 
 @pytest.mark.parametrize("error", ["enospc", "eio"])
 @pytest.mark.slow
 def test_a_prompt_that_can_not_be_stored_leaves_the_session_as_it_was(tmp_path: Path, error: str) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        assert result(broken(desk, "", "--title", "T", "--max-steps", "2", "work"))["exitCode"] == 4
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        assert result(run_with_fault(desk, "", "--title", "T", "--max-steps", "2", "work"))["exitCode"] == 4
         before = [stored(desk, table) for table in ("session", "message", "part", "event")]
-        ended = result(broken(desk, f"prompt.store:1:{error}", "-c", "more"))
+        ended = result(run_with_fault(desk, f"prompt.store:1:{error}", "-c", "more"))
         assert WORDS[error] in ended["message"].lower()
         assert [stored(desk, table) for table in ("session", "message", "part", "event")] == before
-        go_on(desk, server, told=[])
-        is_whole(desk)
+        continue_work(desk, server, told=[])
+        check_all(desk)
 
 
 def stored(desk: Desk, table: str) -> int:
@@ -105,41 +112,41 @@ def test_a_snapshot_that_can_not_be_made_is_noted_and_the_turn_goes_on(
     tmp_path: Path, name: str, nth: int, error: str
 ) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
         done = desk.run("run", "--auto", "--title", "T", "work", CODELOOP_FAULT=f"{name}:{nth}:{error}")
         assert done.returncode == 0, done
         assert "can't be undone" in done.stdout + done.stderr
         assert WORDS[error] in (done.stdout + done.stderr).lower()
-        is_whole(desk)
-        go_on(desk, server, told=[])
-        is_whole(desk)
+        check_all(desk)
+        continue_work(desk, server, told=[])
+        check_all(desk)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nth", [1, 4])
 def test_a_slow_disk_under_a_snapshot_changes_nothing_in_the_turn(tmp_path: Path, nth: int) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        ended = result(broken(desk, f"snapshot:{nth}:delay"))
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        ended = result(run_with_fault(desk, f"snapshot:{nth}:delay"))
         assert (ended["exitCode"], ended["reason"]) == (0, "done"), ended
-        is_whole(desk)
+        check_all(desk)
         assert (desk.work / "log").read_text().split() == ["one", "two", "three", "four", "five"]
 
 
 @pytest.mark.parametrize(("name", "nth", "error"), rows(*TURN))
 def test_an_error_in_the_turn_itself_ends_it_with_the_reason(tmp_path: Path, name: str, nth: int, error: str) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        done = broken(desk, f"{name}:{nth}:{error}")
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        done = run_with_fault(desk, f"{name}:{nth}:{error}")
         ended = result(done)
         assert (ended["exitCode"], ended["reason"]) == (1, "error"), ended
         assert WORDS[error] in ended["message"].lower()
-        acknowledged_is_stored(desk, done.stdout)
-        go_on(desk, server, told=[])
-        is_whole(desk)
+        check_shown_parts(desk, done.stdout)
+        continue_work(desk, server, told=[])
+        check_all(desk)
 
 
 @pytest.mark.parametrize(("name", "nth", "error"), rows(*TOOL))
@@ -147,12 +154,12 @@ def test_an_error_in_a_tool_is_told_to_the_model_and_the_turn_goes_on(
     tmp_path: Path, name: str, nth: int, error: str
 ) -> None:
     desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        ended = result(broken(desk, f"{name}:{nth}:{error}"))
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        ended = result(run_with_fault(desk, f"{name}:{nth}:{error}"))
         assert (ended["exitCode"], ended["reason"]) == (0, "done"), ended
-        errors = [part["state"]["error"] for part in parts(desk) if part.get("state", {}).get("status") == "error"]
+        errors = [part["state"]["error"] for part in read_parts(desk) if part.get("state", {}).get("status") == "error"]
         assert any(WORDS[error] in text.lower() for text in errors), errors
-        is_whole(desk)
-        go_on(desk, server, told=[])
-        is_whole(desk)
+        check_all(desk)
+        continue_work(desk, server, told=[])
+        check_all(desk)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.program import COMMAND, Desk, bash, events, serving, steps
 from tests.cli.terminal import Terminal
-from tests.faults.store import is_sound
+from tests.faults.stored_session import check_integrity
 from tests.support.answers import Answer
 
 HELLO = Answer(text="Hello.")
@@ -42,7 +42,7 @@ def test_a_signal_ends_it_though_nobody_reads(tmp_path: Path, form: str, stream:
         assert child.wait(timeout=60) == 130
         child.communicate(timeout=60)
         server.answers = [HELLO]
-        is_sound(desk)
+        check_integrity(desk)
         assert desk.run("run", "-c", "go on").returncode == 0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, events, result, serving, steps
-from tests.faults.store import calls_without_result, is_sound, parts
+from tests.faults.stored_session import check_integrity, list_calls_without_result, read_parts
 from tests.faults.test_kill import kill, wait_for
 from tests.support.answers import Answer
 
@@ -82,7 +82,7 @@ def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(t
         assert [(run.returncode, err) for run, (_, err) in zip(runs, told, strict=True)] == [(0, "")] * 2
     assert all(len(out.split()) == writes for out, _ in said)
     assert not any("locked" in text for pair in (*said, *told) for text in pair)
-    is_sound(desk)
+    check_integrity(desk)
     check_outbox(desk, before, writes)
 
 
@@ -140,13 +140,13 @@ def test_a_busy_session_refuses_a_second_process_and_keeps_what_it_does(tmp_path
         first = desk.start("run", "--auto", "--format", "json", "--title", "T", "work")
         wait_for((desk.work / "begun").exists)
         server.answers = [HELLO]
-        stored = len(parts(desk))
+        stored = len(read_parts(desk))
         refused = desk.run("run", "--format", "json", "-c", "me too")
         ended = result(refused)
         assert (ended["exitCode"], ended["reason"]) == (1, "error")
         assert f"is being worked on by process {first.pid}" in ended["message"]
         assert "Wait until it is done, stop it (`codeloop stop " in ended["message"]
-        assert len(parts(desk)) == stored, "what is refused is not stored"
+        assert len(read_parts(desk)) == stored, "what is refused is not stored"
         assert desk.run("run", "--format", "text", "-c", "me too").returncode == 1
         other = result(desk.run("run", "--format", "json", "--title", "T2", "--max-steps", "1", "hello"))
         assert other["reason"] in {"done", "limit"}, "another session is free"
@@ -183,5 +183,5 @@ def test_a_holder_that_is_killed_is_taken_over_from_at_once_a_stopped_one_is_not
         server.answers = [HELLO]
         ended = result(desk.run("run", "--format", "json", "-c", "go on"))
         assert (ended["exitCode"], ended["text"]) == (0, "Hello."), ended
-    assert calls_without_result(desk) == []
-    is_sound(desk)
+    assert list_calls_without_result(desk) == []
+    check_integrity(desk)

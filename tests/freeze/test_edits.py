@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.freeze.ticker import check
+from tests.freeze.ticker import check_loop_turns
 from tests.tool.context import TestContext
 from tests.tool.small_project import answer, small_project
 
@@ -78,7 +78,7 @@ async def test_the_loop_turns_during_an_edit_of(name: str, tmp_path: Path) -> No
     content, old, new, every = EDITS[name]()
     ctx = small_project(tmp_path)
     given = {"filePath": "f.txt", "oldString": old, "newString": new, "replaceAll": every}
-    await check(lambda: answer(ctx, "edit", given), lambda: write_and_read(ctx, content))
+    await check_loop_turns(lambda: answer(ctx, "edit", given), lambda: write_and_read(ctx, content))
 
 
 def patched(*lines: str) -> str:
@@ -106,7 +106,9 @@ PATCHES: dict[str, Callable[[], tuple[str, str]]] = {
 async def test_the_loop_turns_during_a_patch_of(name: str, tmp_path: Path) -> None:
     content, patch = PATCHES[name]()
     ctx = small_project(tmp_path)
-    await check(lambda: answer(ctx, "apply_patch", {"patchText": patch}), lambda: write_and_read(ctx, content))
+    await check_loop_turns(
+        lambda: answer(ctx, "apply_patch", {"patchText": patch}), lambda: write_and_read(ctx, content)
+    )
 
 
 @pytest.mark.slow
@@ -115,7 +117,7 @@ async def test_the_loop_turns_during_many_edits_of_a_large_file(tmp_path: Path) 
     edits: list[dict[str, Any]] = [
         {"oldString": f"  line  {n}\n  line  {n + 1}", "newString": "x", "replaceAll": True} for n in range(0, 240, 3)
     ]
-    await check(
+    await check_loop_turns(
         lambda: answer(ctx, "multiedit", {"filePath": "f.txt", "edits": edits}),
         lambda: write_and_read(ctx, NUMBERED * 4),
     )

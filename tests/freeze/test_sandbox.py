@@ -8,7 +8,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from tests.freeze.ticker import check
+from tests.freeze.ticker import check_loop_turns
 
 FOLDERS, FILES = 60, 1_000
 
@@ -31,6 +31,6 @@ async def test_the_loop_turns_while_a_project_of_many_files_is_looked_at(tmp_pat
             await asyncio.sleep(0)
 
     try:
-        await check(commands)
+        await check_loop_turns(commands)
     finally:
         await shells.close()

@@ -19,7 +19,7 @@ from codeloop.tool.web.charset import decode_page
 from codeloop.workspace.git.ignore_patterns import parse_ignore_file
 from codeloop.workspace.project_checks import describe_project_checks
 from codeloop.workspace.search.file_index import find_names, index_names
-from tests.freeze.ticker import check
+from tests.freeze.ticker import check_loop_turns
 
 LINE = "a" * 65_536
 ZEBRA = "".join(f"a{n}\nx{n % 150}\n" for n in range(10_000))
@@ -122,7 +122,7 @@ async def test_the_loop_turns_after(name: str) -> None:
     async def work() -> None:
         TEXTS[name]()
 
-    await check(work)
+    await check_loop_turns(work)
 
 
 FILES = {
@@ -144,4 +144,4 @@ async def test_the_loop_turns_after_a_project_file(name: str, text: str, tmp_pat
     async def work() -> None:
         describe_project_checks(tmp_path, tmp_path, [name], None)
 
-    await check(work)
+    await check_loop_turns(work)

@@ -6,19 +6,19 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 
-from tests.support.speed import measure_slowness
+from tests.support.machine_speed import measure_slowness
 
-LONGEST = 0.2
+MAX_STALL_SECONDS = 0.2
 """Seconds of the process's own CPU time between two turns of the loop: twice what is promised.
 
 What has no bound takes many times as long.
 """
-TRIES = 3
-MOST = 15.0
+MAX_TRIES = 3
+MAX_CPU_SECONDS = 15.0
 """Seconds of CPU time in all, several times what the slowest row takes; what has no bound takes minutes."""
 
 
-async def gap_of(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+async def measure_stall(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
     """Return the longest time between two turns of the loop while `work` runs, and what it took in all; CPU seconds."""
     gc.collect()
     gc.freeze()  # what earlier tests left is not to be looked through: it would take longer than what is measured
@@ -46,21 +46,23 @@ async def gap_of(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
     return longest, taken
 
 
-async def check(work: Callable[[], Awaitable[object]], prepare: Callable[[], Awaitable[object]] | None = None) -> None:
+async def check_loop_turns(
+    work: Callable[[], Awaitable[object]], prepare: Callable[[], Awaitable[object]] | None = None
+) -> None:
     """Fail unless the loop keeps turning while `work` runs, after `prepare`, and `work` comes to an end.
 
     What has no bound stands still each time; a machine that is busy with other things makes it look so once.
     """
     shortest = math.inf
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         if prepare is not None:
             await prepare()
-        longest, taken = await gap_of(work)
-        if longest < LONGEST and taken < MOST:
+        longest, taken = await measure_stall(work)
+        if longest < MAX_STALL_SECONDS and taken < MAX_CPU_SECONDS:
             return
         slowness = measure_slowness()
-        assert taken < MOST * slowness, f"it took {taken:.1f} s of CPU time"
+        assert taken < MAX_CPU_SECONDS * slowness, f"it took {taken:.1f} s of CPU time"
         shortest = min(shortest, longest / slowness)
-        if shortest < LONGEST:
+        if shortest < MAX_STALL_SECONDS:
             return
     raise AssertionError(f"the loop stood still for {shortest * 1000:.0f} ms")

@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 
 from tests.support import programs
-from tests.support.programs import ROOT, ProgramFolders, commit_all, environment_in, process, provider_at
+from tests.support.programs import ROOT, ProgramFolders, commit_all, make_environment, make_provider_config, run_program
 
-HERE = Path(__file__).resolve().parent
+INTEROP_FOLDER = Path(__file__).resolve().parent
 PASSWORD = "a password for interop"
 
 
-def cache(name: str, *inputs: Path) -> Path:
+def find_cache(name: str, *inputs: Path) -> Path:
     """Return a folder outside the repository for what these files ask for; a change of them is another folder."""
     base = os.environ.get("CODELOOP_INTEROP_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()[:12]
     return Path(base) / "codeloop-interop" / f"{name}-{digest}"
 
 
-def filled(folder: Path, inputs: list[Path], commands: list[list[str]]) -> Path:
+def fill_folder(folder: Path, inputs: list[Path], commands: list[list[str]]) -> Path:
     """Fill a folder once, whoever asks at the same time; what can't be got is a reason to skip, not a failure."""
     missing = [command[0] for command in commands if shutil.which(command[0]) is None]
     if missing:
@@ -50,23 +50,23 @@ def filled(folder: Path, inputs: list[Path], commands: list[list[str]]) -> Path:
     return folder
 
 
-def npm_packages() -> Path:
+def install_npm_packages() -> Path:
     """Return a folder with the reference's client and program, of the locked versions, and our drivers of it."""
-    inputs = [HERE / "package.json", HERE / "package-lock.json"]
+    inputs = [INTEROP_FOLDER / "package.json", INTEROP_FOLDER / "package-lock.json"]
     install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
-    drivers = [HERE / name for name in ("sdk.mjs", "launch.mjs", "tour.mjs")]
-    return filled(cache("npm", *inputs), [*inputs, *drivers], [["node", "--version"], install])
+    drivers = [INTEROP_FOLDER / name for name in ("sdk.mjs", "launch.mjs", "tour.mjs")]
+    return fill_folder(find_cache("npm", *inputs), [*inputs, *drivers], [["node", "--version"], install])
 
 
-def reference_program() -> str:
+def find_reference_program() -> str:
     """Return the path of the reference's program for this machine."""
-    for path in sorted(npm_packages().glob("node_modules/opencode-*/bin/opencode")):
+    for path in sorted(install_npm_packages().glob("node_modules/opencode-*/bin/opencode")):
         if subprocess.run([path, "--version"], capture_output=True, timeout=60, check=False).returncode == 0:
             return str(path)
     pytest.skip("the reference's program does not run on this machine")
 
 
-def python_environment(name: str, wanted: Path) -> Path:
+def make_python_environment(name: str, wanted: Path) -> Path:
     """Return the folder of an environment with what a requirements file lists, which is everything that it needs.
 
     Without `--no-deps`, pip looks for `pydantic[email]` beside the listed `pydantic==`, and refuses the newer one.
@@ -74,12 +74,12 @@ def python_environment(name: str, wanted: Path) -> Path:
     pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
     install = ["env", *pip, "install", "--no-deps", "--require-hashes", "-r", wanted.name]
     commands = [[sys.executable, "-m", "venv", "."], install, ["env", *pip, "check"]]
-    return filled(cache(name, wanted), [wanted], commands)
+    return fill_folder(find_cache(name, wanted), [wanted], commands)
 
 
-def checker() -> Path:
+def make_checker_environment() -> Path:
     """Return the bin folder of an environment with what checks the document."""
-    return python_environment("checker", HERE / "requirements.txt") / "bin"
+    return make_python_environment("checker", INTEROP_FOLDER / "requirements.txt") / "bin"
 
 
 class Stage(ProgramFolders):
@@ -90,19 +90,19 @@ class Stage(ProgramFolders):
         return {
             "model": "mine/coder",
             "small_model": "mine/talker",
-            "provider": {"mine": provider_at(self.model_url, "coder", "talker", "sleeper")},
+            "provider": {"mine": make_provider_config(self.model_url, "coder", "talker", "sleeper")},
             "permission": {"bash": "ask", "edit": "allow"},
             "command": {"greet": {"template": "Say hello to $ARGUMENTS."}},
         }
 
     def configure(self, config: dict[str, Any]) -> None:
         """Write the person's configuration."""
-        programs.configure(self.home, config)
+        programs.write_config(self.home, config)
 
     @property
     def environment(self) -> dict[str, str]:
         """What every program is started with."""
-        return environment_in(self.home) | {
+        return make_environment(self.home) | {
             "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "OPENCODE_SERVER_PASSWORD": PASSWORD,
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -131,9 +131,9 @@ class Stage(ProgramFolders):
 
 
 @contextmanager
-def staged(folder: Path) -> Generator[Stage]:
+def open_stage(folder: Path) -> Generator[Stage]:
     """Yield a fresh home and project, and a running model service."""
-    with process([sys.executable, "-m", "tests.interop.models"], ROOT, None) as url:
+    with run_program([sys.executable, "-m", "tests.interop.models"], ROOT, None) as url:
         stage = Stage(folder, url)
         for path in (stage.project / "src", folder / "bin"):
             path.mkdir(parents=True)
@@ -144,7 +144,7 @@ def staged(folder: Path) -> Generator[Stage]:
 
 
 @contextmanager
-def serving(stage: Stage) -> Generator[str]:
+def run_server(stage: Stage) -> Generator[str]:
     """Run `codeloop serve` in the project and yield its URL."""
-    with programs.serving(stage.project, stage.environment) as url:
+    with programs.run_server(stage.project, stage.environment) as url:
         yield url

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from codeloop.server.openapi.document import make_document
-from tests.interop.stage import PASSWORD, Stage, checker, serving, staged
+from tests.interop.stage import PASSWORD, Stage, make_checker_environment, open_stage, run_server
 
 pytestmark = pytest.mark.interop
 
@@ -163,8 +163,8 @@ def asked(url: str, path: str, body: Any = None) -> Any:
 
 
 def test_the_document_is_valid(tmp_path: Path) -> None:
-    tool = checker() / "openapi-spec-validator"
-    with staged(tmp_path) as stage:
+    tool = make_checker_environment() / "openapi-spec-validator"
+    with open_stage(tmp_path) as stage:
         path = tmp_path / "document.json"
         path.write_bytes(make_document())
         done = stage.ask([str(tool), "--schema", "3.1", "--validation-errors", "all", str(path)])
@@ -188,11 +188,11 @@ def runs() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("words", [pytest.param(words, id=name) for name, words in runs()])
 def test_the_server_keeps_to_it_whatever_is_asked(words: list[str], tmp_path: Path) -> None:
-    tool = checker() / "schemathesis"
+    tool = make_checker_environment() / "schemathesis"
     with ExitStack() as ends:
-        stage = ends.enter_context(staged(tmp_path))
+        stage = ends.enter_context(open_stage(tmp_path))
         stage.configure(stage.config | {"permission": {"bash": "allow"}})  # a question would wait for a person
-        url = ends.enter_context(serving(stage))
+        url = ends.enter_context(run_server(stage))
         (tmp_path / "document.json").write_bytes(make_document())
         (tmp_path / "schemathesis.toml").write_text(settings(stage, url))
         command = [str(tool), "--config-file", "schemathesis.toml", "run", "document.json", "--no-color"]

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import EndToEnd, end_to_end
-from tests.interop.stage import HERE, cache, filled, python_environment
+from tests.e2e.desk import EndToEndDesk, open_desk
+from tests.interop.stage import INTEROP_FOLDER, fill_folder, find_cache, make_python_environment
 
 pytestmark = pytest.mark.interop
-EDITORS = HERE / "editors"
+EDITORS = INTEROP_FOLDER / "editors"
 AGENT = [sys.executable, "-c", "from codeloop.cli.main import main; main()", "acp"]
 
 
 def test_the_protocols_own_package_takes_every_message(tmp_path: Path) -> None:
-    python = python_environment("editors", EDITORS / "requirements.txt") / "bin" / "python"
-    with end_to_end(tmp_path) as desk:
+    python = make_python_environment("editors", EDITORS / "requirements.txt") / "bin" / "python"
+    with open_desk(tmp_path) as desk:
         command = [str(python), str(EDITORS / "editor.py"), "Please mend the total", str(desk.project), *AGENT]
         done = subprocess.run(command, env=desk.environment, capture_output=True, text=True, timeout=180, check=False)
         assert done.returncode == 0, done.stderr
@@ -37,11 +37,11 @@ def test_the_protocols_own_package_takes_every_message(tmp_path: Path) -> None:
 def _node_clients() -> Path:
     inputs = [EDITORS / name for name in ("package.json", "package-lock.json", "draft.mjs")]
     install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
-    return filled(cache("editors", *inputs), inputs, [["node", "--version"], install])
+    return fill_folder(find_cache("editors", *inputs), inputs, [["node", "--version"], install])
 
 
 def test_the_package_for_the_draft_takes_every_message(tmp_path: Path) -> None:
-    with end_to_end(tmp_path) as desk:
+    with open_desk(tmp_path) as desk:
         command = [
             "node",
             _node_clients() / "draft.mjs",
@@ -70,7 +70,7 @@ def test_acpx_does_a_piece_of_work(tmp_path: Path) -> None:
     agent = tmp_path / "agent"
     agent.write_text("#!/bin/sh\nexec " + " ".join(f"'{word}'" for word in AGENT) + "\n")
     agent.chmod(0o755)
-    with end_to_end(tmp_path / "desk") as desk:
+    with open_desk(tmp_path / "desk") as desk:
         command = [
             folder / "node_modules/.bin/acpx",
             "--agent",
@@ -89,6 +89,6 @@ def test_acpx_does_a_piece_of_work(tmp_path: Path) -> None:
         assert _is_mended(desk)
 
 
-def _is_mended(desk: EndToEnd) -> bool:
+def _is_mended(desk: EndToEndDesk) -> bool:
     done = subprocess.run([sys.executable, "test_cart.py"], cwd=desk.project, capture_output=True, check=False)
     return done.returncode == 0

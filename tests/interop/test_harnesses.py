@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.cli.program import KEY, call, serving, steps
-from tests.interop.stage import filled
+from tests.interop.stage import fill_folder
 from tests.support.answers import Answer
-from tests.support.installed import CACHE
+from tests.support.installed_programs import CACHE_FOLDER
 
 HERE = Path(__file__).parent / "harnesses"
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,10 @@ def programs() -> Path:
     """Return the folder of programs of an environment with both harnesses, which need Python 3.12."""
     python = find_newer_python()
     pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-qq", "install", *PACKAGES]
-    return filled(CACHE / f"harnesses-{'-'.join(PACKAGES)}", [], [[python, "-m", "venv", "."], ["env", *pip]]) / "bin"
+    return (
+        fill_folder(CACHE_FOLDER / f"harnesses-{'-'.join(PACKAGES)}", [], [[python, "-m", "venv", "."], ["env", *pip]])
+        / "bin"
+    )
 
 
 def run(program: Path, *arguments: str, folder: Path, **environment: str) -> None:

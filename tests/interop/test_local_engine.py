@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.cli.program import Desk
-from tests.support.installed import python_programs
-from tests.support.programs import process
+from tests.support.installed_programs import install_python_programs
+from tests.support.programs import run_program
 
 pytestmark = pytest.mark.interop
 PROGRAM = Path(__file__).parent / "engine" / "llama_server.py"
@@ -29,8 +29,8 @@ CLAIMED = 131_072
 @contextmanager
 def engine(folder: Path, context: int, *options: str, port: int = 0) -> Generator[str]:
     """Run the server and yield its URL; a token of its model is a byte."""
-    python = python_programs(*PACKAGES) / "python"
-    with process([str(python), str(PROGRAM), str(port), str(context), *options], folder, None) as url:
+    python = install_python_programs(*PACKAGES) / "python"
+    with run_program([str(python), str(PROGRAM), str(port), str(context), *options], folder, None) as url:
         assert url.startswith("http://"), f"the server did not start: {url!r}"
         yield url
 

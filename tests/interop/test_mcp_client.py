@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import Desk, call, serving, steps
-from tests.interop.stage import HERE, cache, filled
+from tests.interop.stage import INTEROP_FOLDER, fill_folder, find_cache
 from tests.support.answers import Answer
 
 pytestmark = pytest.mark.interop
@@ -17,8 +17,8 @@ INSTALL = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-
 
 
 def test_it_prompts_a_session_is_asked_and_goes_on(tmp_path: Path) -> None:
-    inputs = [HERE / "mcp" / name for name in ("package.json", "package-lock.json", "client.mjs")]
-    packages = filled(cache("mcp", *inputs), inputs, [["node", "--version"], INSTALL])
+    inputs = [INTEROP_FOLDER / "mcp" / name for name in ("package.json", "package-lock.json", "client.mjs")]
+    packages = fill_folder(find_cache("mcp", *inputs), inputs, [["node", "--version"], INSTALL])
     desk = Desk(tmp_path)
     with serving(steps(call("write", filePath="a.txt", content="x"), Answer(text="Written."))) as model:
         desk.use(model)

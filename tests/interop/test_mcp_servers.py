@@ -21,11 +21,11 @@ from codeloop.tool.tool import ToolFailure
 from tests.cli.program import Desk
 from tests.extend.mcp.remote import opened
 from tests.extend.mcp.world import World, world
-from tests.interop.stage import HERE, cache, filled, python_environment
-from tests.support.project import until
+from tests.interop.stage import INTEROP_FOLDER, fill_folder, find_cache, make_python_environment
+from tests.support.scripted_project import wait_until
 
 pytestmark = pytest.mark.interop
-SERVERS = HERE / "servers"
+SERVERS = INTEROP_FOLDER / "servers"
 INSTALL = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
 
 
@@ -100,13 +100,13 @@ else:
 def published() -> Path:
     """Return where the servers of npm are."""
     inputs = [SERVERS / "package.json", SERVERS / "package-lock.json"]
-    return filled(cache("servers", *inputs), inputs, [["node", "--version"], INSTALL]) / "node_modules"
+    return fill_folder(find_cache("servers", *inputs), inputs, [["node", "--version"], INSTALL]) / "node_modules"
 
 
 def environment(requirements: str = "requirements.txt") -> Path:
     """Return the programs of an environment with servers that are written in Python."""
     wanted = SERVERS / requirements
-    return python_environment(f"servers-python-{wanted.stem}", wanted) / "bin"
+    return make_python_environment(f"servers-python-{wanted.stem}", wanted) / "bin"
 
 
 @contextmanager
@@ -278,7 +278,7 @@ def test_fastmcp_behind_its_provider_is_signed_in_at(tmp_path: Path, port: int) 
 async def answered(it: World, tool: str, *answers: str) -> str:
     """Call a tool that asks, answer its questions, and return what the tool answered."""
     calling = asyncio.create_task(it.call(tool))
-    await until(lambda: calling.done() or it.ctx.store.list_pending_questions())
+    await wait_until(lambda: calling.done() or it.ctx.store.list_pending_questions())
     for request in it.ctx.store.list_pending_questions():
         given = [[each] for each in answers]
         reply = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=given)

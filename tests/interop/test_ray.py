@@ -11,7 +11,7 @@ import pytest
 
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import COMMAND, Desk, bash, serving, steps
-from tests.support.installed import python_programs
+from tests.support.installed_programs import install_python_programs
 
 pytestmark = pytest.mark.interop
 CLUSTER = """
@@ -61,7 +61,7 @@ class Ray:
 
 @contextmanager
 def cluster(folder: Path, command: str) -> Generator[tuple[Desk, Ray]]:
-    programs = python_programs("ray")
+    programs = install_python_programs("ray")
     with serving(steps(bash(command), DONE)) as model:
         node = Desk(folder / "node")
         node.folder.mkdir()

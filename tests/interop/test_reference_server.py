@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import EndToEnd, end_to_end
-from tests.e2e.model import CART, RIGHT
-from tests.interop.stage import PASSWORD, reference_program
-from tests.support.programs import CODELOOP, LISTENING, process
-from tests.support.tmux import pane
+from tests.e2e.desk import EndToEndDesk, open_desk
+from tests.e2e.model import CART_SOURCE, RIGHT_LINE
+from tests.interop.stage import PASSWORD, find_reference_program
+from tests.support.programs import CODELOOP_PROGRAM, LISTENING_PREFIX, run_program
+from tests.support.tmux import run_in_pane
 
 pytestmark = pytest.mark.interop
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Generator[EndToEnd]:
-    with end_to_end(tmp_path) as made:
+def desk(tmp_path: Path) -> Generator[EndToEndDesk]:
+    with open_desk(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def url(desk: EndToEnd) -> Generator[str]:
+def url(desk: EndToEndDesk) -> Generator[str]:
     """Run the reference's server in the project, with the same model service."""
     config = desk.home / ".config" / "opencode" / "opencode.json"
     config.parent.mkdir(parents=True)
@@ -33,20 +33,20 @@ def url(desk: EndToEnd) -> Generator[str]:
     # Where the machine has no ripgrep, the reference would download one; ours is a wheel among our requirements.
     path = f"{desk.environment['PATH']}{os.pathsep}{Path(sys.executable).parent}"
     env = desk.environment | quiet | {"OPENCODE_SERVER_PASSWORD": PASSWORD, "PATH": path}
-    with process([reference_program(), "serve", "--port", "0"], desk.project, env, LISTENING) as url:
+    with run_program([find_reference_program(), "serve", "--port", "0"], desk.project, env, LISTENING_PREFIX) as url:
         yield url
 
 
-def test_a_piece_of_work_on_the_references_server(desk: EndToEnd, url: str) -> None:
-    command = [str(CODELOOP), "attach", url, "--password", PASSWORD]
-    with pane(command, desk.project, desk.environment, (120, 50)) as screen:
+def test_a_piece_of_work_on_the_references_server(desk: EndToEndDesk, url: str) -> None:
+    command = [str(CODELOOP_PROGRAM), "attach", url, "--password", PASSWORD]
+    with run_in_pane(command, desk.project, desk.environment, (120, 50)) as screen:
         screen.sees("Ask, or describe a task", "build", "ctrl+p commands")
         screen.type("please mend the total", "Enter")
         screen.sees("please mend the total", "✓ read cart.py", "✓ grep total", "✓ edit cart.py  +1 -1")
         screen.sees("Tasks", "[x] Find out", "Run a command", "python3 test_cart.py", "esc esc reject")
         screen.type("", "y")
         screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", "Mending the total")
-        assert RIGHT in (desk.project / "cart.py").read_text()
+        assert RIGHT_LINE in (desk.project / "cart.py").read_text()
         screen.type("ask me", "Enter")
         screen.sees("How should half cents be rounded?", "as shops do", "esc esc reject")
         screen.type("", "Down", "Enter")
@@ -55,10 +55,10 @@ def test_a_piece_of_work_on_the_references_server(desk: EndToEnd, url: str) -> N
         screen.sees("Undone from here on", "▌ ask me")
         screen.type("", "C-x", "u")
         screen.sees("▌ please mend the total", without=["Ran 1 test"])
-        assert (desk.project / "cart.py").read_text() == CART
+        assert (desk.project / "cart.py").read_text() == CART_SOURCE
         screen.type("", "C-x", "r")
         screen.sees("Ran 1 test", "▌ ask me", "Undone from here")
-        assert RIGHT in (desk.project / "cart.py").read_text()
+        assert RIGHT_LINE in (desk.project / "cart.py").read_text()
         screen.type("", "C-x", "r")
         screen.sees("→ Half up", without=["Undone from here"])
         screen.type("/settings", "Enter")

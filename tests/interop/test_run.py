@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.interop.stage import PASSWORD, Stage, reference_program, serving, staged
+from tests.interop.stage import PASSWORD, Stage, find_reference_program, open_stage, run_server
 
 pytestmark = pytest.mark.interop
 
@@ -31,8 +31,8 @@ class Attached:
 
 @pytest.fixture
 def attached(tmp_path: Path) -> Generator[Attached]:
-    program = reference_program()
-    with staged(tmp_path) as stage, serving(stage) as url:
+    program = find_reference_program()
+    with open_stage(tmp_path) as stage, run_server(stage) as url:
         yield Attached(program, stage, url)
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.stage import PASSWORD, npm_packages, serving, staged
-from tests.support.programs import CODELOOP
+from tests.interop.stage import PASSWORD, install_npm_packages, open_stage, run_server
+from tests.support.programs import CODELOOP_PROGRAM
 
 pytestmark = pytest.mark.interop
 ENTRIES = {"first": ".", "v2": "./v2"}
@@ -14,8 +14,8 @@ ENTRIES = {"first": ".", "v2": "./v2"}
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_every_step_of_the_client_does_what_it_should(entry: str, tmp_path: Path) -> None:
-    packages = npm_packages()
-    with staged(tmp_path) as stage, serving(stage) as url:
+    packages = install_npm_packages()
+    with open_stage(tmp_path) as stage, run_server(stage) as url:
         more = {"BASE_URL": url, "PASSWORD": PASSWORD, "DIRECTORY": str(stage.project)}
         done = stage.ask(["node", "sdk.mjs", entry], more, cwd=packages, timeout=300)
     lines = done.stdout.splitlines()
@@ -26,11 +26,11 @@ def test_every_step_of_the_client_does_what_it_should(entry: str, tmp_path: Path
 
 @pytest.mark.parametrize("entry", ["@opencode-ai/sdk", "@opencode-ai/sdk/v2"])
 def test_its_launcher_starts_our_server_from_the_path(entry: str, tmp_path: Path) -> None:
-    packages = npm_packages()
-    with staged(tmp_path) as stage:
+    packages = install_npm_packages()
+    with open_stage(tmp_path) as stage:
         stage.configure({})
         shim = stage.folder / "bin" / "opencode"
-        shim.write_text(f'#!/bin/sh\nexec "{CODELOOP}" "$@"\n')
+        shim.write_text(f'#!/bin/sh\nexec "{CODELOOP_PROGRAM}" "$@"\n')
         shim.chmod(0o755)
         more = {"CONFIG": json.dumps(stage.config | {"model": "mine/talker"})}
         done = stage.ask(["node", "launch.mjs", entry], more, cwd=packages)

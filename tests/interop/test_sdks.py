@@ -21,11 +21,11 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from tests.cli.program import serving
-from tests.interop.stage import HERE, cache, filled
+from tests.interop.stage import INTEROP_FOLDER, fill_folder, find_cache
+from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer, Call, Counts
-from tests.support.models import ask
+from tests.support.models import send_request
 from tests.support.programs import ROOT
-from tests.support.rows import ROWS
 
 pytestmark = pytest.mark.interop
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -35,15 +35,15 @@ SIGNATURES = ROOT / "tests" / "model" / "credentials" / "aws" / "signatures.json
 @pytest.fixture(scope="module")
 def python() -> Path:
     """The interpreter of an environment with these libraries."""
-    wanted = HERE / "sdks" / "requirements.txt"
+    wanted = INTEROP_FOLDER / "sdks" / "requirements.txt"
     pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
     commands = [[sys.executable, "-m", "venv", "."], ["env", *pip, "install", "-r", wanted.name]]
-    return filled(cache("sdks", wanted), [wanted], commands) / "bin" / "python"
+    return fill_folder(find_cache("sdks", wanted), [wanted], commands) / "bin" / "python"
 
 
 def run(python: Path, program: str, *arguments: str) -> bytes:
     """Return what a program of `sdks/` prints."""
-    command = [python, HERE / "sdks" / program, *arguments]
+    command = [python, INTEROP_FOLDER / "sdks" / program, *arguments]
     done = subprocess.run(command, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:].decode()
     return done.stdout
@@ -60,8 +60,8 @@ async def test_the_servers_of_our_tests_speak_as_the_services_do(python: Path, n
     answer = Answer(text="Größe, read in pieces.", deltas=4, calls=calls, counts=Counts(input=100, output=20))
     with serving([answer]) as server:
         said = json.loads(run(python, "clients.py", name, server.url.removesuffix("/v1")))
-        model = ROWS[name].open(server.url)
-        got = await ask(model, tools=(ToolSpec("read", "Read.", SCHEMA),))
+        model = ADAPTER_ROWS[name].open(server.url)
+        got = await send_request(model, tools=(ToolSpec("read", "Read.", SCHEMA),))
         await model.aclose()
     ours = [[each[0], each[1], json.loads(each[2])] for each in got.ready]
     assert (said["text"], said["calls"]) == (got.text, ours)
@@ -104,7 +104,7 @@ async def test_a_conversation_is_sent_as_the_services_own_library_sends_it(pytho
     """The same conversation and tools by both: what differs in path or body is explained by the table."""
     with serving([Answer(text="ok")]) as server:
         run(python, "bodies.py", name, server.url.removesuffix("/v1"))
-        model = ROWS[name].open(server.url)
+        model = ADAPTER_ROWS[name].open(server.url)
         request = ModelRequest(
             system="Be brief.", messages=TURNS, tools=(ToolSpec("read", "Read.", SCHEMA),), max_tokens=500
         )

@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.stage import HERE, PASSWORD, cache, npm_packages, reference_program, staged
-from tests.interop.web_files import INDEX, fetch_web_app
-from tests.support.programs import CODELOOP, LISTENING, environment_in, process
+from tests.interop.stage import (
+    INTEROP_FOLDER,
+    PASSWORD,
+    find_cache,
+    find_reference_program,
+    install_npm_packages,
+    open_stage,
+)
+from tests.interop.web_files import INDEX_NAME, fetch_web_app
+from tests.support.programs import CODELOOP_PROGRAM, LISTENING_PREFIX, make_environment, run_program
 
 pytestmark = pytest.mark.interop
 STEPS = 31
@@ -22,13 +29,13 @@ def chromium() -> str:
 
 def web_app(home: Path) -> Path:
     """Return the folder of the reference's web app, fetched once for each version."""
-    program = reference_program()
-    folder = cache("web-app", HERE / "package-lock.json", HERE / "web_files.py")
-    if not (folder / INDEX).exists():
+    program = find_reference_program()
+    folder = find_cache("web-app", INTEROP_FOLDER / "package-lock.json", INTEROP_FOLDER / "web_files.py")
+    if not (folder / INDEX_NAME).exists():
         fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
         quiet = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-        environment = environment_in(home) | quiet | {"OPENCODE_SERVER_PASSWORD": PASSWORD}
-        with process([program, "serve", "--port", "0"], home, environment, LISTENING) as url:
+        environment = make_environment(home) | quiet | {"OPENCODE_SERVER_PASSWORD": PASSWORD}
+        with run_program([program, "serve", "--port", "0"], home, environment, LISTENING_PREFIX) as url:
             assert fetch_web_app(url, PASSWORD, fresh) > 100
         if folder.exists():
             shutil.rmtree(fresh)
@@ -38,12 +45,12 @@ def web_app(home: Path) -> Path:
 
 
 def test_the_web_app_works_and_no_request_of_it_fails(tmp_path: Path) -> None:
-    browser, packages = chromium(), npm_packages()
+    browser, packages = chromium(), install_npm_packages()
     (tmp_path / "reference").mkdir()
     folder = web_app(tmp_path / "reference")
-    with staged(tmp_path) as stage:
-        command = [str(CODELOOP), "serve", "--port", "0", "--web-dir", str(folder)]
-        with process(command, stage.project, stage.environment, LISTENING) as url:
+    with open_stage(tmp_path) as stage:
+        command = [str(CODELOOP_PROGRAM), "serve", "--port", "0", "--web-dir", str(folder)]
+        with run_program(command, stage.project, stage.environment, LISTENING_PREFIX) as url:
             more = {
                 "BASE_URL": url,
                 "PASSWORD": PASSWORD,

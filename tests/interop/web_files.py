@@ -6,32 +6,34 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-INDEX = "index.html"
-_NAMED = re.compile(r"assets/[\w.-]+\.\w+")
-_BESIDE = re.compile(r"""["'(]\./([\w.-]+\.(?:js|css|woff2?|wasm|svg|png|aac|mp3|json))["')?]""")
-_ABSOLUTE = re.compile(r"""["'(]/([\w./-]+\.(?:png|svg|ico|woff2?|webmanifest|json|js|css|wasm|aac|mp3))["')?]""")
-_READ = (".js", ".css", ".html", ".webmanifest")
+INDEX_NAME = "index.html"
+_ASSET_PATTERN = re.compile(r"assets/[\w.-]+\.\w+")
+_RELATIVE_PATTERN = re.compile(r"""["'(]\./([\w.-]+\.(?:js|css|woff2?|wasm|svg|png|aac|mp3|json))["')?]""")
+_ABSOLUTE_PATTERN = re.compile(
+    r"""["'(]/([\w./-]+\.(?:png|svg|ico|woff2?|webmanifest|json|js|css|wasm|aac|mp3))["')?]"""
+)
+_TEXT_SUFFIXES = (".js", ".css", ".html", ".webmanifest")
 
 
 def fetch_web_app(url: str, password: str, folder: Path) -> int:
     """Fetch the page and everything that it and its files name, as far as it is there; return how many files."""
     seen: set[str] = set()
-    waiting = [INDEX]
+    waiting = [INDEX_NAME]
     while waiting:
         name = waiting.pop()
         if name in seen:
             continue
         seen.add(name)
-        data = _fetch(f"{url}/{'' if name == INDEX else name}", password, is_page=name == INDEX)
+        data = _fetch(f"{url}/{'' if name == INDEX_NAME else name}", password, is_page=name == INDEX_NAME)
         if data is None:
             continue
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-        if name.endswith(_READ):
+        if name.endswith(_TEXT_SUFFIXES):
             text = data.decode("utf-8", "replace")
-            waiting += _NAMED.findall(text) + _ABSOLUTE.findall(text)
-            waiting += [f"assets/{each}" for each in _BESIDE.findall(text)]
+            waiting += _ASSET_PATTERN.findall(text) + _ABSOLUTE_PATTERN.findall(text)
+            waiting += [f"assets/{each}" for each in _RELATIVE_PATTERN.findall(text)]
     return sum(path.is_file() for path in folder.rglob("*"))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.kit.diff import list_edits, make_unified_diff, split_lines, trim_indent
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 
 def test_the_header_and_the_hunk_are_as_on_the_wire() -> None:
@@ -71,7 +71,7 @@ def test_changes_far_apart_are_separate_hunks() -> None:
 line = st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\r\n"])
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=scale_examples(25))
 @given(st.lists(line, max_size=30), st.lists(line, max_size=30), st.sampled_from(["", "tail"]))
 def test_git_applies_every_diff(
     tmp_path_factory: pytest.TempPathFactory, old: list[str], new: list[str], tail: str

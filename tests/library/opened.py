@@ -12,7 +12,7 @@ import codeloop
 from codeloop.app.app import App
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.server.server import ListenOptions, Server
-from tests.support.project import PASSWORD, startup
+from tests.support.scripted_project import PASSWORD, make_startup
 
 WHERE = "CODELOOP_TEST_LIBRARY"
 
@@ -30,7 +30,7 @@ async def here(
     folder: Path, answers: Sequence[ScriptedAnswer], **options: Any
 ) -> AsyncGenerator[codeloop.AgentProject]:
     """Open a project in this process."""
-    start = startup(folder / "home", work(folder), **options.pop("settings", {}))
+    start = make_startup(folder / "home", work(folder), **options.pop("settings", {}))
     async with codeloop.open(
         start.directory,
         replay=script(folder, answers),
@@ -46,7 +46,7 @@ async def there(
     folder: Path, answers: Sequence[ScriptedAnswer], **options: Any
 ) -> AsyncGenerator[codeloop.AgentProject]:
     """Serve a project, and connect to it."""
-    start = startup(folder / "home", work(folder), **options.pop("settings", {}))
+    start = make_startup(folder / "home", work(folder), **options.pop("settings", {}))
     start = msgspec.structs.replace(start, replay=script(folder, answers))
     server = Server(App(start), ListenOptions(password=PASSWORD))
     await server.start()

@@ -17,9 +17,9 @@ from codeloop.app.app import App
 from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import serving, steps
 from tests.support.answers import Answer, Call, Counts
-from tests.support.programs import provider_at
-from tests.support.project import PASSWORD, startup
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.programs import make_provider_config
+from tests.support.scripted_project import PASSWORD, make_startup
 
 A_CALL = 0.0055
 SLOW = Answer(text="Done.", counts=Counts(input=550, output=0), delay=0.03)
@@ -42,14 +42,14 @@ def model() -> Generator[ModelServer]:
 
 def settings(model: ModelServer) -> dict[str, Any]:
     """Return a configuration whose model costs 10 dollars a million tokens that it reads."""
-    provider = provider_at(model.url, "coder")
+    provider = make_provider_config(model.url, "coder")
     provider["models"]["coder"] = {**provider["models"]["coder"], "cost": {"input": 10, "output": 0}}
     return {"model": "mine/coder", "provider": {"mine": provider}, "agent": {"title": {"disable": True}}}
 
 
 def opened(tmp_path: Path, name: str, model: ModelServer, budget: codeloop.Budget) -> Any:
     (tmp_path / name).mkdir(exist_ok=True)
-    start = startup(tmp_path / "home", tmp_path / name, **settings(model))
+    start = make_startup(tmp_path / "home", tmp_path / name, **settings(model))
     return codeloop.open(tmp_path / name, settings=start.settings, environment=start.environment, budget=budget)
 
 
@@ -81,7 +81,7 @@ async def test_twenty_folders_at_once_spend_no_more_than_their_budget(tmp_path: 
 async def test_sessions_on_a_server_share_a_budget(tmp_path: Path, model: ModelServer) -> None:
     (tmp_path / "work").mkdir()
     server = Server(
-        App(startup(tmp_path / "home", tmp_path / "work", **settings(model))), ListenOptions(password=PASSWORD)
+        App(make_startup(tmp_path / "home", tmp_path / "work", **settings(model))), ListenOptions(password=PASSWORD)
     )
     await server.start()
     budget = codeloop.Budget(cost=0.03)
@@ -117,7 +117,7 @@ def test_threads_share_a_budget(tmp_path: Path, model: ModelServer) -> None:
 
     def work(name: str) -> None:
         (tmp_path / name).mkdir()
-        start = startup(tmp_path / "home", tmp_path / name, **settings(model))
+        start = make_startup(tmp_path / "home", tmp_path / name, **settings(model))
         with sync.open(
             tmp_path / name, settings=start.settings, environment=start.environment, budget=budget
         ) as project:

@@ -13,11 +13,11 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.operation import SESSION_STATUS, NoArguments
 from codeloop.schema.permission import NOBODY_MESSAGE
 from tests.library.opened import Open, here, opened
-from tests.support.project import call, calls
+from tests.support.scripted_project import make_answer, make_call
 
 __all__ = ["opened"]
 SAYS = ScriptedAnswer(text="It is done.")
-WRITES = calls(call("write", filePath="notes.txt", content="one\n"))
+WRITES = make_answer(make_call("write", filePath="notes.txt", content="one\n"))
 ASKS = {"permission": {"edit": "ask"}}
 
 
@@ -46,7 +46,7 @@ async def test_a_callback_denies_with_words_and_the_turn_goes_on(opened: Open) -
 
 
 async def test_allowed_always_is_asked_once(opened: Open) -> None:
-    more = calls(call("write", filePath="notes.txt", content="two\n"))
+    more = make_answer(make_call("write", filePath="notes.txt", content="two\n"))
     seen, _ = await asked_with(opened, codeloop.Allow(always=True), more, SAYS)
     assert len(seen) == 1
 
@@ -69,7 +69,9 @@ async def test_what_a_callback_raises_stops_the_turn_and_is_raised(opened: Open)
 
 async def test_the_model_is_answered_and_offered_to_ask_only_where_somebody_answers(opened: Open) -> None:
     options = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
-    asks = calls(call("question", questions=[{"question": "Which colour?", "header": "Colour", "options": options}]))
+    asks = make_answer(
+        make_call("question", questions=[{"question": "Which colour?", "header": "Colour", "options": options}])
+    )
     seen: list[codeloop.ModelQuestion] = []
 
     def on_question(question: codeloop.ModelQuestion) -> str:
@@ -120,8 +122,11 @@ async def test_functions_are_tools(opened: Open) -> None:
         """Fail."""
         raise ValueError("out of order")
 
-    made = calls(
-        call("buy", order={"item": "tea", "count": 2}), call("shout", text="hi"), call("fails"), call("buy", order=3)
+    made = make_answer(
+        make_call("buy", order={"item": "tea", "count": 2}),
+        make_call("shout", text="hi"),
+        make_call("fails"),
+        make_call("buy", order=3),
     )
     async with opened([made, SAYS, SAYS], tools=[buy, loud, fails]) as project:
         session = await project.session()
@@ -148,7 +153,10 @@ async def test_the_profile_plan_allows_functions_that_only_read(opened: Open) ->
         return "changed"
 
     options: dict[str, Any] = {"tools": [look, change], "profile": "plan"}
-    async with opened([calls(call("look")), SAYS, calls(call("change")), calls(call("change"))], **options) as project:
+    async with opened(
+        [make_answer(make_call("look")), SAYS, make_answer(make_call("change")), make_answer(make_call("change"))],
+        **options,
+    ) as project:
         session = await project.session()
         assert [(use.state, use.output) for use in (await session.ask("look")).tools] == [("completed", "seen")]
         with pytest.raises(codeloop.TurnFailed, match="calls the tool `change`, which does not exist"):
@@ -188,9 +196,9 @@ async def test_rules_of_a_session_count_as_those_of_the_configuration(
             asked.append(question.permission)
             return True
 
-        made = call("bash", command="echo hello", description="greet") if name == "bash" else call("look")
+        made = make_call("bash", command="echo hello", description="greet") if name == "bash" else make_call("look")
         options: dict[str, Any] = {"permission": rules, "on_permission": on_permission, "tools": [look]}
-        answers = [calls(made), calls(made) if outcome == "gone" else SAYS]
+        answers = [make_answer(made), make_answer(made) if outcome == "gone" else SAYS]
         async with here(tmp_path, answers, **options) as project:
             if outcome == "gone":
                 with pytest.raises(codeloop.TurnFailed, match=f"calls the tool `{name}`, which does not exist"):
@@ -211,7 +219,7 @@ async def test_a_function_asks_and_is_refused(opened: Open) -> None:
         return "deployed"
 
     settings = {"permission": {"deploy": {"production": "deny"}}}
-    async with opened([calls(call("deploy")), SAYS], tools=[deploy], settings=settings) as project:
+    async with opened([make_answer(make_call("deploy")), SAYS], tools=[deploy], settings=settings) as project:
         answer = await project.ask("deploy")
         assert (answer.tools[0].state, reached) == ("failed", [])
         assert "deploy production" in answer.tools[0].output
@@ -227,7 +235,7 @@ async def test_what_is_sent_meanwhile_is_taken_up_by_the_turn_that_runs(opened: 
             ctx.wait(asyncio.get_running_loop().create_future())
         return "sent"
 
-    async with opened([calls(call("nudge")), SAYS], tools=[nudge]) as project:
+    async with opened([make_answer(make_call("nudge")), SAYS], tools=[nudge]) as project:
         sessions.append(await project.session())
         answer = await sessions[0].ask("do it")
         said = await sessions[0].messages()
@@ -248,7 +256,7 @@ async def test_a_function_is_cancelled_with_its_turn(opened: Open) -> None:
             ended.set()
         return ""
 
-    async with opened([calls(call("waits")), SAYS], tools=[waits]) as project:
+    async with opened([make_answer(make_call("waits")), SAYS], tools=[waits]) as project:
         task = asyncio.create_task(project.ask("wait"))
         await asyncio.wait_for(begun.wait(), 20)
         task.cancel()

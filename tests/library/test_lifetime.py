@@ -16,12 +16,12 @@ import codeloop.sync
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.library.opened import Open, descriptors, here, opened, script, work
 from tests.support.programs import ROOT
-from tests.support.project import call, calls, startup, until
+from tests.support.scripted_project import make_answer, make_call, make_startup, wait_until
 
 __all__ = ["opened"]
 SAYS = ScriptedAnswer(text="It is done.", deltas=3)
 SECONDS = f"61.{os.getpid()}"  # workers of pytest look at the same processes
-SLEEPS = calls(call("bash", command=f"sleep {SECONDS}", description="wait"))
+SLEEPS = make_answer(make_call("bash", command=f"sleep {SECONDS}", description="wait"))
 
 
 def sleeps() -> bool:
@@ -40,7 +40,7 @@ async def test_nothing_is_left_behind(opened: Open, tmp_path: Path) -> None:
     async with opened([SLEEPS, SAYS], profile="yolo") as project:
         session = await project.session()
         asking = asyncio.create_task(session.ask("wait"))
-        await until(sleeps)
+        await wait_until(sleeps)
         abandoned = (await project.session()).stream("never read to its end")
         async for _ in abandoned:
             break
@@ -59,7 +59,7 @@ from pathlib import Path
 import codeloop
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.library.opened import here
-from tests.support.project import call, calls
+from tests.support.scripted_project import call, calls
 
 def fails() -> None:
     '''Fail.'''
@@ -96,8 +96,8 @@ async def test_two_projects_are_open_at_once(tmp_path: Path) -> None:
 
 
 async def test_without_asyncio_also_where_a_loop_runs(tmp_path: Path) -> None:
-    start = startup(tmp_path / "home", work(tmp_path))
-    path = script(tmp_path, [calls(call("twice", number=4)), SAYS, SAYS, SAYS])
+    start = make_startup(tmp_path / "home", work(tmp_path))
+    path = script(tmp_path, [make_answer(make_call("twice", number=4)), SAYS, SAYS, SAYS])
     seen: list[str] = []
 
     def twice(number: int) -> int:
@@ -123,7 +123,7 @@ async def test_without_asyncio_also_where_a_loop_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_a_program_and_all_that_it_started(tmp_path: Path) -> None:
-    start = startup(tmp_path / "home", work(tmp_path))
+    start = make_startup(tmp_path / "home", work(tmp_path))
     program = (
         "import codeloop.sync, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"

@@ -11,7 +11,7 @@ import codeloop
 from codeloop.library.result_type import ResultType
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.library.opened import Open, opened
-from tests.support.project import call, calls
+from tests.support.scripted_project import make_answer, make_call
 
 __all__ = ["opened"]
 
@@ -77,7 +77,7 @@ def test_what_can_not_be_described_says_what_can() -> None:
 
 
 def answer(**given: Any) -> ScriptedAnswer:
-    return calls(call("StructuredOutput", **given))
+    return make_answer(make_call("StructuredOutput", **given))
 
 
 async def test_an_answer_has_the_type_that_was_asked_for(opened: Open) -> None:

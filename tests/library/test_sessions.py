@@ -11,12 +11,12 @@ import codeloop
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.operation import SESSION_STATUS, NoArguments
 from tests.library.opened import Open, here, opened, work
-from tests.support.project import call, calls
+from tests.support.scripted_project import make_answer, make_call
 
 __all__ = ["opened"]
 SAYS = ScriptedAnswer(text="It is done.", deltas=3)
-WRITES = calls(call("write", filePath="notes.txt", content="one\n"), text="I write.")
-SLEEPS = calls(call("bash", command="sleep 600", description="wait"))
+WRITES = make_answer(make_call("write", filePath="notes.txt", content="one\n"), text="I write.")
+SLEEPS = make_answer(make_call("bash", command="sleep 600", description="wait"))
 FREE = "yolo"
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.support.patience import wait_long
+from tests.support.language_waits import lengthen_language_waits
 
 
 @pytest.fixture(autouse=True)
 def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if not request.node.get_closest_marker("lsp"):  # those are about the real limits
-        wait_long(monkeypatch)
+        lengthen_language_waits(monkeypatch)

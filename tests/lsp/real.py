@@ -19,7 +19,7 @@ from codeloop.schema.config import LspServerConfig, SandboxConfig
 from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace
-from tests.support.installed import npm_programs, python_programs
+from tests.support.installed_programs import install_npm_programs, install_python_programs
 from tests.tool.context import TestContext, make_context
 
 
@@ -156,8 +156,8 @@ def folder_of(name: str) -> Path | None:
     """Return where a server's programs are; it is installed for the tests when it can be."""
     how, *packages = CASES[name].install
     if how == "pip":
-        return python_programs(*packages)
-    return npm_programs(*packages) if how == "npm" else Path("/usr/bin")
+        return install_python_programs(*packages)
+    return install_npm_programs(*packages) if how == "npm" else Path("/usr/bin")
 
 
 @dataclass
@@ -185,7 +185,7 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     """Open a project with one server, which nothing has started yet; its code lies in `folder`. Skips without it."""
     programs = folder_of(name)
     ctx = make_context(tmp_path)
-    beside = python_programs(*CASES[name].beside) if CASES[name].beside else None
+    beside = install_python_programs(*CASES[name].beside) if CASES[name].beside else None
     path = os.pathsep.join([*(str(each) for each in (programs, beside) if each), os.environ["PATH"]])
     root, environment = ctx.workspace.root, {"PATH": path, "HOME": str(Path.home())}
     workspace = ctx.workspace = Workspace(root, root, ctx.workspace.scratch, environment, SandboxConfig())

@@ -19,8 +19,8 @@ from codeloop.model.retry import RetryingModel
 from codeloop.schema.errors import APIError, ProviderAuthError
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_WAIT
 from tests.support.answers import Answer, Call
-from tests.support.project import until
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.scripted_project import wait_until
 
 
 class Sleeps:
@@ -163,4 +163,4 @@ async def test_closing_the_retrying_stream_closes_the_connection(openai: Any) ->
             assert not isinstance(event, Finished)
             break
         await stream.aclose()
-        await until(lambda: server.aborted == 1)
+        await wait_until(lambda: server.aborted == 1)

@@ -11,7 +11,7 @@ from codeloop.model.structured_output import NAME, make_answer_shape, make_force
 from codeloop.schema.wire import JSON
 from tests.cli.program import KEY, Desk, call, serving
 from tests.support.answers import Answer
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 GPT = ModelInfo(provider_id="openai", id="gpt-6", name="GPT", npm="@ai-sdk/openai")
 CLAUDE = ModelInfo(provider_id="anthropic", id="claude-opus-5", name="Claude", npm="@ai-sdk/anthropic")

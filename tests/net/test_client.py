@@ -12,8 +12,8 @@ import pytest
 from codeloop.model.chat import ModelRequest, TextDelta, TextPiece, UserModelMessage
 from codeloop.schema.errors import APIError
 from tests.support.answers import Answer
-from tests.support.project import until
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.scripted_project import wait_until
 
 
 def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **fields: Any) -> str:
@@ -29,7 +29,7 @@ async def test_silence_has_a_deadline(kind: str, openai: Any, asking: Any) -> No
     deadlines = {"first_byte": 30.0, "idle": 0.1} if kind == "idle" else {"first_byte": 0.1, "idle": 30.0}
     async with ModelServer([answer]) as server:
         got = await asking(openai(server, **deadlines))
-        await until(lambda: server.aborted == 1)
+        await wait_until(lambda: server.aborted == 1)
     assert isinstance(got.end.error, APIError)
     assert got.end.error.data.is_retryable
     assert (got.end.error.data.metadata or {})["kind"] == ("idle" if kind == "idle" else "first-byte")
@@ -103,11 +103,11 @@ async def test_stopping_closes_the_connection_at_once(how: str, openai: Any, ask
             await stream.aclose()
         else:
             task = asyncio.create_task(asking(model))
-            await until(lambda: server.requests)
+            await wait_until(lambda: server.requests)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        await until(lambda: server.aborted == 1)
+        await wait_until(lambda: server.aborted == 1)
 
 
 async def test_an_ipv6_address_that_nobody_answers_at_is_passed_over(

@@ -7,7 +7,7 @@ import pytest
 from codeloop.net.offline import OFFLINE_VARIABLE, is_offline, is_reachable_offline
 from codeloop.schema.errors import APIError
 from tests.support.answers import Answer
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from codeloop.schema.part import ToolPart, ToolStatePending, ToolStateRunning
 from codeloop.server.operations import ALL_OPERATIONS
 from tests.server.support.raw import ask, basic, request
 from tests.server.support.serving import Served, served
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 HOSTILE = (
     "null", "true", "-1", "1.5", "1e300", "1e999", "NaN", "9223372036854775808", "1" + "0" * 400,
@@ -214,7 +214,7 @@ async def test_many_clients_at_once_leave_sessions_whole(tmp_path: Path, caplog:
         crowd = Crowd(it)
         ending = time.monotonic() + 6
         clients = [asyncio.create_task(crowd.client(seed, ending)) for seed in range(30)]
-        await until(lambda: time.monotonic() > ending, 20)
+        await wait_until(lambda: time.monotonic() > ending, 20)
         while not all(client.done() for client in clients):  # what waits for an answer that nobody gives any more
             for session in list((await it.get("/session/status")).keys()):
                 await it.post(f"/session/{session}/abort")
@@ -224,7 +224,7 @@ async def test_many_clients_at_once_leave_sessions_whole(tmp_path: Path, caplog:
         for session in list((await it.get("/session/status")).keys()):
             await it.post(f"/session/{session}/abort")
         project = await it.project()
-        await until(lambda: not project.store.statuses, 20)
+        await wait_until(lambda: not project.store.statuses, 20)
         assert (project.store.list_pending_permissions(), project.store.list_pending_questions()) == ([], [])
         for session in project.store.list_sessions(limit=10_000):
             entries = project.store.read_conversation(session.id).entries

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from tests.server.support.serving import Served, served
-from tests.support.auditing import audited
+from tests.support.audit_hook import add_audit
 from tests.workspace.snapshot.trees_on_disk import repository, write
 
 SECRET = "the secret outside"
@@ -160,7 +160,7 @@ async def test_a_path_that_flips_after_it_was_judged_never_leads_out(
             relink(root / flipped, target)
 
     async with served(tmp_path) as it:
-        with audited(flip):
+        with add_audit(flip):
             answer = await it.http.get(route, params={"path": "flip/key.txt" if route != "/file" else "flip"})
     assert before in opened
     assert (root / flipped).readlink() == target

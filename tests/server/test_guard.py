@@ -27,7 +27,7 @@ from codeloop.server.password_attempts import PasswordAttempts
 from codeloop.server.server import ListenOptions, UnprotectedServer
 from tests.server.support.raw import UPGRADE, Answered, ask, basic, port_of, request
 from tests.server.support.serving import PASSWORD, Served, served
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 PAGE = "https://app.example:8443"
 CONFIGURED = ListenOptions(password=PASSWORD, origins=(PAGE,))
@@ -215,7 +215,7 @@ async def test_wrong_passwords_wait_ever_longer_and_the_right_one_never(
         assert time.monotonic() - begun > 0.25
         monkeypatch.setattr(password_attempts, "SERVER_DELAY", replace(SERVER_DELAY, value=3_600_000))
         flood = [asyncio.create_task(status(it, basic("a wrong guess"))) for _ in range(SERVER_DELAYED.value * 3)]
-        await until(lambda: sum(task.done() for task in flood) == SERVER_DELAYED.value * 2)
+        await wait_until(lambda: sum(task.done() for task in flood) == SERVER_DELAYED.value * 2)
         assert await status(it, basic()) == 200
         waiting = [task for task in flood if not task.done()]
         assert len(waiting) == SERVER_DELAYED.value, "those that wait still do when the right one is answered"

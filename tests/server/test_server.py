@@ -28,7 +28,7 @@ from codeloop.server.server import ListenOptions
 from tests.cli.program import UNCONFINED, lives
 from tests.server.support.raw import UPGRADE, ask, basic, port_of, read, request
 from tests.server.support.serving import PASSWORD, Served, served
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 DEADLINE = 30
 AT_ONCE = 5
@@ -169,9 +169,9 @@ async def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_fault(
     async with served(tmp_path) as it:
         _, writer = await connected(it)
         writer.write(request(it.url, "POST", "/session", basic(), "content-length: 14") + b'{"title"')
-        await until(lambda: answering(it) == 1)
+        await wait_until(lambda: answering(it) == 1)
         writer.close()
-        await until(lambda: answering(it) == 0)
+        await wait_until(lambda: answering(it) == 0)
         assert (await ask(it.url, request(it.url, "GET", "/session", basic()))).status == 200
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
@@ -283,7 +283,7 @@ async def test_a_client_that_reads_nothing_of_an_answer_is_cut_a_slow_one_is_not
             taken += len(piece)
             await asyncio.sleep(0.01)
         assert taken >= 8_000_000
-        await until(lambda: len(it.server._server.server_state.connections) == 1)
+        await wait_until(lambda: len(it.server._server.server_state.connections) == 1)
         for writer in (one, two):
             writer.close()
         del silent
@@ -355,7 +355,7 @@ async def test_a_client_that_reads_nothing_does_not_keep_a_server_from_stopping(
         kept: Sequence[Connection] = [await connected(it) for _ in range(5)]
         for _, writer in kept:
             writer.write(request(it.url, "POST", "/session", basic(), "content-length: 100") + b"{")
-        await until(lambda: answering(it) == 5)
+        await wait_until(lambda: answering(it) == 5)
         async with asyncio.timeout(DEADLINE):
             await it.server.stop()
         for _, writer in kept:

@@ -18,15 +18,15 @@ from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import COMMAND
 from tests.server.support.hearing import Event, hearing, of
 from tests.server.support.serving import Served, served
-from tests.support.project import PASSWORD, RequestRecorder, call, calls, startup
+from tests.support.scripted_project import PASSWORD, RequestRecorder, make_answer, make_call, make_startup
 
 DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
-WAIT = calls(call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))
+WAIT = make_answer(make_call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))
 TEXT = {"type": "text", "text": "go"}
 
 
 def write(path: str, content: str) -> ScriptedAnswer:
-    return calls(call("write", filePath=path, content=content))
+    return make_answer(make_call("write", filePath=path, content=content))
 
 
 async def messages(it: Served, session: str) -> list[Event]:
@@ -266,7 +266,7 @@ async def test_bad_sessions_and_pages_are_refused(tmp_path: Path) -> None:
 async def test_an_unknown_model_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    server = Server(App(startup(tmp_path / "home", work)), ListenOptions(password=PASSWORD))
+    server = Server(App(make_startup(tmp_path / "home", work)), ListenOptions(password=PASSWORD))
     await server.start()
     it = Served(server, RequestRecorder(ScriptedModel([])), work)
     try:
@@ -342,7 +342,7 @@ async def test_another_process_that_works_on_the_session_is_the_only_writer(tmp_
     script.write_text(json.dumps({"calls": [{"name": "bash", "arguments": waits}]}) + "\n")
     async with served(tmp_path, [DONE]) as it:
         session = await it.session()
-        environment = {**os.environ, **startup(tmp_path / "home", it.work).environment}
+        environment = {**os.environ, **make_startup(tmp_path / "home", it.work).environment}
         argv = [*COMMAND, "run", "--session", session, "--replay", str(script), "work"]
         quiet = subprocess.DEVNULL
         running = subprocess.Popen(argv, cwd=it.work, env=environment, stdin=quiet, stdout=quiet, stderr=quiet)

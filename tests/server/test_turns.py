@@ -14,7 +14,7 @@ from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError,
 from codeloop.schema.ids import now_ms
 from tests.server.support.hearing import Event, Hearing, hearing, of
 from tests.server.support.serving import Served, served
-from tests.support.project import call, calls
+from tests.support.scripted_project import make_answer, make_call
 
 ASK = [{"permission": "bash", "pattern": "*", "action": "ask"}, {"permission": "edit", "pattern": "*", "action": "ask"}]
 BEGIN = ["user", "text 'go'", "session.updated", "status busy"]
@@ -67,12 +67,12 @@ async def test_a_first_prompt_gets_its_title_by_an_event(tmp_path: Path) -> None
 
 @pytest.mark.slow
 async def test_four_steps_with_tools(tmp_path: Path) -> None:
-    edit = call("edit", filePath="calc.py", oldString="a - b", newString="a + b")
+    edit = make_call("edit", filePath="calc.py", oldString="a - b", newString="a + b")
     slow = "echo one; sleep 0.25; echo two"
     script = [
-        calls(call("read", filePath="calc.py"), text="Let me look."),
-        calls(edit),
-        calls(call("bash", command=slow)),
+        make_answer(make_call("read", filePath="calc.py"), text="Let me look."),
+        make_answer(edit),
+        make_answer(make_call("bash", command=slow)),
         ScriptedAnswer(text="Fixed."),
     ]
     async with served(tmp_path, script) as it, hearing(it) as heard:
@@ -123,8 +123,8 @@ def answered(heard: Hearing) -> str:
 
 
 async def test_an_edit_that_is_allowed_once(tmp_path: Path) -> None:
-    edit = call("edit", filePath="a.py", oldString="1", newString="2")
-    async with served(tmp_path, [calls(edit), ScriptedAnswer(text="Done.")]) as it, hearing(it) as heard:
+    edit = make_call("edit", filePath="a.py", oldString="1", newString="2")
+    async with served(tmp_path, [make_answer(edit), ScriptedAnswer(text="Done.")]) as it, hearing(it) as heard:
         (it.work / "a.py").write_text("1\n")
         session = await titled(it, permission=ASK)
         await send(it, session)
@@ -146,9 +146,9 @@ async def test_an_edit_that_is_allowed_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_always_settles_what_else_it_covers(tmp_path: Path) -> None:
-    made = [call("bash", f"c{n}", command=f"echo {n}") for n in range(3)]
-    again = calls(call("bash", command="echo again"))
-    async with served(tmp_path, [calls(*made), again, ScriptedAnswer(text="Ran.")]) as it, hearing(it) as heard:
+    made = [make_call("bash", f"c{n}", command=f"echo {n}") for n in range(3)]
+    again = make_answer(make_call("bash", command="echo again"))
+    async with served(tmp_path, [make_answer(*made), again, ScriptedAnswer(text="Ran.")]) as it, hearing(it) as heard:
         session = await titled(it, permission=ASK)
         await send(it, session)
         asked = (await heard.asked())[0]
@@ -161,7 +161,7 @@ async def test_always_settles_what_else_it_covers(tmp_path: Path) -> None:
 
 
 async def test_a_rejection_ends_the_turn_after_the_step(tmp_path: Path) -> None:
-    refused = calls(call("bash", command="touch x"))
+    refused = make_answer(make_call("bash", command="touch x"))
     async with served(tmp_path, [refused, ScriptedAnswer(text="Never said.")]) as it, hearing(it) as heard:
         session = await titled(it, permission=ASK)
         await send(it, session)
@@ -175,7 +175,7 @@ async def test_a_rejection_ends_the_turn_after_the_step(tmp_path: Path) -> None:
 
 
 async def test_a_rejection_with_words_goes_on(tmp_path: Path) -> None:
-    refused = calls(call("bash", command="touch x"))
+    refused = make_answer(make_call("bash", command="touch x"))
     async with served(tmp_path, [refused, ScriptedAnswer(text="Otherwise.")]) as it, hearing(it) as heard:
         session = await titled(it, permission=ASK)
         await send(it, session)
@@ -191,7 +191,7 @@ QUESTION = {"question": "Which?", "header": "One", "options": [{"label": "A", "d
 
 @pytest.mark.parametrize("reply", ["answered", "rejected"])
 async def test_a_question_of_the_model(tmp_path: Path, reply: str) -> None:
-    script = [calls(call("question", questions=[QUESTION])), ScriptedAnswer(text="Good.")]
+    script = [make_answer(make_call("question", questions=[QUESTION])), ScriptedAnswer(text="Good.")]
     async with served(tmp_path, script) as it, hearing(it) as heard:
         session = await titled(it)
         await send(it, session)
@@ -216,7 +216,7 @@ async def test_a_question_of_the_model(tmp_path: Path, reply: str) -> None:
 
 
 async def test_a_queued_prompt_enters_the_running_turn(tmp_path: Path) -> None:
-    first = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
+    first = make_answer(make_call("bash", command="until [ -e go ]; do sleep 0.01; done"))
     async with served(tmp_path, [first, ScriptedAnswer(text="Both.")]) as it, hearing(it) as heard:
         session = await titled(it)
         asking = asyncio.create_task(it.prompt(session, "one"))
@@ -237,7 +237,7 @@ def is_new_prompt(info: Event) -> bool:
 
 
 SLOW = ScriptedAnswer(text="word " * 40, deltas=40, delay_ms=10)
-BASH = calls(call("bash", command="echo begun; sleep 77"))
+BASH = make_answer(make_call("bash", command="echo begun; sleep 77"))
 
 
 async def test_an_abort_in_the_middle_of_text(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def output(state: Event) -> str:
 
 
 async def test_an_abort_while_somebody_is_asked(tmp_path: Path) -> None:
-    async with served(tmp_path, [calls(call("bash", command="touch x"))]) as it, hearing(it) as heard:
+    async with served(tmp_path, [make_answer(make_call("bash", command="touch x"))]) as it, hearing(it) as heard:
         session = await titled(it, permission=ASK)
         await send(it, session)
         (asked,) = await heard.asked()
@@ -372,8 +372,8 @@ async def test_a_conversation_that_is_too_long_is_summarised_and_goes_on(tmp_pat
 
 
 async def test_a_subagent_shows_its_session_before_it_works(tmp_path: Path) -> None:
-    task = call("task", description="Explore", prompt="find add", subagent_type="general")
-    script = [calls(task), ScriptedAnswer(text="In calc.py."), ScriptedAnswer(text="Found.")]
+    task = make_call("task", description="Explore", prompt="find add", subagent_type="general")
+    script = [make_answer(task), ScriptedAnswer(text="In calc.py."), ScriptedAnswer(text="Found.")]
     async with served(tmp_path, script) as it, hearing(it) as heard:
         session = await titled(it)
         await it.prompt(session)

@@ -21,7 +21,7 @@ from codeloop.store import database
 from codeloop.store.database import MIGRATIONS, StoreError, migrate, open_database
 from codeloop.store.store import Store
 from tests.store.states import asked, created, deleted, put, question, replied, said, session, text, updated, user
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITER = """
@@ -269,7 +269,7 @@ def test_a_read_only_folder_is_named_with_what_to_do(*, made: bool) -> None:
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", range(examples(3)))
+@pytest.mark.parametrize("seed", range(scale_examples(3)))
 def test_what_a_killed_process_had_acknowledged_is_there(path: Path, seed: int) -> None:
     process = subprocess.Popen(script(WRITER, path), stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None

@@ -18,7 +18,7 @@ from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.store.outbox import PRUNE_INTERVAL
 from codeloop.store.store import Store
 from tests.store.states import created, deleted, put, said, session, text, updated, user
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITER = """
@@ -279,7 +279,7 @@ ACTIONS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(40))
+@settings(max_examples=scale_examples(40))
 @given(actions=ACTIONS)
 async def test_every_follower_sees_every_stored_event_once_and_in_order(
     actions: list[tuple[str, int, int]], tmp_path_factory: pytest.TempPathFactory

@@ -32,7 +32,7 @@ from tests.store.states import (
     updated,
     user,
 )
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 TABLES = ("session", "message", "part", "todo", "permission")
 
@@ -241,7 +241,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(steps=STEPS)
 def test_the_view_in_memory_always_equals_what_a_new_store_reads(
     steps: list[tuple[int, int, str, bool, bool]], tmp_path_factory: pytest.TempPathFactory

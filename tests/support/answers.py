@@ -60,10 +60,10 @@ class Answer:
 
     def words(self) -> list[str]:
         """Return the text in `deltas` pieces."""
-        return split(self.text, self.deltas)
+        return split_text(self.text, self.deltas)
 
 
-def split(text: str, parts: int) -> list[str]:
+def split_text(text: str, parts: int) -> list[str]:
     """Return `text` in `parts` pieces of about the same length, or fewer if it is short; 0: one for each word."""
     if not text:
         return []
@@ -74,7 +74,7 @@ def split(text: str, parts: int) -> list[str]:
     return [text[start:end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
 
 
-def answer_of(data: dict[str, Any]) -> Answer:
+def parse_answer(data: dict[str, Any]) -> Answer:
     """Read an answer from JSON. `repeat: n` makes the text n times as long. Raises ValueError on unknown fields."""
     known = {each.name for each in fields(Answer)} | {"repeat"}
     if unknown := data.keys() - known:
@@ -90,17 +90,17 @@ def answer_of(data: dict[str, Any]) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class AnswerScript:
     """Answers in the order in which they are given, and the one for requests without tools (titles, summaries)."""
 
     answers: tuple[Answer, ...]
     without_tools: Answer = Answer(text="A short title")
 
 
-def read_script(path: Path) -> Script:
+def read_script(path: Path) -> AnswerScript:
     """Read `{"answers": [...], "without_tools": {...}}`. Raises OSError, ValueError."""
     data = json.loads(path.read_text(encoding="utf-8"))
-    answers = tuple(answer_of(each) for each in data["answers"])
+    answers = tuple(parse_answer(each) for each in data["answers"])
     if "without_tools" in data:
-        return Script(answers, answer_of(data["without_tools"]))
-    return Script(answers)
+        return AnswerScript(answers, parse_answer(data["without_tools"]))
+    return AnswerScript(answers)

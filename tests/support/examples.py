@@ -4,22 +4,22 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-TIMES = int(os.environ.get("CODELOOP_FUZZ", "0"))
+FUZZ_FACTOR = int(os.environ.get("CODELOOP_FUZZ", "0"))
 """The factor by which `make fuzz` tries more examples; 0: a usual run."""
 
-_TIMED = [HealthCheck.too_slow]
-SHARES_A_FIXTURE = [*_TIMED, HealthCheck.function_scoped_fixture]
+_TIMED_CHECKS = [HealthCheck.too_slow]
+SHARED_FIXTURE_CHECKS = [*_TIMED_CHECKS, HealthCheck.function_scoped_fixture]
 """Health checks to suppress for a property whose examples share one fixture on purpose."""
 
 
-def examples(count: int) -> int:
+def scale_examples(count: int) -> int:
     """Return how many examples to try of a property for which a usual run tries `count`."""
-    return count * max(TIMES, 1)
+    return count * max(FUZZ_FACTOR, 1)
 
 
-def choose_examples() -> None:
+def configure_hypothesis() -> None:
     """Configure hypothesis. In a usual run nothing is random or timed, so that all runs of a commit agree."""
-    untimed = settings(deadline=None, suppress_health_check=_TIMED)
+    untimed = settings(deadline=None, suppress_health_check=_TIMED_CHECKS)
     settings.register_profile("same", untimed, derandomize=True, database=None)
-    settings.register_profile("fuzz", untimed, max_examples=examples(100), print_blob=True)
-    settings.load_profile("fuzz" if TIMES else "same")
+    settings.register_profile("fuzz", untimed, max_examples=scale_examples(100), print_blob=True)
+    settings.load_profile("fuzz" if FUZZ_FACTOR else "same")

@@ -16,9 +16,9 @@ from typing import Any, Self
 Message = dict[str, Any]
 
 OPERATIONS = [["session.list", "GET", "/session"], ["session.get", "GET", "/session/{sessionID}"]]
-CONTEXT = {"sessionID": "ses_1", "messageID": "msg_1", "callID": "call_1", "agent": "build"}
-SECONDS = 30
-LONG = 60_000_000
+CALL_CONTEXT = {"sessionID": "ses_1", "messageID": "msg_1", "callID": "call_1", "agent": "build"}
+TIMEOUT_SECONDS = 30
+LONG_OUTPUT_CHARACTERS = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Host:
 
     def __enter__(self) -> Self:
         ours, theirs = socket.socketpair()
-        ours.settimeout(SECONDS)
+        ours.settimeout(TIMEOUT_SECONDS)
         with theirs:
             self.process = subprocess.Popen(
                 self.command,
@@ -72,7 +72,7 @@ class Host:
         self.lines.close()
         self.socket.close()
         try:
-            self.said, _ = self.process.communicate(timeout=SECONDS)
+            self.said, _ = self.process.communicate(timeout=TIMEOUT_SECONDS)
         finally:
             self.process.kill()
             self.process.wait()
@@ -121,7 +121,7 @@ class Host:
         return self.value(type="load", extension=extension)
 
     def call(self, extension: str, tool: str, arguments: Message) -> Message:
-        context = {**CONTEXT, "directory": str(self.directory), "worktree": str(self.directory)}
+        context = {**CALL_CONTEXT, "directory": str(self.directory), "worktree": str(self.directory)}
         return {"type": "call", "extension": extension, "tool": tool, "arguments": arguments, "context": context}
 
     def before(self, tool: str) -> Message:
@@ -134,19 +134,19 @@ class Host:
         }
 
 
-def _loaded(host: Host, extensions: Extensions) -> None:
+def _load_extensions(host: Host, extensions: Extensions) -> None:
     assert host.greet()["type"] == "ready"
     host.load("tools", extensions.tools, "tool")
     host.load("plugin", extensions.plugin, "plugin")
 
 
-def greets(host: Host, extensions: Extensions) -> None:
+def check_greeting(host: Host, extensions: Extensions) -> None:
     ready = host.greet()
     assert (ready["type"], ready["version"]) == ("ready", 1)
     assert ready["runtime"]
 
 
-def describes_tools(host: Host, extensions: Extensions) -> None:
+def check_tool_descriptions(host: Host, extensions: Extensions) -> None:
     host.greet()
     told = host.load("tools", extensions.tools, "tool")
     tools = {tool["name"]: tool for tool in told["tools"]}
@@ -158,14 +158,14 @@ def describes_tools(host: Host, extensions: Extensions) -> None:
     assert tools[extensions.prefix + "greet"]["description"] == "Greet somebody."
 
 
-def describes_hooks(host: Host, extensions: Extensions) -> None:
+def check_hook_descriptions(host: Host, extensions: Extensions) -> None:
     host.greet()
     told = host.load("plugin", extensions.plugin, "plugin")
     assert {hook["name"] for hook in told["hooks"]} == {"event", "tool.execute.before"}
     assert [tool["name"] for tool in told["tools"]] == ["look"]
 
 
-def says_what_can_not_be_loaded(host: Host, extensions: Extensions) -> None:
+def check_load_error(host: Host, extensions: Extensions) -> None:
     host.greet()
     missing = extensions.tools.with_name("missing" + extensions.tools.suffix)
     extension = {"name": "m", "path": str(missing), "kind": "tool", "options": None}
@@ -174,8 +174,8 @@ def says_what_can_not_be_loaded(host: Host, extensions: Extensions) -> None:
     assert "missing" in answered["message"]
 
 
-def calls_a_tool(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_tool_call(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     given = host.value(**host.call("tools", extensions.prefix + "greet", {"name": "Ann"}))
     assert given["output"] == f"hello Ann x1 in {host.directory}"
     number = host.last
@@ -185,8 +185,8 @@ def calls_a_tool(host: Host, extensions: Extensions) -> None:
     assert (asked["call"], asked["permission"], asked["patterns"]) == (number, "greet", ["Ann"])
 
 
-def is_refused_by_the_answer_to_ask(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_refused_permission(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     number = host.start(**host.call("tools", extensions.prefix + "greet", {"name": "Ann"}))
     while (message := host.read())["type"] != "ask":
         pass
@@ -196,21 +196,21 @@ def is_refused_by_the_answer_to_ask(host: Host, extensions: Extensions) -> None:
     assert "the person said no" in answered["message"]
 
 
-def refuses_wrong_arguments(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_wrong_arguments(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     answered = host.ask(**host.call("tools", extensions.prefix + "greet", {"name": 5}))
     assert (answered["type"], answered["kind"]) == ("error", "invalid")
     assert "name" in answered["message"]
 
 
-def keeps_noise_and_structure_apart(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_structured_result(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     given = host.value(**host.call("tools", extensions.prefix + "structured", {}))
     assert (given["title"], given["output"], given["metadata"]) == ("T", "O", {"x": 1})
 
 
-def tells_errors(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_errors(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     answered = host.ask(**host.call("tools", extensions.prefix + "fails", {}))
     assert (answered["type"], answered["kind"]) == ("error", "raised")
     assert "broken" in answered["message"]
@@ -219,38 +219,38 @@ def tells_errors(host: Host, extensions: Extensions) -> None:
         assert (answered["type"], answered["kind"]) == ("error", "missing")
 
 
-def cancels(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_cancellation(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     number = host.start(**host.call("tools", extensions.prefix + "waits", {}))
     assert host.value(**host.before("good"))
     host.send(type="cancel", id=number)
     assert host.answer(number)["type"] == "error"
 
 
-def bounds_a_line(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_line_limit(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     answered = host.ask(**host.call("tools", extensions.prefix + "long", {}))
     assert (answered["type"], answered["kind"]) == ("error", "invalid")
     assert "50000000" in answered["message"].replace(",", "").replace("_", "")
     assert host.value(**host.before("good"))
 
 
-def runs_hooks(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_hooks(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     assert host.value(**host.before("good"))["args"]["seen"][0] == "session.list"
     refused = host.ask(**host.before("bad"))
     assert (refused["type"], refused["kind"]) == ("error", "raised")
     assert "not this one" in refused["message"]
 
 
-def carries_operations_out(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_operations(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     given = host.value(**host.call("plugin", "look", {}))
     assert json.loads(given["output"]) == ["session.get", {"sessionID": "ses_1"}]
 
 
-def takes_events(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_events(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     taken = 0
     for _ in range(20):
         host.send(type="events", events=[{"type": "message.part.delta", "properties": {}}] * 100)
@@ -260,28 +260,28 @@ def takes_events(host: Host, extensions: Extensions) -> None:
     assert taken == 2000
 
 
-def ends_with_us(host: Host, extensions: Extensions) -> None:
-    _loaded(host, extensions)
+def check_end(host: Host, extensions: Extensions) -> None:
+    _load_extensions(host, extensions)
     host.start(**host.call("tools", extensions.prefix + "waits", {}))
     host.lines.close()
     host.socket.close()
-    assert host.process.wait(SECONDS) is not None
+    assert host.process.wait(TIMEOUT_SECONDS) is not None
 
 
 CONTRACT: tuple[Callable[[Host, Extensions], None], ...] = (
-    greets,
-    describes_tools,
-    describes_hooks,
-    says_what_can_not_be_loaded,
-    calls_a_tool,
-    is_refused_by_the_answer_to_ask,
-    refuses_wrong_arguments,
-    keeps_noise_and_structure_apart,
-    tells_errors,
-    cancels,
-    bounds_a_line,
-    runs_hooks,
-    carries_operations_out,
-    takes_events,
-    ends_with_us,
+    check_greeting,
+    check_tool_descriptions,
+    check_hook_descriptions,
+    check_load_error,
+    check_tool_call,
+    check_refused_permission,
+    check_wrong_arguments,
+    check_structured_result,
+    check_errors,
+    check_cancellation,
+    check_line_limit,
+    check_hooks,
+    check_operations,
+    check_events,
+    check_end,
 )

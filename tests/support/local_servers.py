@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.cloud import CloudRequest, Reply
+from tests.support.http_service import Reply, ServiceRequest
 
 ANSWER = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "ready"}, "finish_reason": "stop"}]}
 
@@ -23,7 +23,7 @@ class OllamaServer:
     asked: list[str] = field(default_factory=list[str])
     """The models that answered, in order."""
 
-    def answer(self, asked: CloudRequest) -> Reply:
+    def answer(self, asked: ServiceRequest) -> Reply:
         """Answer one request."""
         body: dict[str, Any] = json.loads(asked.body) if asked.body else {}
         match asked.method, asked.path:
@@ -68,7 +68,7 @@ class LmStudioServer:
     asked: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     """The instances that answered, each with its context."""
 
-    def answer(self, asked: CloudRequest) -> Reply:
+    def answer(self, asked: ServiceRequest) -> Reply:
         """Answer one request."""
         body: dict[str, Any] = json.loads(asked.body) if asked.body else {}
         match asked.method, asked.path:

@@ -24,9 +24,9 @@ from codeloop.model.protocols.chat_completions.adapter import ChatCompletionsMod
 from codeloop.model.protocols.responses.adapter import ResponsesModel
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, COMPATIBLE_QUIRKS, OPENAI_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
-KEY = "sk-test-0123456789abcdef"
+API_KEY = "sk-test-0123456789abcdef"
 HELLO: tuple[ModelMessage, ...] = (UserModelMessage((TextPiece("Hello"),)),)
 
 
@@ -68,7 +68,7 @@ class CollectedAnswer:
         return str(getattr(self.end.error.data, "message", ""))
 
 
-async def ask(model: ChatModel, *turns: ModelMessage, **request: Any) -> CollectedAnswer:
+async def send_request(model: ChatModel, *turns: ModelMessage, **request: Any) -> CollectedAnswer:
     """Send a request and read it to its end."""
     wanted = ModelRequest(system=request.pop("system", "Be brief."), messages=turns or HELLO, **request)
     return CollectedAnswer([event async for event in model.stream(wanted)])
@@ -79,7 +79,7 @@ Ask = Callable[..., Any]
 
 @pytest.fixture
 def asking() -> Ask:
-    return ask
+    return send_request
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def openai() -> AsyncGenerator[Callable[..., ChatCompletionsModel], None]:
         server: ModelServer | str, *, quirks: Quirks = COMPATIBLE_QUIRKS, **deadlines: Any
     ) -> ChatCompletionsModel:
         info = deadlines.pop("info", ModelInfo(provider_id="acme", id="m1", name="M1"))
-        made.append(ChatCompletionsModel(info, endpoint(server, **deadlines), quirks))
+        made.append(ChatCompletionsModel(info, make_endpoint(server, **deadlines), quirks))
         return made[-1]
 
     yield make
@@ -106,7 +106,7 @@ async def responses() -> AsyncGenerator[Callable[..., ResponsesModel], None]:
 
     def make(server: ModelServer | str, *, quirks: Quirks = OPENAI_QUIRKS, **deadlines: Any) -> ResponsesModel:
         info = deadlines.pop("info", ModelInfo(provider_id="openai", id="gpt-5", name="GPT", reasoning=True))
-        made.append(ResponsesModel(info, endpoint(server, **deadlines), quirks))
+        made.append(ResponsesModel(info, make_endpoint(server, **deadlines), quirks))
         return made[-1]
 
     yield make
@@ -123,7 +123,7 @@ async def anthropic() -> AsyncGenerator[Callable[..., AnthropicMessages], None]:
         info = deadlines.pop(
             "info", ModelInfo(provider_id="anthropic", id="claude", name="Claude", limits=TokenLimits(output=8_000))
         )
-        made.append(AnthropicMessages(info, endpoint(server, **deadlines), quirks))
+        made.append(AnthropicMessages(info, make_endpoint(server, **deadlines), quirks))
         return made[-1]
 
     yield make
@@ -131,8 +131,8 @@ async def anthropic() -> AsyncGenerator[Callable[..., AnthropicMessages], None]:
         await model.aclose()
 
 
-def endpoint(server: ModelServer | str, **given: Any) -> Endpoint:
+def make_endpoint(server: ModelServer | str, **given: Any) -> Endpoint:
     """Return an endpoint with deadlines that are short enough for a test."""
     url = server if isinstance(server, str) else server.url
-    values: dict[str, Any] = {"key": KEY, "connect": 2.0, "first_byte": 2.0, "idle": 2.0, **given}
+    values: dict[str, Any] = {"key": API_KEY, "connect": 2.0, "first_byte": 2.0, "idle": 2.0, **given}
     return Endpoint(url, **values)

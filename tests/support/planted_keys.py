@@ -3,17 +3,17 @@
 import random
 import string
 
-_WORD = string.ascii_letters + string.digits
-_SIGNS = {
+_WORD_CHARACTERS = string.ascii_letters + string.digits
+_CHARACTER_SETS = {
     "hex": "0123456789abcdef",
-    "word": _WORD,
+    "word": _WORD_CHARACTERS,
     "letters": string.ascii_letters,
     "upper": string.ascii_uppercase + string.digits,
     "lower": string.ascii_lowercase + string.digits,
-    "url": _WORD + "-_",
-    "base64": _WORD + "+/",
+    "url": _WORD_CHARACTERS + "-_",
+    "base64": _WORD_CHARACTERS + "+/",
 }
-_FORMS = """
+_KEY_FORMS = """
 sk-|word|48|
 sk-proj-|url|124|
 sk-svcacct-|url|60|
@@ -117,7 +117,7 @@ glft-|url|20|
 jina_|word|60|
 """
 """Forms of keys: the start, the kind of signs of the rest, how many, and the end."""
-_NAMED = """
+_NAMED_SECRETS = """
 AWS_SECRET_ACCESS_KEY=|base64|40|
 DB_PASSWORD=|word|14|
 "client_secret": "|word|40|"
@@ -139,10 +139,12 @@ def draw_keys(count: int) -> list[tuple[str, str]]:
     chance = random.Random(20)
     drawn: list[tuple[str, str]] = []
     rows = [
-        (row.split("|"), is_named) for table, is_named in ((_FORMS, False), (_NAMED, True)) for row in table.split("\n")
+        (row.split("|"), is_named)
+        for table, is_named in ((_KEY_FORMS, False), (_NAMED_SECRETS, True))
+        for row in table.split("\n")
     ]
     while len(drawn) < count:
         for (start, signs, length, end), is_named in (row for row in rows if len(row[0]) == 4):
-            body = "".join(chance.choice(_SIGNS[signs]) for _ in range(int(length) - 1)) + "7"
+            body = "".join(chance.choice(_CHARACTER_SETS[signs]) for _ in range(int(length) - 1)) + "7"
             drawn.append((start + body + end, body if is_named else start + body + end))
     return drawn[:count]

@@ -19,7 +19,7 @@ def find_programs() -> Path | None:
 
 
 @contextmanager
-def postgres(programs: Path) -> Generator[str]:
+def run_postgres(programs: Path) -> Generator[str]:
     """Serve an empty database and yield its address; as another user if this one is root, which PostgreSQL refuses."""
     who: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="pg-") as name:

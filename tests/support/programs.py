@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-CODELOOP = Path(sys.executable).parent / "codeloop"
-LISTENING = "opencode server listening on "
+CODELOOP_PROGRAM = Path(sys.executable).parent / "codeloop"
+LISTENING_PREFIX = "opencode server listening on "
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ProgramFolders:
         return self.folder / "home"
 
 
-def environment_in(home: Path) -> dict[str, str]:
+def make_environment(home: Path) -> dict[str, str]:
     """Return the variables for a program, without those of the person who runs the tests."""
     return {
         "PATH": os.environ["PATH"],
@@ -42,14 +42,14 @@ def environment_in(home: Path) -> dict[str, str]:
     }
 
 
-def provider_at(url: str, *models: str) -> dict[str, Any]:
+def make_provider_config(url: str, *models: str) -> dict[str, Any]:
     """Return the configuration of a provider whose service is at a base URL."""
     limit = {"limit": {"context": 131_072, "output": 16_384}}
     options = {"baseURL": url, "apiKey": "k"}
     return {"npm": "@ai-sdk/openai-compatible", "options": options, "models": dict.fromkeys(models, limit)}
 
 
-def configure(home: Path, config: dict[str, Any]) -> Path:
+def write_config(home: Path, config: dict[str, Any]) -> Path:
     """Write the global configuration and return its folder."""
     file = home / "codeloop" / "config" / "codeloop.json"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def commit_all(project: Path) -> None:
 
 
 @contextmanager
-def process(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins: str = "") -> Generator[str]:
+def run_program(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins: str = "") -> Generator[str]:
     """Run a program and yield its first line of output, without the prefix `begins`; then end it and its children."""
     with subprocess.Popen(
         command,
@@ -90,7 +90,7 @@ def process(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins
 
 
 @contextmanager
-def serving(project: Path, environment: Mapping[str, str]) -> Generator[str]:
+def run_server(project: Path, environment: Mapping[str, str]) -> Generator[str]:
     """Run `codeloop serve` in a project and yield its URL."""
-    with process([str(CODELOOP), "serve", "--port", "0"], project, environment, LISTENING) as url:
+    with run_program([str(CODELOOP_PROGRAM), "serve", "--port", "0"], project, environment, LISTENING_PREFIX) as url:
         yield url

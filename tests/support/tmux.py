@@ -12,12 +12,12 @@ import pytest
 
 _POLL_SECONDS = 0.04
 """Seconds between two reads of the screen."""
-DEADLINE = 30.0
+TIMEOUT_SECONDS = 30.0
 """Seconds until an expected text has to be on the screen; many, since the machine may be busy."""
-ENDED = "ended with exit code "
-SHELL = ("sh", "-c", f'"$@"; echo "{ENDED}$?"; exec sleep 600', "sh")
+EXIT_MARK = "ended with exit code "
+SHELL_COMMAND = ("sh", "-c", f'"$@"; echo "{EXIT_MARK}$?"; exec sleep 600', "sh")
 """Runs a program, prints its exit code, and keeps the terminal open; tmux itself may miss the end of a program."""
-OPTIONS = (
+TMUX_OPTIONS = (
     "set -g default-terminal tmux-256color",
     "set -ga terminal-overrides ,*:RGB",
     "set -sg escape-time 10",
@@ -38,7 +38,7 @@ class Pane:
 
     def sees(self, *texts: str, without: Sequence[str] = ()) -> str:
         """Wait until all texts, and none of those in `without`, are on the screen; return the screen's text."""
-        end = time.monotonic() + DEADLINE
+        end = time.monotonic() + TIMEOUT_SECONDS
         while True:
             shown = self.screen()
             if all(text in shown for text in texts) and not any(text in shown for text in without):
@@ -59,18 +59,18 @@ class Pane:
 
     def ended(self) -> tuple[int, str]:
         """Wait until the program has ended; return its exit code, and the text that it left on the screen."""
-        said, _, code = self.sees(ENDED).rpartition(ENDED)
+        said, _, code = self.sees(EXIT_MARK).rpartition(EXIT_MARK)
         return int(code), said
 
     def again(self, command: Sequence[str]) -> None:
         """Run another program in the place of one that has ended."""
-        self._run("respawn-pane", "-k", *SHELL, *command)
+        self._run("respawn-pane", "-k", *SHELL_COMMAND, *command)
 
     def start(self, command: Sequence[str], cwd: Path, size: tuple[int, int]) -> None:
         """Start tmux with a program."""
-        setting = [word for option in OPTIONS for word in (*option.split(), ";")]
+        setting = [word for option in TMUX_OPTIONS for word in (*option.split(), ";")]
         place = ["-x", str(size[0]), "-y", str(size[1]), "-c", str(cwd)]
-        self._run("-f", os.devnull, *setting, "new-session", "-d", *place, *SHELL, *command)
+        self._run("-f", os.devnull, *setting, "new-session", "-d", *place, *SHELL_COMMAND, *command)
 
     def stop(self) -> None:
         """End the program and tmux."""
@@ -85,7 +85,7 @@ class Pane:
 
 
 @contextmanager
-def pane(
+def run_in_pane(
     command: Sequence[str], cwd: Path, env: Mapping[str, str], size: tuple[int, int] = (120, 40)
 ) -> Generator[Pane]:
     """Run a program in a terminal of its own; without tmux, the test is skipped."""

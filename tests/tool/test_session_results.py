@@ -22,7 +22,14 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON
 from codeloop.tool.toolbox import Toolbox
 from tests.extend.settings import settings_of, write
-from tests.support.project import Rig, call, calls, result, rig, until
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    read_result,
+    wait_until,
+)
 from tests.tool.builtin.test_websearch import Exa
 from tests.tool.small_project import answer, small_project
 from tests.tool.test_results import PNG, compare, piece, settled
@@ -38,8 +45,8 @@ COLOUR = {
 SIZES = {**COLOUR, "question": "Which sizes?", "header": "Sizes", "multiple": True}
 JOB = {"description": "Find the parser", "prompt": "Where is the parser?", "subagent_type": "general"}
 FOUND = ScriptedAnswer(text="It is in src/parser.py:12.")
-WRITTEN = calls(call("write", filePath="new.py", content="A = 1\n"))
-SLOW = calls(call("bash", command="sleep 20"))
+WRITTEN = make_answer(make_call("write", filePath="new.py", content="A = 1\n"))
+SLOW = make_answer(make_call("bash", command="sleep 20"))
 
 
 class Case(Struct, frozen=True):
@@ -71,25 +78,25 @@ CASES = {
         Case({**JOB, "run_in_background": True}, (FOUND,)),
         Case({**JOB, "subagent_type": "genral"}),
         Case({**JOB, "task_id": "ses_nowhere"}),
-        Case(JOB, (calls(call("bash", command="true")),) * 3),
+        Case(JOB, (make_answer(make_call("bash", command="true")),) * 3),
     ],
 }
 
 
 async def made(tmp_path: Path, tool: str, case: Case) -> ToolPart:
     """Make a call in a session of its own and return it with its result."""
-    script = [calls(call(tool, **case.given)), *case.subagent, DONE, DONE]
-    async with rig(tmp_path, script, agent={"general": {"steps": 2}}) as it:
+    script = [make_answer(make_call(tool, **case.given)), *case.subagent, DONE, DONE]
+    async with open_scripted_project(tmp_path, script, agent={"general": {"steps": 2}}) as it:
         turn = asyncio.create_task(it.prompt(agent=case.agent))
         if case.answers is not None:
             await reply(it, case.answers)
         await turn
-        await until(lambda: not it.project.engine.tasks.is_any_running)
+        await wait_until(lambda: not it.project.engine.tasks.is_any_running)
         return it.calls()[0]
 
 
-async def reply(it: Rig, answers: list[list[str]] | str) -> None:
-    await until(lambda: it.project.store.list_pending_questions())
+async def reply(it: ScriptedProject, answers: list[list[str]] | str) -> None:
+    await wait_until(lambda: it.project.store.list_pending_questions())
     (request,) = it.project.store.list_pending_questions()
     if isinstance(answers, str):
         await it.client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=answers))
@@ -98,7 +105,7 @@ async def reply(it: Rig, answers: list[list[str]] | str) -> None:
 
 
 def read_as(tool: str, given: dict[str, Any], part: ToolPart, tmp_path: Path) -> str:
-    text = re.sub(r"\bses_(?!nowhere)\w+", "ses_ID", result(part))
+    text = re.sub(r"\bses_(?!nowhere)\w+", "ses_ID", read_result(part))
     shown = {name: "ses_ID" if re.match("ses_(?!nowhere)", str(value)) else value for name, value in given.items()}
     return piece(tool, shown, text, tmp_path, done=isinstance(part.state, ToolStateCompleted))
 
@@ -113,7 +120,7 @@ async def test_a_model_reads_exactly_this_of_a_person_or_a_subagent(tmp_path: Pa
     compare(tool, pieces)
 
 
-def is_calling(it: Rig, session_id: str) -> bool:
+def is_calling(it: ScriptedProject, session_id: str) -> bool:
     parts = [part for entry in it.project.store.read_conversation(session_id).entries for part in entry.parts]
     return any(isinstance(part, ToolPart) for part in parts)
 
@@ -121,13 +128,15 @@ def is_calling(it: Rig, session_id: str) -> bool:
 async def asked_about(tmp_path: Path, subagent: Sequence[ScriptedAnswer], *, wait: bool, other: str = "") -> str:
     """Return what `task_output` says of a task in the background, that has ended or was ended with its project."""
     tmp_path.mkdir()
-    background = calls(call("task", **JOB, run_in_background=True))
-    async with rig(tmp_path, [background, *subagent]) as it:
+    background = make_answer(make_call("task", **JOB, run_in_background=True))
+    async with open_scripted_project(tmp_path, [background, *subagent]) as it:
         await it.prompt()
         (child,) = it.project.store.list_sessions(parent=it.session_id)
-        await until(lambda: not it.project.engine.tasks.is_any_running if wait else is_calling(it, child.id))
+        await wait_until(lambda: not it.project.engine.tasks.is_any_running if wait else is_calling(it, child.id))
     given = {"task_id": other or child.id}
-    async with rig(tmp_path, [calls(call("task_output", **given)), DONE], session_id=child.parent_id) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("task_output", **given)), DONE], session_id=child.parent_id
+    ) as it:
         await it.prompt()
         return read_as("task_output", given, it.calls()[-1], tmp_path)
 

@@ -13,7 +13,7 @@ from codeloop.model.protocols.anthropic.request import AnthropicBody
 from codeloop.model.protocols.chat_completions.request import ChatCompletionsBody
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, find_quirks
 from codeloop.model.testing.script import ScriptedAnswer
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 
 FIRST_REQUEST = 9 * 1024
 """Bytes of the JSON body: system prompt, environment, all default tools, a short prompt."""
@@ -26,7 +26,7 @@ async def test_the_first_request_with_all_default_tools_is_small(tmp_path: Path,
     for number in range(60):  # as much as is told of a project
         (tmp_path / "work" / f"{number:02}-a-long-name-of-a-folder").mkdir(parents=True)
     info = ModelInfo(provider_id=provider, id=model, name=model)
-    async with rig(tmp_path, [ScriptedAnswer(text="ok")], info=info) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="ok")], info=info) as it:
         await it.prompt("fix the bug in the parser")
         (request,) = it.model.requests
     assert {"bash", "read", "todowrite", "task", "question"} <= {spec.name for spec in request.tools}
@@ -42,7 +42,7 @@ async def test_what_parallel_calls_make_superfluous_is_offered_when_it_is_config
     tmp_path: Path, is_allowed: bool
 ) -> None:
     permission = dict.fromkeys(UNLESS_CONFIGURED, "allow") if is_allowed else {}
-    async with rig(tmp_path, [ScriptedAnswer(text="ok")], permission=permission) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="ok")], permission=permission) as it:
         await it.prompt("go")
         offered = {spec.name for spec in it.model.requests[0].tools}
     assert offered & UNLESS_CONFIGURED == (UNLESS_CONFIGURED if is_allowed else set())
@@ -61,7 +61,7 @@ def test_what_a_tool_says_of_itself_no_system_prompt_repeats(prompt: str) -> Non
 
 
 async def test_the_order_of_the_tools_never_changes_inside_a_session(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as room:
+    async with open_scripted_project(tmp_path, []) as room:
         engine = room.project.engine
         rulesets, *_ = engine.list_rulesets(room.session_id, engine.get_agent("build"))
         first, second = (engine.toolbox.list_specs("m", *rulesets) for _ in range(2))

@@ -9,7 +9,7 @@ from codeloop.kit.text.truncate import count_lines
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.tool.tool import ToolResult
 from codeloop.tool.truncate import truncate_output
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 
 def test_short_output_stays_and_is_marked_as_whole(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_text_that_is_no_unicode_is_made_storable(tmp_path: Path) -> None:
     assert truncate_output(ToolResult("t", "a\udcffb"), tmp_path).output == "a?b"
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=scale_examples(40))
 @given(st.text(alphabet="ab\nä€", max_size=4000), st.integers(10, 60), st.integers(800, 2000))
 def test_the_bounds_hold_for_any_text(
     tmp_path_factory: pytest.TempPathFactory, text: str, lines: int, size: int

@@ -12,7 +12,7 @@ from codeloop.app.toolbox import find_search_tools
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.part import ToolStateCompleted
 from codeloop.tool.toolbox import Toolbox
-from tests.support.project import result
+from tests.support.scripted_project import read_result
 from tests.tool.builtin.test_websearch import Exa
 from tests.tool.small_project import BOX, answer, small_project
 from tests.tool.test_session_results import FOUND, Case, made, tavily
@@ -52,7 +52,7 @@ async def answered(tmp_path: Path, wrong: Wrong) -> tuple[str, bool]:
         answers = [["Yes"]] if wrong.done and wrong.by != "subagent" else None
         case = Case(wrong.given, (FOUND,), answers, "plan" if wrong.by == "plan" else "build")
         part = await made(tmp_path, wrong.tool, case)
-        return result(part), isinstance(part.state, ToolStateCompleted)
+        return read_result(part), isinstance(part.state, ToolStateCompleted)
     ctx = small_project(tmp_path)
     if wrong.background:
         await answer(ctx, "bash", {"command": wrong.background, "run_in_background": True})

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.theme_loader import load_theme, make_textual_theme
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 Given = TypeVar("Given")
 
@@ -49,7 +49,7 @@ class Stage(App[None]):
     async def sees(self, *texts: str) -> None:
         """Wait until all of the texts are on the screen."""
         try:
-            await until(lambda: all(text in self.shown() for text in texts), 20)
+            await wait_until(lambda: all(text in self.shown() for text in texts), 20)
         except TimeoutError:
             raise AssertionError(f"{texts} not in\n{self.shown()}") from None
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import EndToEnd, end_to_end
+from tests.e2e.desk import EndToEndDesk, open_desk
 from tests.extend.mcp.remote import serving
 from tests.extend.mcp.world import PLAIN
-from tests.support.programs import CODELOOP, configure, provider_at
+from tests.support.programs import CODELOOP_PROGRAM, make_provider_config, write_config
 
 pytestmark = pytest.mark.e2e
 READY = "Open in a browser: "
@@ -35,17 +35,17 @@ SECONDS = 240
 
 
 @contextmanager
-def configured(folder: Path, *, has_servers: bool) -> Generator[EndToEnd]:
+def configured(folder: Path, *, has_servers: bool) -> Generator[EndToEndDesk]:
     """Yield a project; where they are wanted with two MCP servers, one that users sign in at, and a second model."""
     with ExitStack() as stack:
-        desk = stack.enter_context(end_to_end(folder))
+        desk = stack.enter_context(open_desk(folder))
         if has_servers:
             (folder / "oauth").mkdir()
             url = stack.enter_context(serving("oauth", str(folder / "oauth")))
             notes = {"type": "local", "command": [sys.executable, str(PLAIN)]}
-            provider = {"mine": provider_at(desk.model_url, "coder", "thinker")}
+            provider = {"mine": make_provider_config(desk.model_url, "coder", "thinker")}
             more = {"mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}}, "provider": provider}
-            configure(desk.home, desk.config | more)
+            write_config(desk.home, desk.config | more)
         yield desk
 
 
@@ -55,7 +55,7 @@ def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str
     with (
         configured(folder, has_servers=has_servers) as desk,
         subprocess.Popen(
-            [str(CODELOOP), "web", "--no-open", "--port", "0"],
+            [str(CODELOOP_PROGRAM), "web", "--no-open", "--port", "0"],
             cwd=desk.project,
             env=desk.environment,
             stdout=subprocess.DEVNULL,
@@ -69,7 +69,7 @@ def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str
             given = {
                 "CODELOOP_LINK": link,
                 "CODELOOP_FILE": str(desk.project / "cart.py"),
-                "CODELOOP_PROGRAM": str(CODELOOP),
+                "CODELOOP_PROGRAM": str(CODELOOP_PROGRAM),
             }
             yield desk.environment | given
         finally:
@@ -79,11 +79,11 @@ def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str
 @contextmanager
 def visit_with_restarts(folder: Path) -> Generator[dict[str, str]]:
     """Yield how a program starts the server itself, each time at the same port and with the same password."""
-    with end_to_end(folder) as desk, socket.socket() as probe:
+    with open_desk(folder) as desk, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
         probe.close()
-        command = [str(CODELOOP), "web", "--no-open", "--port", str(port)]
+        command = [str(CODELOOP_PROGRAM), "web", "--no-open", "--port", str(port)]
         given = {"command": command, "cwd": str(desk.project)}
         yield desk.environment | {"CODELOOP_START": json.dumps(given), "CODELOOP_SERVER_PASSWORD": "a long password"}
 

@@ -17,7 +17,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.message import SnapshotFileDiff
 from tests.agent.answer.test_early_ends import DONE, reminders
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 SHOP = "def test_sum():\n    assert add(1, 2) == 3\n\n\ndef test_tax():\n    assert tax(100) == 19\n"
 SUM, TAX = (f"{test.rstrip()}\n" for test in SHOP.split("\n\n\n"))
@@ -147,8 +147,10 @@ TURNS = (
 
 @pytest.mark.slow
 async def test_a_turn_names_how_commands_changed_tests(tmp_path: Path) -> None:
-    steps = [step for command, _ in TURNS for step in (calls(call("bash", command=command)), *_answers(command))]
-    async with rig(tmp_path, steps) as it:
+    steps = [
+        step for command, _ in TURNS for step in (make_answer(make_call("bash", command=command)), *_answers(command))
+    ]
+    async with open_scripted_project(tmp_path, steps) as it:
         (it.work / "tests").mkdir()
         (it.work / NAMED).write_text(SHOP)
         name = "git init -q . && git config user.name a && git config user.email a@b"

@@ -10,18 +10,18 @@ from codeloop.agent.answer.reminders import announces_step
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
 from codeloop.schema.part import REMINDER_KEY, TextPart, ToolPart, ToolStateCompleted, ToolTime
-from tests.support.project import Rig, call, calls, rig
+from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
 
 DONE = ScriptedAnswer(text="Done.")
 FAILED = "the last check failed (sh test.sh), whose last error is: ValueError: no number."
-FAILS = calls(call("bash", command="sh test.sh"))
+FAILS = make_answer(make_call("bash", command="sh test.sh"))
 
 
 def reason_of(answer: MessageWithParts) -> str:
     return answer.stop.reason if answer.stop else "done"
 
 
-def reminders(it: Rig) -> list[str]:
+def reminders(it: ScriptedProject) -> list[str]:
     parts = [part for entry in it.view().entries for part in entry.parts if isinstance(part, TextPart)]
     return [str((part.metadata or {})[REMINDER_KEY]) for part in parts if REMINDER_KEY in (part.metadata or {})]
 
@@ -29,7 +29,7 @@ def reminders(it: Rig) -> list[str]:
 @pytest.mark.slow
 async def test_a_call_that_came_as_text_is_run_and_leaves_the_text(tmp_path: Path) -> None:
     written = 'I look.\n<tool_call>\n{"name": "bash", "arguments": {"command": "echo seen"}}\n</tool_call>'
-    async with rig(tmp_path, [ScriptedAnswer(text=written), DONE]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text=written), DONE]) as it:
         await it.prompt()
         (result,) = it.results()
         texts = [part.text for entry in it.view().entries for part in entry.parts if isinstance(part, TextPart)]
@@ -40,13 +40,13 @@ async def test_a_call_that_came_as_text_is_run_and_leaves_the_text(tmp_path: Pat
 
 async def test_a_call_of_no_tool_that_came_as_text_stays_text(tmp_path: Path) -> None:
     written = '<tool_call>\n{"name": "launch", "arguments": {}}\n</tool_call>'
-    async with rig(tmp_path, [ScriptedAnswer(text=written)]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text=written)]) as it:
         await it.prompt()
         assert not it.calls()
 
 
 async def test_an_empty_answer_is_asked_for_again_once(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text=" "), ScriptedAnswer(text=""), DONE]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text=" "), ScriptedAnswer(text=""), DONE]) as it:
         await it.prompt()
         assert len(it.model.requests) == 2
         assert len(reminders(it)) == 1
@@ -54,8 +54,8 @@ async def test_an_empty_answer_is_asked_for_again_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_alone", [True, False])
 async def test_where_nobody_is_there_the_model_is_told_once_what_is_left(tmp_path: Path, *, is_alone: bool) -> None:
-    todo = calls(call("todowrite", todos=[{"content": "mend the parser", "status": "pending"}]))
-    async with rig(tmp_path, [todo, FAILS, DONE, DONE, DONE]) as it:
+    todo = make_answer(make_call("todowrite", todos=[{"content": "mend the parser", "status": "pending"}]))
+    async with open_scripted_project(tmp_path, [todo, FAILS, DONE, DONE, DONE]) as it:
         (tmp_path / "work" / "test.sh").write_text("echo 'ValueError: no number'; exit 3\n")
         answer = await it.prompt(limits=RunLimits(attended=not is_alone))
         words = reminders(it)
@@ -85,8 +85,8 @@ def test_a_failed_check_names_the_last_line_that_says_what_failed(printed: str, 
 
 @pytest.mark.slow
 async def test_the_third_equal_result_is_told_and_the_eighth_ends_the_turn(tmp_path: Path) -> None:
-    steps = [calls(call("bash", command=f"echo {'ab'[n % 2]}")) for n in range(20)]
-    async with rig(tmp_path, steps) as it:
+    steps = [make_answer(make_call("bash", command=f"echo {'ab'[n % 2]}")) for n in range(20)]
+    async with open_scripted_project(tmp_path, steps) as it:
         answer = await it.prompt()
         results = it.results()
     assert (reason_of(answer), len(results)) == ("loop", 15)
@@ -95,23 +95,23 @@ async def test_the_third_equal_result_is_told_and_the_eighth_ends_the_turn(tmp_p
 
 
 async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
-    edit, again = (calls(call("write", filePath=f"{name}.txt", content="x")) for name in ("a", "b"))
-    one, two = (calls(call("bash", command=f"echo {word} in 0.$RANDOM s")) for word in ("ab", "cd"))
-    async with rig(tmp_path, [edit, one, two, one, two, one, again, one, DONE]) as it:
+    edit, again = (make_answer(make_call("write", filePath=f"{name}.txt", content="x")) for name in ("a", "b"))
+    one, two = (make_answer(make_call("bash", command=f"echo {word} in 0.$RANDOM s")) for word in ("ab", "cd"))
+    async with open_scripted_project(tmp_path, [edit, one, two, one, two, one, again, one, DONE]) as it:
         await it.prompt()
         assert ["same result" in text for text in it.results()] == [*[False] * 5, True, False, False]
 
 
 async def test_a_file_that_swings_between_two_contents_is_told_however_it_is_changed(tmp_path: Path) -> None:
     there = [
-        calls(call("edit", filePath="a.txt", oldString="one", newString="two")),
-        calls(call("write", filePath="a.txt", content="two\n")),
-        calls(call("multiedit", filePath="a.txt", edits=[{"oldString": "one\n", "newString": "two\n"}])),
+        make_answer(make_call("edit", filePath="a.txt", oldString="one", newString="two")),
+        make_answer(make_call("write", filePath="a.txt", content="two\n")),
+        make_answer(make_call("multiedit", filePath="a.txt", edits=[{"oldString": "one\n", "newString": "two\n"}])),
     ]
-    back = calls(call("edit", filePath="a.txt", oldString="two", newString="one"))
-    looks = [calls(call("bash", command=f"cat a.txt; echo {n}")) for n in range(8)]
+    back = make_answer(make_call("edit", filePath="a.txt", oldString="two", newString="one"))
+    looks = [make_answer(make_call("bash", command=f"cat a.txt; echo {n}")) for n in range(8)]
     steps = [there[0], *looks[:3], back, *looks[3:5], there[1], looks[5], back, *looks[6:], there[2], DONE]
-    async with rig(tmp_path, steps) as it:
+    async with open_scripted_project(tmp_path, steps) as it:
         (tmp_path / "work" / "a.txt").write_text("one\n")
         await it.prompt()
         results = it.results()
@@ -139,7 +139,7 @@ def test_an_announced_step_is_known(text: str, *, is_announced: bool) -> None:
 
 async def test_an_announced_step_is_asked_for_once_where_nobody_is_there(tmp_path: Path) -> None:
     announced = ScriptedAnswer(text="I will look at the code first.")
-    async with rig(tmp_path, [announced, FAILS, announced, DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [announced, FAILS, announced, DONE, DONE]) as it:
         (tmp_path / "work" / "test.sh").write_text("exit 3\n")
         await it.prompt(limits=RunLimits(attended=False))
         words = reminders(it)
@@ -162,7 +162,7 @@ async def test_an_announced_step_is_asked_for_once_where_nobody_is_there(tmp_pat
 async def test_an_offer_or_a_broken_call_is_asked_about_before_anything_was_done(
     tmp_path: Path, text: str, word: str
 ) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text=text), DONE]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text=text), DONE]) as it:
         await it.prompt(limits=RunLimits(attended=False))
         words = reminders(it)
     assert [word in each for each in words] == [True] * bool(word)
@@ -170,9 +170,11 @@ async def test_an_offer_or_a_broken_call_is_asked_about_before_anything_was_done
 
 @pytest.mark.slow
 async def test_an_edit_in_between_is_work_that_goes_on(tmp_path: Path) -> None:
-    check = calls(call("bash", command="true"))
-    steps = [step for n in range(9) for step in (calls(call("write", filePath=f"{n}.txt", content="x")), check)]
-    async with rig(tmp_path, [*steps, DONE]) as it:
+    check = make_answer(make_call("bash", command="true"))
+    steps = [
+        step for n in range(9) for step in (make_answer(make_call("write", filePath=f"{n}.txt", content="x")), check)
+    ]
+    async with open_scripted_project(tmp_path, [*steps, DONE]) as it:
         answer = await it.prompt()
         assert reason_of(answer) == "done"
         assert not any("same result" in text for text in it.results())
@@ -201,8 +203,8 @@ def test_what_only_looks_is_no_check(command: str) -> None:
 
 @pytest.mark.slow
 async def test_the_checks_of_a_turn_say_whether_files_changed_after_them(tmp_path: Path) -> None:
-    steps = [FAILS, calls(call("write", filePath="a.txt", content="x")), FAILS]
-    async with rig(tmp_path, [*steps, DONE]) as it:
+    steps = [FAILS, make_answer(make_call("write", filePath="a.txt", content="x")), FAILS]
+    async with open_scripted_project(tmp_path, [*steps, DONE]) as it:
         await it.prompt()
         parts: list[ToolPart] = it.calls()
     checks = list_checks(parts)
@@ -308,8 +310,8 @@ def test_a_check_without_a_known_line_passed_only_by_its_exit_code(command: str,
 
 
 async def test_a_check_that_never_passed_is_told_three_times_while_calls_are_made(tmp_path: Path) -> None:
-    hidden = calls(call("bash", command="sh test.sh | tail"))
-    async with rig(tmp_path, [hidden, DONE, FAILS, DONE, FAILS, DONE, FAILS, DONE, DONE]) as it:
+    hidden = make_answer(make_call("bash", command="sh test.sh | tail"))
+    async with open_scripted_project(tmp_path, [hidden, DONE, FAILS, DONE, FAILS, DONE, FAILS, DONE, DONE]) as it:
         (tmp_path / "work" / "test.sh").write_text("exit 3\n")
         await it.prompt(limits=RunLimits(attended=False))
         words = reminders(it)
@@ -321,8 +323,8 @@ async def test_a_check_that_never_passed_is_told_three_times_while_calls_are_mad
 async def test_what_a_command_changed_after_a_check_counts_in_the_result(
     tmp_path: Path, file: str, *, is_valid: bool
 ) -> None:
-    steps = [calls(call("bash", command=command)) for command in ("sh test.sh", f"echo x > {file}")]
-    async with rig(tmp_path, [*steps, DONE]) as it:
+    steps = [make_answer(make_call("bash", command=command)) for command in ("sh test.sh", f"echo x > {file}")]
+    async with open_scripted_project(tmp_path, [*steps, DONE]) as it:
         (tmp_path / "work" / "test.sh").write_text("exit 0\n")
         await it.prompt(limits=RunLimits(attended=False))
         parts = [part for entry in it.view().entries for part in entry.parts]
@@ -333,8 +335,8 @@ async def test_what_a_command_changed_after_a_check_counts_in_the_result(
 
 
 async def test_a_line_in_a_changelog_leaves_the_last_check_valid(tmp_path: Path) -> None:
-    steps = [FAILS, calls(call("write", filePath="CHANGELOG.md", content="x"))]
-    async with rig(tmp_path, [*steps, DONE]) as it:
+    steps = [FAILS, make_answer(make_call("write", filePath="CHANGELOG.md", content="x"))]
+    async with open_scripted_project(tmp_path, [*steps, DONE]) as it:
         await it.prompt()
         parts: list[ToolPart] = it.calls()
     assert [each.after_last_edit for each in list_checks(parts)] == [True]

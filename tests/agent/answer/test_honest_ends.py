@@ -14,7 +14,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolTime
 from codeloop.schema.wire import JSON
 from tests.agent.answer.test_early_ends import DONE, reminders
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 BEFORE = """import shop
 
@@ -219,7 +219,9 @@ def test_an_answer_that_names_what_was_done_to_tests_is_known(text: str, *, expe
 
 async def test_no_reminder_follows_an_answer_that_says_what_fails(tmp_path: Path) -> None:
     honest = ScriptedAnswer(text="The check still fails: I could not find the cause.")
-    async with rig(tmp_path, [calls(call("bash", command="sh test.sh")), honest, DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="sh test.sh")), honest, DONE]
+    ) as it:
         (tmp_path / "work" / "test.sh").write_text("exit 3\n")
         await it.prompt(limits=RunLimits(attended=False))
         assert not reminders(it)
@@ -228,8 +230,8 @@ async def test_no_reminder_follows_an_answer_that_says_what_fails(tmp_path: Path
 
 @pytest.mark.parametrize(("answer", "number"), [(UNRUN[0], 0), ("All done.", 1)])
 async def test_an_answer_that_says_which_checks_were_not_run_is_taken(tmp_path: Path, answer: str, number: int) -> None:
-    some = calls(call("bash", command="./pytest"), call("bash", command="./pytest -k times"))
-    async with rig(tmp_path, [some, ScriptedAnswer(text=answer), DONE]) as it:
+    some = make_answer(make_call("bash", command="./pytest"), make_call("bash", command="./pytest -k times"))
+    async with open_scripted_project(tmp_path, [some, ScriptedAnswer(text=answer), DONE]) as it:
         program = tmp_path / "work" / "pytest"
         program.write_text('#!/bin/sh\ntest "$1" = -k\n')
         program.chmod(0o755)
@@ -238,9 +240,16 @@ async def test_an_answer_that_says_which_checks_were_not_run_is_taken(tmp_path: 
 
 
 async def test_a_removed_test_is_asked_about_once(tmp_path: Path) -> None:
-    run = call("bash", command="sh test.sh")
-    steps = [calls(run), calls(call("bash", command="rm test_a.py")), calls(run), DONE, DONE, DONE]
-    async with rig(tmp_path, steps) as it:
+    run = make_call("bash", command="sh test.sh")
+    steps = [
+        make_answer(run),
+        make_answer(make_call("bash", command="rm test_a.py")),
+        make_answer(run),
+        DONE,
+        DONE,
+        DONE,
+    ]
+    async with open_scripted_project(tmp_path, steps) as it:
         (tmp_path / "work" / "test.sh").write_text("! test -e test_a.py\n")
         (tmp_path / "work" / "test_a.py").touch()
         await it.prompt(limits=RunLimits(attended=False))

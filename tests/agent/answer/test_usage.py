@@ -13,7 +13,7 @@ from codeloop.schema.errors import UnknownData, UnknownError
 from codeloop.schema.message import NO_TOKENS, AssistantMessage
 from codeloop.schema.operation import SESSION_STATS
 from codeloop.schema.wire import replace
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 
 PRICED = replace(SCRIPT_INFO, prices=Prices(input=1.0, output=2.0))
 REQUEST = ModelRequest(system="s" * 400, messages=(UserModelMessage((TextPiece("ä" * 200),)),))
@@ -22,7 +22,7 @@ REQUEST = ModelRequest(system="s" * 400, messages=(UserModelMessage((TextPiece("
 async def test_a_try_that_broke_off_and_was_repeated_is_paid_for(tmp_path: Path) -> None:
     tried = (TextBlock("word " * 300), RetryBlock(1, "The connection broke."), TextBlock("Done."))
     answer = ScriptedAnswer(content=tried, tokens=TokenCount(input=900, output=5))
-    async with rig(tmp_path, [answer], info=PRICED) as it:
+    async with open_scripted_project(tmp_path, [answer], info=PRICED) as it:
         info = (await it.prompt()).info
         assert isinstance(info, AssistantMessage)
         assert (info.tokens.input, info.tokens.output, info.tokens.estimated) == (900, 5, None)

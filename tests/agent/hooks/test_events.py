@@ -16,7 +16,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageUpdated
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.operation import SUMMARIZE
-from tests.support.project import call, calls, rig, until
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_until
 
 DONE = ScriptedAnswer(text="Done.")
 NOTE = ScriptedAnswer(kind="side", text="NOTE")
@@ -41,8 +41,8 @@ async def test_a_subagent_that_ends_is_sent_on_and_no_stop_of_the_session(tmp_pa
         "SubagentStop": keeping(log, then=f"[ $(grep -c Subagent {log}) -gt 1 ] || {{ echo 'and more' >&2; exit 2; }}"),
         "Stop": keeping(stops),
     }
-    task = call("task", description="d", prompt="p", subagent_type="general")
-    async with rig(tmp_path, [calls(task), DONE, DONE, DONE], hooks=hooks, **OUTSIDE) as it:
+    task = make_call("task", description="d", prompt="p", subagent_type="general")
+    async with open_scripted_project(tmp_path, [make_answer(task), DONE, DONE, DONE], hooks=hooks, **OUTSIDE) as it:
         await it.prompt()
         assert len(it.model.requests) == 4
         assert [each["stop_hook_active"] for each in kept(log)] == [False, True]
@@ -53,7 +53,9 @@ async def test_a_subagent_that_ends_is_sent_on_and_no_stop_of_the_session(tmp_pa
 
 async def test_a_summary_is_told_of_with_what_made_it(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    async with rig(tmp_path, [DONE, NOTE], hooks={"PreCompact": keeping(log, "manual")}, **OUTSIDE) as it:
+    async with open_scripted_project(
+        tmp_path, [DONE, NOTE], hooks={"PreCompact": keeping(log, "manual")}, **OUTSIDE
+    ) as it:
         await it.prompt()
         await it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"))
         assert [each["trigger"] for each in kept(log)] == ["manual"]
@@ -68,9 +70,11 @@ async def test_a_session_begins_anew_with_the_summary_of_it(tmp_path: Path) -> N
     """By itself the turn goes on with what hooks say; by hand the next prompt carries it."""
     log = tmp_path / "log"
     hooks = {"SessionStart": telling(log, "keep to the plan")}
-    full = ScriptedAnswer(calls=(call("bash", command="echo hi"),), tokens=TokenCount(input=7_000, output=10))
+    full = ScriptedAnswer(calls=(make_call("bash", command="echo hi"),), tokens=TokenCount(input=7_000, output=10))
     small = ModelInfo(provider_id="scripted", id="script", name="S", limits=TokenLimits(context=8_000, output=1_000))
-    async with rig(tmp_path, [full, NOTE, DONE, NOTE, DONE, DONE], info=small, hooks=hooks, **OUTSIDE) as it:
+    async with open_scripted_project(
+        tmp_path, [full, NOTE, DONE, NOTE, DONE, DONE], info=small, hooks=hooks, **OUTSIDE
+    ) as it:
         await it.prompt()
         assert "keep to the plan" in str(it.model.requests[2].messages[-1])
         assert len(kept(log)) == 1
@@ -85,7 +89,7 @@ async def test_a_session_begins_anew_with_the_summary_of_it(tmp_path: Path) -> N
 
 async def test_a_summary_that_a_hook_refuses_is_not_made(tmp_path: Path) -> None:
     hooks = {"PreCompact": keeping(tmp_path / "log", then="echo 'not now' >&2; exit 2")}
-    async with rig(tmp_path, [DONE, NOTE, DONE], hooks=hooks, **OUTSIDE) as it:
+    async with open_scripted_project(tmp_path, [DONE, NOTE, DONE], hooks=hooks, **OUTSIDE) as it:
         await it.prompt()
         wanted = Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
         with pytest.raises(OperationError, match="not now"):
@@ -105,10 +109,12 @@ async def test_what_waits_for_a_person_is_told(tmp_path: Path) -> None:
         "hooks": {"Notification": keeping(log)},
         **OUTSIDE,
     }
-    async with rig(tmp_path, [calls(call("bash", command="touch a")), DONE], **settings) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="touch a")), DONE], **settings
+    ) as it:
         asking = asyncio.create_task(it.prompt())
         request = await it.question()
-        await until(lambda: kept(log))
+        await wait_until(lambda: kept(log))
         (told,) = kept(log)
         assert told["notification_type"] == "permission_prompt"
         assert "bash touch a" in told["message"]
@@ -119,7 +125,7 @@ async def test_what_waits_for_a_person_is_told(tmp_path: Path) -> None:
 async def test_a_follower_hears_what_happens_in_its_directory(tmp_path: Path) -> None:
     heard: set[type] = set()
 
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
 
         async def follow() -> None:
             async for event in follow_directory(it.project.store, it.work):
@@ -128,5 +134,5 @@ async def test_a_follower_hears_what_happens_in_its_directory(tmp_path: Path) ->
         following = asyncio.create_task(follow())
         await asyncio.sleep(0)
         await it.prompt()
-        await until(lambda: {MessageUpdated, PartDelta} <= heard)
+        await wait_until(lambda: {MessageUpdated, PartDelta} <= heard)
         following.cancel()

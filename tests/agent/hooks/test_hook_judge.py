@@ -11,10 +11,10 @@ from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT
 from codeloop.schema.errors import OperationError
 from codeloop.schema.part import ToolStateCompleted
 from codeloop.schema.wire import replace
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 DONE = ScriptedAnswer(text="Done.")
-ECHO = calls(call("bash", command="echo hi"))
+ECHO = make_answer(make_call("bash", command="echo hi"))
 
 
 def verdict(text: str) -> ScriptedAnswer:
@@ -30,7 +30,7 @@ def judged(event: str, **more: Any) -> dict[str, Any]:
 
 
 async def test_a_prompt_is_judged_before_anything_of_it_is_stored(tmp_path: Path) -> None:
-    async with rig(tmp_path, [NO, YES, DONE], hooks=judged("UserPromptSubmit")) as it:
+    async with open_scripted_project(tmp_path, [NO, YES, DONE], hooks=judged("UserPromptSubmit")) as it:
         with pytest.raises(OperationError, match="the reason"):
             await it.prompt("first")
         assert not it.view().entries
@@ -42,7 +42,7 @@ async def test_a_prompt_is_judged_before_anything_of_it_is_stored(tmp_path: Path
 @pytest.mark.parametrize("goes_on", [False, True])
 async def test_after_a_call_a_refusal_ends_the_turn_or_is_read_by_the_model(tmp_path: Path, goes_on: bool) -> None:
     hooks = judged("PostToolUse", continueOnBlock=goes_on)
-    async with rig(tmp_path, [ECHO, NO, DONE], hooks=hooks, permission={"bash": "allow"}) as it:
+    async with open_scripted_project(tmp_path, [ECHO, NO, DONE], hooks=hooks, permission={"bash": "allow"}) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == ("done" if goes_on else "rejected")
@@ -52,7 +52,7 @@ async def test_after_a_call_a_refusal_ends_the_turn_or_is_read_by_the_model(tmp_
 
 
 async def test_a_turn_goes_on_with_the_reason_until_it_is_well(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE, NO, DONE, YES], hooks=judged("Stop")) as it:
+    async with open_scripted_project(tmp_path, [DONE, NO, DONE, YES], hooks=judged("Stop")) as it:
         await it.prompt()
         assert "the reason" in str(it.model.requests[2].messages[-1])
         assert len(it.model.requests) == 4
@@ -62,7 +62,7 @@ async def test_a_turn_goes_on_with_the_reason_until_it_is_well(tmp_path: Path) -
 async def test_an_answer_that_is_no_verdict_stops_a_call_only_as_a_policy(tmp_path: Path, policy: bool) -> None:
     script = [ECHO, verdict("Perhaps."), verdict("I can't say."), DONE]
     hooks = judged("PreToolUse", policy=policy)
-    async with rig(tmp_path, script, hooks=hooks, permission={"bash": "allow"}) as it:
+    async with open_scripted_project(tmp_path, script, hooks=hooks, permission={"bash": "allow"}) as it:
         await it.prompt()
         assert isinstance(it.calls()[0].state, ToolStateCompleted) is not policy
         if policy:
@@ -72,7 +72,7 @@ async def test_an_answer_that_is_no_verdict_stops_a_call_only_as_a_policy(tmp_pa
 async def test_a_transcript_keeps_the_newest_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = replace(HOOK_TRANSCRIPT, value=1_500)
     monkeypatch.setattr("codeloop.extend.hooks.commands.transcript.HOOK_TRANSCRIPT", small)
-    async with rig(tmp_path, [DONE, DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE, DONE]) as it:
         for text in ("first words", "second words", "third words"):
             await it.prompt(text)
         file = await Transcripts(it.project.store, tmp_path, it.work).file(it.session_id)

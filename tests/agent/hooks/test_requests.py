@@ -19,9 +19,9 @@ from codeloop.schema.operation import COMMAND, PTY_CREATE, SESSION_SHELL, SUMMAR
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
 from tests.support.answers import Answer
-from tests.support.hooked import RecordingHandler, hooked, nothing
-from tests.support.project import call, calls, result, told, until, words
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.recording_handler import RecordingHandler, change_nothing, open_hooked_project
+from tests.support.scripted_project import join_texts, list_texts, make_answer, make_call, read_result, wait_until
 
 MESSAGES, SYSTEM = "experimental.chat.messages.transform", "experimental.chat.system.transform"
 COMPACTING, GOES_ON = "experimental.session.compacting", "experimental.compaction.autocontinue"
@@ -32,7 +32,7 @@ NOTE = ScriptedAnswer(kind="side", text="NOTE")
 
 
 def said(turns: Any) -> str:
-    return "\n".join(text for turn in turns for text in told(turn))
+    return "\n".join(text for turn in turns for text in list_texts(turn))
 
 
 async def test_parameters_system_prompt_and_conversation_are_what_extensions_leave(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ async def test_parameters_system_prompt_and_conversation_are_what_extensions_lea
         "chat.headers": lambda _given, _output: {"headers": {"X-Team": "blue"}},
     }
     handler = RecordingHandler(answers)
-    async with hooked(tmp_path, [DONE], handler) as it:
+    async with open_hooked_project(tmp_path, [DONE], handler) as it:
         await it.prompt("the prompt")
         (request,) = it.model.requests
         assert (request.temperature, request.top_p, request.max_tokens) == (0.5, 0.25, 99)
@@ -59,7 +59,7 @@ async def test_parameters_system_prompt_and_conversation_are_what_extensions_lea
         assert request.system.endswith("Speak Latin.")
         assert said(request.messages) == "another prompt"
         assert request.headers == {"X-Team": "blue"}
-        assert words(it.view().entries[0].parts) == "the prompt"
+        assert join_texts(it.view().entries[0].parts) == "the prompt"
         assert handler.given("chat.params")[0]["model"]["id"] == it.model.info.id
 
 
@@ -71,7 +71,7 @@ async def test_headers_reach_the_service_at_each_try_and_frame_no_request(tmp_pa
         [Answer(status=503, body="{}", headers={"retry-after-ms": "1"}), Answer(text="Hi.")]
     ) as server:
         model = RetryingModel(kind(SMALL, Endpoint(server.url, "k")))
-        async with hooked(tmp_path, model, handler) as it:
+        async with open_hooked_project(tmp_path, model, handler) as it:
             await it.prompt()
     assert len(server.requests) == 2
     assert all(each.headers["x-trace"] == "1" for each in server.requests)
@@ -82,7 +82,7 @@ async def test_headers_reach_the_service_at_each_try_and_frame_no_request(tmp_pa
 @pytest.mark.parametrize("headers", [{"X-A": "b\r\nX-C: d"}, {"X A": "b"}, {"X-A": 1}])
 async def test_headers_that_are_none_are_passed_over(tmp_path: Path, headers: JSON) -> None:
     handler = RecordingHandler({"chat.headers": lambda _given, _output: {"headers": headers}})
-    async with hooked(tmp_path, [DONE], handler) as it:
+    async with open_hooked_project(tmp_path, [DONE], handler) as it:
         await it.prompt()
         assert it.model.requests[0].headers == {}
 
@@ -96,7 +96,7 @@ async def test_tools_are_described_once_and_the_same_in_each_request(tmp_path: P
         return {"description": f"{output['description']} ({count})"} if given["toolID"] == "glob" else output
 
     handler = RecordingHandler({"tool.definition": describe})
-    async with hooked(tmp_path, [calls(call("glob", pattern="*")), DONE, DONE], handler) as it:
+    async with open_hooked_project(tmp_path, [make_answer(make_call("glob", pattern="*")), DONE, DONE], handler) as it:
         await it.prompt()
         await it.prompt("again")
         first, *others = [request.tools for request in it.model.requests]
@@ -112,8 +112,8 @@ async def test_a_prompt_is_changed_or_refused_before_it_is_stored(tmp_path: Path
         return {"parts": [*output["parts"], {"type": "text", "text": "and be brief", "synthetic": True}]}
 
     handler = RecordingHandler({"chat.message": change})
-    task = call("task", description="d", prompt="for the child", subagent_type="general")
-    async with hooked(tmp_path, [DONE, calls(task), DONE, DONE], handler) as it:
+    task = make_call("task", description="d", prompt="for the child", subagent_type="general")
+    async with open_hooked_project(tmp_path, [DONE, make_answer(task), DONE, DONE], handler) as it:
         await it.prompt("hello")
         assert said(it.model.requests[0].messages) == "hello\nand be brief"
         with pytest.raises(OperationError, match="not here"):
@@ -132,7 +132,7 @@ async def test_a_command_is_changed_or_refused(tmp_path: Path) -> None:
 
     handler = RecordingHandler({"command.execute.before": change})
     commands = {"go": {"template": "Go $ARGUMENTS"}}
-    async with hooked(tmp_path, [DONE], handler, command=commands) as it:
+    async with open_hooked_project(tmp_path, [DONE], handler, command=commands) as it:
         await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="go", arguments="far"))
         assert said(it.model.requests[0].messages) == "go far"
         with pytest.raises(OperationError, match="not here"):
@@ -148,7 +148,7 @@ async def test_a_session_that_an_extension_does_not_let_begin_is_asked_about_aga
         return {**output, "context": ["Ticket 7."]}
 
     handler = RecordingHandler({"session.start": begin}, policy=frozenset(("session.start",)))
-    async with hooked(tmp_path, [DONE], handler) as it:
+    async with open_hooked_project(tmp_path, [DONE], handler) as it:
         with pytest.raises(OperationError, match=r"The prompt was not sent\. .*no ticket"):
             await it.prompt()
         await it.prompt()
@@ -157,9 +157,9 @@ async def test_a_session_that_an_extension_does_not_let_begin_is_asked_about_aga
 
 async def test_an_answer_is_stored_as_extensions_leave_it(tmp_path: Path) -> None:
     handler = RecordingHandler({"experimental.text.complete": lambda _given, output: {"text": output["text"].upper()}})
-    async with hooked(tmp_path, [DONE], handler) as it:
+    async with open_hooked_project(tmp_path, [DONE], handler) as it:
         answer = await it.prompt()
-        assert words(answer.parts) == "DONE."
+        assert join_texts(answer.parts) == "DONE."
 
 
 async def test_a_summary_is_asked_for_as_extensions_say_and_need_not_go_on(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ async def test_a_summary_is_asked_for_as_extensions_say_and_need_not_go_on(tmp_p
         GOES_ON: lambda _given, _output: {"enabled": False},
     }
     handler = RecordingHandler(answers)
-    async with hooked(tmp_path, [FULL, NOTE], handler, info=SMALL) as it:
+    async with open_hooked_project(tmp_path, [FULL, NOTE], handler, info=SMALL) as it:
         await it.prompt()
         assert "Keep the branch's name." in said(it.model.requests[-1].messages)
         assert handler.counts == {COMPACTING: 1, GOES_ON: 1}
@@ -178,8 +178,10 @@ async def test_a_summary_is_asked_for_as_extensions_say_and_need_not_go_on(tmp_p
 
 
 async def test_a_prompt_for_a_summary_takes_the_place_of_ours(tmp_path: Path) -> None:
-    handler = RecordingHandler({COMPACTING: lambda _given, _output: {"prompt": "In one word."}, GOES_ON: nothing})
-    async with hooked(tmp_path, [FULL, NOTE, DONE], handler, info=SMALL) as it:
+    handler = RecordingHandler(
+        {COMPACTING: lambda _given, _output: {"prompt": "In one word."}, GOES_ON: change_nothing}
+    )
+    async with open_hooked_project(tmp_path, [FULL, NOTE, DONE], handler, info=SMALL) as it:
         await it.prompt()
         last = it.model.requests[1].messages[-1]
         assert isinstance(last, UserModelMessage)
@@ -189,19 +191,19 @@ async def test_a_prompt_for_a_summary_takes_the_place_of_ours(tmp_path: Path) ->
 
 async def test_a_model_is_sent_on_a_few_times_at_most(tmp_path: Path) -> None:
     handler = RecordingHandler({"session.stop": lambda _given, _output: {"continue": "There is more."}})
-    async with hooked(tmp_path, [DONE] * 20, handler) as it:
+    async with open_hooked_project(tmp_path, [DONE] * 20, handler) as it:
         done = await it.prompt()
         assert done.stop is not None
         assert done.stop.reason == "done"
         assert len(it.model.requests) == 6
         assert [given["active"] for given in handler.given("session.stop")] == [False, *[True] * 5]
         prompts = [each for each in it.view().entries if isinstance(each.info, UserMessage)]
-        assert [words(each.parts) for each in prompts[1:]] == ["There is more."] * 5
+        assert [join_texts(each.parts) for each in prompts[1:]] == ["There is more."] * 5
 
 
 async def test_no_turn_ends_with_a_command_of_the_persons_or_a_summary(tmp_path: Path) -> None:
-    handler = RecordingHandler({"session.stop": nothing})
-    async with hooked(tmp_path, [DONE, NOTE], handler) as it:
+    handler = RecordingHandler({"session.stop": change_nothing})
+    async with open_hooked_project(tmp_path, [DONE, NOTE], handler) as it:
         await it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command="true", agent="build"))
         assert handler.counts == {}
         await it.prompt()
@@ -213,15 +215,15 @@ async def test_no_turn_ends_with_a_command_of_the_persons_or_a_summary(tmp_path:
 
 async def test_a_persons_own_commands_and_terminals_have_the_variables_of_extensions(tmp_path: Path) -> None:
     handler = RecordingHandler({"shell.env": lambda _given, _output: {"env": {"TEAM": "blue"}}})
-    async with hooked(tmp_path, [DONE], handler) as it:
+    async with open_hooked_project(tmp_path, [DONE], handler) as it:
         answer = await it.client.call(
             SESSION_SHELL, RunShell(session_id=it.session_id, command="echo $TEAM", agent="build")
         )
         (part,) = answer.parts
         assert isinstance(part, ToolPart)
-        assert result(part) == "blue\n"
+        assert read_result(part) == "blue\n"
         await it.client.call(PTY_CREATE, CreatePty(command="/bin/sh", args=["-c", "echo $TEAM > team"]))
-        await until(lambda: (it.work / "team").exists() and (it.work / "team").read_text() == "blue\n")
+        await wait_until(lambda: (it.work / "team").exists() and (it.work / "team").read_text() == "blue\n")
 
 
 async def test_a_policy_that_fails_ends_the_turn_with_the_reason(tmp_path: Path) -> None:
@@ -229,7 +231,7 @@ async def test_a_policy_that_fails_ends_the_turn_with_the_reason(tmp_path: Path)
         raise ValueError("no idea")
 
     handler = RecordingHandler({"chat.params": fail}, policy=frozenset(("chat.params",)))
-    async with hooked(tmp_path, [DONE], handler) as it:
+    async with open_hooked_project(tmp_path, [DONE], handler) as it:
         done = await it.prompt()
         assert done.stop is not None
         assert done.stop.reason == "error"
@@ -247,9 +249,11 @@ async def test_what_extensions_hide_is_in_no_request(tmp_path: Path) -> None:
 
     title = ScriptedAnswer(kind="side", text="A title")
     named = {"title": {"model": "scripted/script"}}
-    async with hooked(tmp_path, [DONE, title, NOTE], RecordingHandler({MESSAGES: hide}), agent=named) as it:
+    async with open_hooked_project(
+        tmp_path, [DONE, title, NOTE], RecordingHandler({MESSAGES: hide}), agent=named
+    ) as it:
         await it.prompt("the key is SECRET")
-        await until(lambda: it.project.store.get_session(it.session_id).title == "A title")
+        await wait_until(lambda: it.project.store.get_session(it.session_id).title == "A title")
         wanted = Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
         await it.client.call(SUMMARIZE, wanted)
         texts = [said(request.messages) for request in it.model.requests]

@@ -13,7 +13,7 @@ from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from tests.store.states import assistant
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 
 CLAUDE = replace(SCRIPT_INFO, prices=Prices(4.0, 20.0, 0.4, 5.0, is_known=True))
 FREE = replace(SCRIPT_INFO, prices=Prices(2.0, 6.0, 0.5, 2.0, is_known=True))
@@ -48,7 +48,7 @@ def test_an_hour_is_chosen_by_what_it_would_have_cost(given: tuple[tuple[int, in
 
 
 async def test_a_session_with_a_pause_asks_for_an_hour_from_its_next_prompt_on(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")] * 3, info=CLAUDE) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")] * 3, info=CLAUDE) as it:
         await it.prompt("one")
         await it.prompt("two")
         entries = it.project.store.read_context(it.session_id).entries

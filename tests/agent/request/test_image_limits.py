@@ -16,7 +16,7 @@ from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import REQUEST_IMAGES
 from codeloop.schema.operation import PROMPT
 from codeloop.schema.wire import replace
-from tests.support.project import call, calls, rig, words
+from tests.support.scripted_project import join_texts, make_answer, make_call, open_scripted_project
 from tests.workspace.files.test_image import encoded, plain
 
 PICTURES = st.builds(lambda size: ImagePiece("image/png", "A" * size, "a.png"), st.integers(1, 9))
@@ -56,10 +56,10 @@ def test_a_request_is_bounded_and_a_longer_one_begins_with_the_shorter(
 async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.png").write_bytes(encoded(plain(4, 4), "PNG"))
-    many = calls(*(call("read", f"c{number}", filePath="a.png", offset=number) for number in range(300)))
+    many = make_answer(*(make_call("read", f"c{number}", filePath="a.png", offset=number) for number in range(300)))
     info = replace(SCRIPT_INFO, input=frozenset({"text", "image"}))
-    answers = [many, calls(text="seen")]
-    async with rig(tmp_path, answers, info=info) as room:
+    answers = [many, make_answer(text="seen")]
+    async with open_scripted_project(tmp_path, answers, info=info) as room:
         answer = await room.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "done"
@@ -73,7 +73,7 @@ async def test_a_session_goes_on_after_a_service_has_refused_an_image(tmp_path: 
     refusal = APIError(data=APIErrorData(message="Could not process image", is_retryable=False, status_code=400))
     sees = ModelInfo(provider_id="scripted", id="sees", name="Sees", input=frozenset({"text", "image"}))
     answers = [ScriptedAnswer(finish="error", error=refusal), ScriptedAnswer(text="Without it, then.")]
-    async with rig(tmp_path, answers, info=sees) as it:
+    async with open_scripted_project(tmp_path, answers, info=sees) as it:
         image = FilePartInput(
             mime="image/png",
             url=f"data:image/png;base64,{base64.b64encode(encoded(plain(4, 4), 'PNG')).decode()}",
@@ -84,7 +84,7 @@ async def test_a_session_goes_on_after_a_service_has_refused_an_image(tmp_path: 
         )
         assert first.stop is not None
         assert first.stop.reason == "error"
-        assert words((await it.prompt("go on")).parts) == "Without it, then."
+        assert join_texts((await it.prompt("go on")).parts) == "Without it, then."
         before, after = (request.messages for request in it.model.requests)
         assert has_images(before)
         assert not has_images(after)

@@ -41,8 +41,8 @@ from codeloop.schema.part import (
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from tests.store.states import assistant, session, user
-from tests.support.examples import examples
-from tests.support.project import check_turns
+from tests.support.examples import scale_examples
+from tests.support.scripted_project import check_turns
 
 SESSION = session()
 OF: dict[str, Any] = {"id": "prt_1", "session_id": SESSION.id, "message_id": "msg_1"}
@@ -106,7 +106,7 @@ MODELS = st.sampled_from([BLIND, SEEING])
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(120))
+@settings(max_examples=scale_examples(120))
 @given(entries=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=6), info=MODELS)
 def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: ModelInfo) -> None:
     turns = project(entries, info)
@@ -119,7 +119,7 @@ def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: M
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(25))
+@settings(max_examples=scale_examples(25))
 @given(entries=st.lists(st.one_of(ASKED, DONE), max_size=6), more=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=3))
 def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[Entry]) -> None:
     short = project(entries, SEEING)
@@ -127,7 +127,7 @@ def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(50))
+@settings(max_examples=scale_examples(50))
 @given(entries=st.lists(st.one_of(ASKED, DONE), min_size=1, max_size=6), more=st.lists(DONE, max_size=3))
 def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[Entry], more: list[Entry]) -> None:
     prefix = RequestCache()

@@ -14,7 +14,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.wire import replace
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_small_models_do_without_are_tools_that_there_are() -> None:
 
 async def ask(tmp_path: Path, info: ModelInfo) -> ModelRequest:
     tmp_path.mkdir()
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")], info=info) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")], info=info) as it:
         await it.prompt("one")
         return it.model.requests[0]
 

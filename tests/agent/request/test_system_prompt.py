@@ -8,7 +8,7 @@ from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.limits import FACTS_BYTES
 from codeloop.schema.operation import PROMPT, SESSION_FORK
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 DONE = ScriptedAnswer(text="Done.")
 
@@ -34,7 +34,7 @@ def change(work: Path) -> None:
 
 async def test_the_facts_of_a_project_stay_those_of_the_session_s_beginning(tmp_path: Path) -> None:
     work = make_project(tmp_path)
-    async with rig(tmp_path, [DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await it.prompt("one")
         first = it.model.requests[0].system
         change(work)
@@ -44,14 +44,14 @@ async def test_the_facts_of_a_project_stay_those_of_the_session_s_beginning(tmp_
     assert "Git: branch main\n" in environment(first)
     assert "Files here: Makefile\n" in environment(first)
     assert "Its own checks: test: make test" in environment(first)
-    async with rig(tmp_path, [DONE], session_id=session_id) as again:
+    async with open_scripted_project(tmp_path, [DONE], session_id=session_id) as again:
         await again.prompt("three")
         assert again.model.requests[0].system == first
 
 
 async def test_a_fork_begins_with_the_same_bytes_and_a_new_session_looks_again(tmp_path: Path) -> None:
     work = make_project(tmp_path)
-    async with rig(tmp_path, [DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await it.prompt("one")
         change(work)
         made = await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id))
@@ -59,16 +59,16 @@ async def test_a_fork_begins_with_the_same_bytes_and_a_new_session_looks_again(t
         one, two = it.model.requests
         assert two.system == one.system
         assert two.messages[: len(one.messages)] == one.messages
-    async with rig(tmp_path, [DONE]) as other:
+    async with open_scripted_project(tmp_path, [DONE]) as other:
         await other.prompt("one")
         assert "Git: branch other\n" in other.model.requests[0].system
 
 
 async def test_a_subagent_is_told_what_its_parent_was(tmp_path: Path) -> None:
     make_project(tmp_path)
-    task = call("task", description="look", prompt="look around", subagent_type="explore")
-    answers = [calls(call("bash", command="touch new.py")), calls(task), DONE, DONE]
-    async with rig(tmp_path, answers) as it:
+    task = make_call("task", description="look", prompt="look around", subagent_type="explore")
+    answers = [make_answer(make_call("bash", command="touch new.py")), make_answer(task), DONE, DONE]
+    async with open_scripted_project(tmp_path, answers) as it:
         await it.prompt("one")
         parent, _, child, _ = it.model.requests
     assert (tmp_path / "work" / "new.py").exists()
@@ -77,7 +77,7 @@ async def test_a_subagent_is_told_what_its_parent_was(tmp_path: Path) -> None:
 
 async def test_every_agent_is_told_whose_word_counts(tmp_path: Path) -> None:
     own = {"mine": {"prompt": "You are mine.", "mode": "primary"}}
-    async with rig(tmp_path, [DONE, DONE], agent=own) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE], agent=own) as it:
         await it.prompt("one")
         await it.prompt("two", agent="mine")
         assert it.model.requests[1].system.startswith("You are mine.")
@@ -88,7 +88,7 @@ async def test_the_environment_takes_at_most_its_bytes_more(tmp_path: Path) -> N
     work = make_project(tmp_path)
     for number in range(60):
         (work / f"{number:02}-a-long-name-of-a-file").touch()
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         await it.prompt("one")
         told = environment(it.model.requests[0].system)
     own = told[: told.index("Git:")]

@@ -17,7 +17,7 @@ from codeloop.schema.errors import APIError, APIErrorData, MessageAbortedError, 
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.operation import ABORT
 from codeloop.schema.wire import replace
-from tests.support.project import call, calls, rig, until
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_until
 
 SCHEMA = {
     "type": "object",
@@ -34,7 +34,7 @@ def text(value: Any) -> ScriptedAnswer:
 
 
 def structured(**given: Any) -> ScriptedAnswer:
-    return calls(ScriptedCall("StructuredOutput", given, ""))
+    return make_answer(ScriptedCall("StructuredOutput", given, ""))
 
 
 def of(answer: Any) -> AssistantMessage:
@@ -44,8 +44,8 @@ def of(answer: Any) -> AssistantMessage:
 
 @pytest.mark.slow
 async def test_tools_work_before_the_answer_which_a_tool_takes(tmp_path: Path) -> None:
-    answers = [calls(call("glob", pattern="*"), text="I look."), structured(**GOOD)]
-    async with rig(tmp_path, answers) as it:
+    answers = [make_answer(make_call("glob", pattern="*"), text="I look."), structured(**GOOD)]
+    async with open_scripted_project(tmp_path, answers) as it:
         answer = await it.prompt("count", format=FORMAT)
         first, second = it.model.requests
     assert of(answer).structured == GOOD
@@ -62,7 +62,7 @@ async def test_tools_work_before_the_answer_which_a_tool_takes(tmp_path: Path) -
 @pytest.mark.slow
 async def test_an_answer_that_is_wrong_is_corrected_by_the_model_who_reads_why(tmp_path: Path) -> None:
     answers = [structured(name="a", count=0), text("I am done."), structured(**GOOD)]
-    async with rig(tmp_path, answers) as it:
+    async with open_scripted_project(tmp_path, answers) as it:
         answer = await it.prompt("count", format=FORMAT)
         told = it.results()[0]
         prompts = [entry for entry in it.view().entries if isinstance(entry.info, UserMessage)]
@@ -78,7 +78,7 @@ async def test_an_answer_that_is_wrong_is_corrected_by_the_model_who_reads_why(t
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", [structured(name=1), text("no"), text({"name": "a"}), text("")])
 async def test_it_fails_clearly_after_so_many_corrections(tmp_path: Path, wrong: ScriptedAnswer) -> None:
-    async with rig(tmp_path, [wrong, wrong, structured(**GOOD)]) as it:
+    async with open_scripted_project(tmp_path, [wrong, wrong, structured(**GOOD)]) as it:
         answer = await it.prompt("count", format={**FORMAT, "retryCount": 1})
         assert len(it.model.requests) == 2
     error = of(answer).error
@@ -94,7 +94,9 @@ async def test_it_fails_clearly_after_so_many_corrections(tmp_path: Path, wrong:
 @pytest.mark.parametrize("said", [json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```", f"\n {json.dumps(GOOD)}\n"])
 @pytest.mark.parametrize("info", [SCRIPT_INFO, NATIVE, replace(SCRIPT_INFO, tool_call=False)])
 async def test_text_that_is_the_json_counts_whatever_was_asked_for(tmp_path: Path, said: str, info: ModelInfo) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text=said, kind="main" if info.tool_call else "side")], info=info) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text=said, kind="main" if info.tool_call else "side")], info=info
+    ) as it:
         assert of(await it.prompt("count", format=FORMAT)).structured == GOOD
         asked = it.model.requests[0]
     assert ("response_format" in asked.body) == (info is NATIVE)
@@ -104,8 +106,8 @@ async def test_text_that_is_the_json_counts_whatever_was_asked_for(tmp_path: Pat
 @pytest.mark.slow
 async def test_a_service_that_refuses_the_format_is_asked_by_a_tool(tmp_path: Path) -> None:
     refused = APIError(data=APIErrorData(message="unknown field", is_retryable=False, status_code=400))
-    answers = [ScriptedAnswer(error=refused), calls(call("glob", pattern="*")), structured(**GOOD)]
-    async with rig(tmp_path, answers, info=NATIVE) as it:
+    answers = [ScriptedAnswer(error=refused), make_answer(make_call("glob", pattern="*")), structured(**GOOD)]
+    async with open_scripted_project(tmp_path, answers, info=NATIVE) as it:
         assert of(await it.prompt("count", format=FORMAT)).structured == GOOD
         bodies = [list(request.body) for request in it.model.requests]
     assert bodies == [["response_format"], ["tool_choice"], ["tool_choice"]]
@@ -114,7 +116,7 @@ async def test_a_service_that_refuses_the_format_is_asked_by_a_tool(tmp_path: Pa
 @pytest.mark.slow
 async def test_an_answer_that_is_no_object_comes_in_one(tmp_path: Path) -> None:
     schema = {"type": "array", "items": {"$ref": "#/$defs/row"}, "$defs": {"row": {"type": "integer"}}}
-    async with rig(tmp_path, [structured(result=[1, "2"]), structured(result=[1, 2])]) as it:
+    async with open_scripted_project(tmp_path, [structured(result=[1, "2"]), structured(result=[1, 2])]) as it:
         answer = await it.prompt("count", format={"type": "json_schema", "schema": schema})
         told = it.results()[0]
     assert of(answer).structured == [1, 2]
@@ -123,9 +125,9 @@ async def test_an_answer_that_is_no_object_comes_in_one(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_prompts_after_it_are_answered_as_text_and_subagents_too(tmp_path: Path) -> None:
-    task = call("task", description="d", prompt="look", subagent_type="general")
-    answers = [calls(task), text("from the child"), structured(**GOOD), text("plain")]
-    async with rig(tmp_path, answers) as it:
+    task = make_call("task", description="d", prompt="look", subagent_type="general")
+    answers = [make_answer(task), text("from the child"), structured(**GOOD), text("plain")]
+    async with open_scripted_project(tmp_path, answers) as it:
         assert of(await it.prompt("count", format=FORMAT)).structured == GOOD
         assert of(await it.prompt("and now")).structured is None
         offered = [request.tools[-1].name == "StructuredOutput" for request in it.model.requests]
@@ -135,20 +137,20 @@ async def test_prompts_after_it_are_answered_as_text_and_subagents_too(tmp_path:
 @pytest.mark.slow
 async def test_it_outlives_compaction_and_a_prompt_that_comes_meanwhile(tmp_path: Path) -> None:
     small = replace(SCRIPT_INFO, limits=TokenLimits(context=8_000, output=1_000))
-    full = calls(call("glob", pattern="*"))
+    full = make_answer(make_call("glob", pattern="*"))
     full = replace(full, tokens=TokenCount(input=7_000, output=10))
     note = ScriptedAnswer(text="The note.", kind="side")
     answers = [
-        calls(call("glob", pattern="a*")),
+        make_answer(make_call("glob", pattern="a*")),
         full,
         note,
-        calls(call("glob", pattern="b*")),
+        make_answer(make_call("glob", pattern="b*")),
         text("no"),
         structured(**GOOD),
     ]
-    async with rig(tmp_path, answers, info=small) as it:
+    async with open_scripted_project(tmp_path, answers, info=small) as it:
         asking = asyncio.create_task(it.prompt("count", format=FORMAT))
-        await until(lambda: it.model.requests)
+        await wait_until(lambda: it.model.requests)
         await it.prompt("and the tests", no_reply=True)
         assert of(await asking).structured == GOOD
         offered = [request.tools[-1].name for request in it.model.requests if request.tools]
@@ -158,12 +160,12 @@ async def test_it_outlives_compaction_and_a_prompt_that_comes_meanwhile(tmp_path
 @pytest.mark.slow
 async def test_a_limit_and_an_abort_end_it_as_they_end_others(tmp_path: Path) -> None:
     answers = [text("no"), text("no"), ScriptedAnswer(text="slow " * 50, delay_ms=500), text("plain")]
-    async with rig(tmp_path, answers) as it:
+    async with open_scripted_project(tmp_path, answers) as it:
         limited = await it.prompt("count", format=FORMAT, limits=RunLimits(steps=2))
         assert limited.stop is not None
         assert limited.stop.reason == "limit"
         asking = asyncio.create_task(it.prompt("count", format=FORMAT))
-        await until(lambda: len(it.model.requests) == 3)
+        await wait_until(lambda: len(it.model.requests) == 3)
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         assert isinstance(of(await asking).error, MessageAbortedError)
         after = of(await it.prompt("go on"))
@@ -172,7 +174,7 @@ async def test_a_limit_and_an_abort_end_it_as_they_end_others(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_no_rule_takes_away_the_tool_that_takes_the_answer(tmp_path: Path) -> None:
-    async with rig(tmp_path, [structured(**GOOD)]) as it:
+    async with open_scripted_project(tmp_path, [structured(**GOOD)]) as it:
         answer = await it.prompt("count", format=FORMAT, tools={"*": False})
         offered = [tool.name for tool in it.model.requests[0].tools]
     assert of(answer).structured == GOOD
@@ -197,7 +199,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.slow
 async def test_a_format_that_is_wrong_is_refused(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         for wrong, said in WRONG:
             with pytest.raises(OperationError) as refused:
                 await it.prompt("count", format=wrong)

@@ -22,7 +22,7 @@ from codeloop.schema.permission import PROFILE_KEY, PROFILES, Need, PermissionRu
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import Subtask
 from tests.store.states import updated
-from tests.support.project import Rig, rig
+from tests.support.scripted_project import ScriptedProject, open_scripted_project
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 PERMISSIONS = ("bash", "edit", "read", "webfetch", "task", "*")
@@ -54,7 +54,7 @@ def some_need(chance: random.Random) -> Need:
     return Need(permission=chance.choice(PERMISSIONS[:-1]), patterns=(text,), traits=traits)
 
 
-def verdict(it: Rig, session: Session, need: Need) -> int:
+def verdict(it: ScriptedProject, session: Session, need: Need) -> int:
     """Return how strict the decision about a session's call is; what a profile answers by itself is no question."""
     engine = it.project.engine
     rules = engine.make_call_rules(session.id, engine.get_agent(session.agent or "build"))
@@ -62,7 +62,7 @@ def verdict(it: Rig, session: Session, need: Need) -> int:
     return STRICTNESS["allow" if action == "ask" and rules.approves_questions else action]
 
 
-def made(it: Rig, chance: random.Random, parent: Session | None) -> Session:
+def made(it: ScriptedProject, chance: random.Random, parent: Session | None) -> Session:
     session = replace(
         it.project.store.get_session(it.session_id),
         id=new_id("ses"),
@@ -80,7 +80,7 @@ async def test_no_session_is_allowed_more_than_those_above_it(tmp_path: Path, se
     chance = random.Random(seed)
     agents = {name: {"mode": "all", "permission": some_rules(chance)} for name in AGENTS[2:]}
     settings: dict[str, Any] = {"agent": agents, "permission": some_rules(chance), "profile": chance.choice(PROFILES)}
-    async with rig(tmp_path, [], **settings) as it:
+    async with open_scripted_project(tmp_path, [], **settings) as it:
         line: list[Session] = []
         for _ in range(4):
             line.append(made(it, chance, line[-1] if line else None))
@@ -101,7 +101,7 @@ async def test_no_session_is_allowed_more_than_those_above_it(tmp_path: Path, se
 
 async def test_the_agent_that_called_holds_whatever_the_session_becomes(tmp_path: Path) -> None:
     """A background subagent of `plan` is still its child when the person has gone on with `build`."""
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")] * 4) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")] * 4) as it:
         store = it.project.store
         model = SessionModel(id="scripted", provider_id="test")
         store.append(updated(replace(store.get_session(it.session_id), agent="plan", model=model)))
@@ -124,7 +124,7 @@ def task(session_id: str | None = None) -> Subtask:
     return Subtask(agent="general", description="d", prompt="p", session_id=session_id)
 
 
-def call_of(it: Rig, message_id: str) -> ToolPart:
+def call_of(it: ScriptedProject, message_id: str) -> ToolPart:
     state = ToolStateRunning(input={}, time=ToolStart(start=1))
     own = it.session_id
     return ToolPart(id=new_id("prt"), session_id=own, message_id=message_id, call_id="c", tool="task", state=state)
@@ -132,7 +132,7 @@ def call_of(it: Rig, message_id: str) -> ToolPart:
 
 async def test_below_an_agent_that_is_gone_nothing_is_allowed(tmp_path: Path) -> None:
     careful = {"careful": {"mode": "all", "permission": {"edit": "deny"}}}
-    async with rig(tmp_path, [], agent=careful) as it:
+    async with open_scripted_project(tmp_path, [], agent=careful) as it:
         chance = random.Random(1)
         parent = replace(made(it, chance, None), agent="careful", permission=None, metadata=None)
         child = replace(made(it, chance, parent), agent="general", permission=None, metadata=None)
@@ -143,7 +143,7 @@ async def test_below_an_agent_that_is_gone_nothing_is_allowed(tmp_path: Path) ->
 
 @pytest.mark.parametrize("kept", [5, [{"agent": 5}], [{"profile": "loose"}]])
 async def test_ceilings_that_make_no_sense_allow_nothing(tmp_path: Path, kept: Any) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         session = replace(it.project.store.get_session(it.session_id), metadata={CEILINGS_KEY: kept})
         it.project.store.append(updated(session))
         assert verdict(it, session, Need(permission="read", patterns=("a",))) == 2

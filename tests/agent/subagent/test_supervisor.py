@@ -20,16 +20,23 @@ from codeloop.schema.permission import PermissionRequest
 from codeloop.store.subagent_state import read_subagent_state
 from codeloop.tool.tool import SubtaskResult, ToolFailure
 from tests.agent.subagent.test_spawn import DONE, FOUND, INFO, children
-from tests.support.project import Rig, call, calls, rig, until, within
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_for_result,
+    wait_until,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
-SLOW = calls(call("bash", command="touch begun; sleep 77"))
-BACKGROUND = call("task", description="d", prompt="p", subagent_type="general", run_in_background=True)
+SLOW = make_answer(make_call("bash", command="touch begun; sleep 77"))
+BACKGROUND = make_call("task", description="d", prompt="p", subagent_type="general", run_in_background=True)
 VICTIM = """
 import asyncio, sys
 from pathlib import Path
 from tests.agent.subagent.test_supervisor import BACKGROUND, DONE, SLOW
-from tests.support.project import calls, rig
+from tests.support.scripted_project import calls, rig
 async def main():
     async with rig(Path(sys.argv[1]), [calls(BACKGROUND), SLOW, DONE]) as it:
         print(it.session_id, flush=True)
@@ -39,7 +46,7 @@ asyncio.run(main())
 """
 
 
-def state(it: Rig, child: Session | None = None) -> str:
+def state(it: ScriptedProject, child: Session | None = None) -> str:
     """Return how the (only) subagent stands now."""
     session = it.project.store.get_session((child or children(it)[0]).id)
     standing = read_subagent_state(it.project.store, session)
@@ -47,44 +54,44 @@ def state(it: Rig, child: Session | None = None) -> str:
     return standing.state
 
 
-async def start(it: Rig) -> None:
+async def start(it: ScriptedProject) -> None:
     await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
 
 
 async def test_a_task_is_running_while_it_works_and_done_after_it(tmp_path: Path) -> None:
-    waits = calls(call("bash", command="while [ ! -e go ]; do sleep 0.02; done"))
-    async with rig(tmp_path, [calls(BACKGROUND), waits, DONE, FOUND], info=INFO) as it:
+    waits = make_answer(make_call("bash", command="while [ ! -e go ]; do sleep 0.02; done"))
+    async with open_scripted_project(tmp_path, [make_answer(BACKGROUND), waits, DONE, FOUND], info=INFO) as it:
         await start(it)
-        await until(lambda: children(it) and state(it) == "running")
+        await wait_until(lambda: children(it) and state(it) == "running")
         (it.work / "go").touch()
-        await until(lambda: state(it) == "done")
+        await wait_until(lambda: state(it) == "done")
         assert not it.project.store.leases.is_held(children(it)[0].id)
 
 
 async def test_a_task_whose_question_is_open_waits(tmp_path: Path) -> None:
-    script = [calls(BACKGROUND), calls(call("bash", command="touch x")), DONE, FOUND]
-    async with rig(tmp_path, script, info=INFO, permission={"bash": "ask"}) as it:
+    script = [make_answer(BACKGROUND), make_answer(make_call("bash", command="touch x")), DONE, FOUND]
+    async with open_scripted_project(tmp_path, script, info=INFO, permission={"bash": "ask"}) as it:
         await start(it)
         request = await it.question()
         assert state(it) == "waiting"
         await it.answer(request, "once")
-        await until(lambda: state(it) == "done")
+        await wait_until(lambda: state(it) == "done")
 
 
 async def test_a_task_beyond_the_number_is_queued_until_one_ends(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(BACKGROUND), DONE, FOUND], info=INFO) as it:
+    async with open_scripted_project(tmp_path, [make_answer(BACKGROUND), DONE, FOUND], info=INFO) as it:
         for _ in range(8):
             await it.project.engine.tasks.slots.acquire()
         await it.prompt()
         assert state(it) == "queued"
         it.project.engine.tasks.slots.release()
-        await until(lambda: state(it) == "done")
+        await wait_until(lambda: state(it) == "done")
 
 
 async def test_a_person_can_cancel_a_task_in_the_background(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(BACKGROUND), SLOW, DONE], info=INFO) as it:
+    async with open_scripted_project(tmp_path, [make_answer(BACKGROUND), SLOW, DONE], info=INFO) as it:
         await start(it)
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         async with asyncio.timeout(30):
             await it.client.call(ABORT, SessionId(session_id=children(it)[0].id))
         assert state(it) == "cancelled"
@@ -93,10 +100,10 @@ async def test_a_person_can_cancel_a_task_in_the_background(tmp_path: Path) -> N
 
 @pytest.mark.slow
 async def test_a_child_that_a_person_aborts_is_an_error_for_its_parent_which_goes_on(tmp_path: Path) -> None:
-    script = [calls(call("task", description="d", prompt="p", subagent_type="general")), SLOW, DONE]
-    async with rig(tmp_path, script, info=INFO) as it:
+    script = [make_answer(make_call("task", description="d", prompt="p", subagent_type="general")), SLOW, DONE]
+    async with open_scripted_project(tmp_path, script, info=INFO) as it:
         turn = asyncio.create_task(it.prompt())
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         await it.client.call(ABORT, SessionId(session_id=children(it)[0].id))
         answer = await turn
         assert answer.stop is not None
@@ -118,8 +125,8 @@ async def test_a_task_that_was_at_work_when_its_process_was_killed_is_cancelled(
     try:
         assert victim.stdout is not None
         session_id = (await asyncio.to_thread(victim.stdout.readline)).strip()
-        await until((tmp_path / "work" / "begun").exists, 20)
-        async with rig(tmp_path, [], info=INFO, session_id=session_id) as it:
+        await wait_until((tmp_path / "work" / "begun").exists, 20)
+        async with open_scripted_project(tmp_path, [], info=INFO, session_id=session_id) as it:
             assert state(it) == "running", "another process works on it"
             victim.kill()
             victim.wait(60)
@@ -130,8 +137,8 @@ async def test_a_task_that_was_at_work_when_its_process_was_killed_is_cancelled(
 
 
 async def test_the_call_shows_at_once_which_session_works_on_it(tmp_path: Path) -> None:
-    script = [calls(call("task", description="d", prompt="p", subagent_type="general")), SLOW, DONE]
-    async with rig(tmp_path, script, info=INFO) as it:
+    script = [make_answer(make_call("task", description="d", prompt="p", subagent_type="general")), SLOW, DONE]
+    async with open_scripted_project(tmp_path, script, info=INFO) as it:
         shown: list[str] = []
 
         async def watch() -> None:
@@ -144,17 +151,17 @@ async def test_the_call_shows_at_once_which_session_works_on_it(tmp_path: Path) 
 
         watching = asyncio.create_task(watch())
         await start(it)
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         assert children(it)[0].id in shown
         watching.cancel()
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
 
 
 async def test_a_child_has_what_is_left_of_its_parents_money(tmp_path: Path) -> None:
-    work = [calls(call("glob", pattern=f"*.{name}")) for name in ("a", "b", "c", "d")]
-    hand_on = calls(call("task", description="d", prompt="p", subagent_type="general"))
-    script = [calls(call("glob", pattern="*")), hand_on, *work, DONE]
-    async with rig(tmp_path, script, info=INFO) as it:
+    work = [make_answer(make_call("glob", pattern=f"*.{name}")) for name in ("a", "b", "c", "d")]
+    hand_on = make_answer(make_call("task", description="d", prompt="p", subagent_type="general"))
+    script = [make_answer(make_call("glob", pattern="*")), hand_on, *work, DONE]
+    async with open_scripted_project(tmp_path, script, info=INFO) as it:
         answer = await it.prompt(limits=RunLimits(cost=0.0035))  # a step costs 0.001
         assert answer.stop is not None
         assert answer.stop.reason == "limit"
@@ -162,9 +169,9 @@ async def test_a_child_has_what_is_left_of_its_parents_money(tmp_path: Path) -> 
 
 
 async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         store = it.project.store
-        quiet = await within(
+        quiet = await wait_for_result(
             wait_until_overdue(
                 store,
                 it.session_id,
@@ -179,7 +186,7 @@ async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(
                 await asyncio.sleep(0.005)
 
         working = asyncio.create_task(work())
-        long = await within(
+        long = await wait_for_result(
             wait_until_overdue(
                 store,
                 it.session_id,
@@ -191,13 +198,13 @@ async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(
 
 
 async def test_a_task_that_waits_for_a_person_is_never_overdue(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         request = PermissionRequest(
             id=new_id("per"), session_id=it.session_id, permission="bash", patterns=["x"], metadata={}, always=[]
         )
         it.project.store.append(PermissionAsked(properties=request))
         with pytest.raises(TimeoutError):
-            await within(
+            await wait_for_result(
                 wait_until_overdue(
                     it.project.store,
                     it.session_id,

@@ -16,7 +16,7 @@ from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.schema.errors import UsageProblem
 from tests.cli.program import Desk, call, lives, serving, steps
 from tests.support.answers import Answer
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 CALC = "def add(a, b):\n    return a - b\n"
 TASK = """
@@ -43,7 +43,7 @@ def make_tasks(desk: Desk) -> Path:
     return tasks
 
 
-def answer(received: Received) -> Answer:
+def answer(received: ReceivedRequest) -> Answer:
     """Do what each prompt asks; the second model does nothing."""
     if received.json.get("model") == "idle":
         return Answer(text="I would rather not.")

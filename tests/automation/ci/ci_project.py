@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.automation.ci.github_server import REPOSITORY, GitHubServer
 from tests.cli.program import KEY, Desk
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 CALC = "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return a * 2\n"
 TEST = (

@@ -16,8 +16,8 @@ from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.host_server import Fault, serving_host
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.support.answers import Answer
-from tests.support.sandboxed import is_sandboxed
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
+from tests.support.sandbox_support import has_sandbox
 
 pytestmark = pytest.mark.slow
 FIX = call("edit", filePath="calc.py", oldString="a - b", newString="a + b")
@@ -41,7 +41,7 @@ def prompts(it: CiProject) -> list[str]:
 
 
 def test_a_comment_on_an_issue_becomes_a_branch_a_pull_request_and_one_comment(tmp_path: Path) -> None:
-    others = "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n';" if is_sandboxed() else ""  # else it is a question
+    others = "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n';" if has_sandbox() else ""  # else it is a question
     look = bash(f"env; {others} cat .git/config; ls -a", "c2")
     with open_project(tmp_path, FIX, look, bash("python3 -m unittest -q", "c3"), DONE) as it:
         it.host.page_size = 2
@@ -110,7 +110,7 @@ def test_a_request_on_a_pull_request_is_pushed_to_its_branch_or_beside_it_when_t
         assert "on `feature`" in text
 
         # Somebody pushes to the branch while the model works.
-        def answer(received: Received) -> Answer:
+        def answer(received: ReceivedRequest) -> Answer:
             if b'"tools"' in received.body and not moved:
                 moved.append(it.branch("feature", {"notes.md": "b\n"}, start="feature"))
             return steps(call("write", filePath="new.md", content="new\n"), Answer(text="Written."))(received)

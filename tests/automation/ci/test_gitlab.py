@@ -12,7 +12,7 @@ from tests.automation.ci.gitlab_server import EVE, PROJECT, GitLabServer
 from tests.automation.ci.host_server import Fault, serving_host
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.support.answers import Answer
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from codeloop.automation.fleet.local_driver import LocalDriver, end_programs
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.support.answers import Answer
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 DONE = Answer(text="Done.")
 
@@ -34,7 +34,7 @@ def repository(desk: Desk) -> Path:
     return desk.work
 
 
-def last_prompt(received: Received) -> bytes:
+def last_prompt(received: ReceivedRequest) -> bytes:
     """Return the first message of the user."""
     users = [each for each in received.json["messages"] if each["role"] == "user"]
     return json.dumps(users[0]).encode()

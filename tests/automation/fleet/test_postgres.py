@@ -11,7 +11,7 @@ from codeloop.automation.fleet.ledger import Ledger
 from codeloop.automation.fleet.ledger_databases import PostgresDatabase
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import Desk, bash, serving, steps
-from tests.support.postgres import find_programs, postgres
+from tests.support.postgres import find_programs, run_postgres
 
 PROGRAMS = find_programs()
 pytestmark = [
@@ -24,7 +24,7 @@ def test_machines_share_a_table_and_one_that_is_killed_leaves_its_jobs_to_the_ot
     pytest.importorskip("psycopg")
     assert PROGRAMS is not None
     number = 8
-    with postgres(PROGRAMS) as address, serving(steps(bash("sleep 1; echo line >> log"), DONE)) as server:
+    with run_postgres(PROGRAMS) as address, serving(steps(bash("sleep 1; echo line >> log"), DONE)) as server:
         desks: list[Desk] = []
         for name in ("first", "second"):
             (tmp_path / name).mkdir()
@@ -71,7 +71,7 @@ def test_machines_share_a_table_and_one_that_is_killed_leaves_its_jobs_to_the_ot
 def test_a_lease_ends_with_its_connection_and_what_comes_later_counts_for_nothing() -> None:
     psycopg = pytest.importorskip("psycopg")
     assert PROGRAMS is not None
-    with postgres(PROGRAMS) as address:
+    with run_postgres(PROGRAMS) as address:
         database = PostgresDatabase(address, "x" * 90 + ".y")
         cut, other = Ledger(database), Ledger(PostgresDatabase(address, "x" * 90 + ".y"))
         cut.add_jobs([FleetJob("r", id="one", prompt="p%s?"), FleetJob("r", id="two", prompt="p")])

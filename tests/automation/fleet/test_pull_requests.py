@@ -20,10 +20,10 @@ from tests.automation.ci.host_server import Fault, HostServer, serving_host
 from tests.automation.fleet.test_fleet import last_prompt, write_table
 from tests.cli.program import Desk, call, serving, steps
 from tests.support.answers import Answer
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 
 
-def write_asked(received: Received) -> Answer:
+def write_asked(received: ReceivedRequest) -> Answer:
     """Answer as a model that writes the file with the text that the prompt names."""
     found = re.search(rb"write (\w+) to (\w+)", last_prompt(received))
     assert found

@@ -9,7 +9,7 @@ from codeloop.client.export.markdown import export_markdown
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 EVIL = '<script>alert(1)</script> & "x" \x1b[2J'
 ANSWER = f"Look:\n\n```python\nif a < b:\n    pass\n```\n\nand {EVIL}"
@@ -30,8 +30,11 @@ class Tags(HTMLParser):
 
 
 async def test_a_session_is_written_for_people(tmp_path: Path) -> None:
-    script = [calls(call("write", filePath="a.txt", content=f"{FENCE}\n{EVIL}\n")), ScriptedAnswer(text=ANSWER)]
-    async with rig(tmp_path, script) as it:
+    script = [
+        make_answer(make_call("write", filePath="a.txt", content=f"{FENCE}\n{EVIL}\n")),
+        ScriptedAnswer(text=ANSWER),
+    ]
+    async with open_scripted_project(tmp_path, script) as it:
         await it.prompt(f"please {EVIL}")
         session = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
         messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
@@ -53,10 +56,10 @@ async def test_a_session_is_written_for_people(tmp_path: Path) -> None:
 
 async def test_a_trajectory_has_every_step_with_calls_results_and_sums(tmp_path: Path) -> None:
     script = [
-        calls(call("write", filePath="a.txt", content="hello\n"), call("read", filePath="none.txt")),
+        make_answer(make_call("write", filePath="a.txt", content="hello\n"), make_call("read", filePath="none.txt")),
         ScriptedAnswer(text="Done."),
     ]
-    async with rig(tmp_path, script) as it:
+    async with open_scripted_project(tmp_path, script) as it:
         await it.prompt("write hello")
         session = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
         messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))

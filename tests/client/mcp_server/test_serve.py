@@ -20,15 +20,15 @@ from codeloop.schema.event import PermissionAsked
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_CREATE, SESSION_GET
 from codeloop.schema.permission import PermissionRequest
-from tests.support.project import Rig, call, calls, rig, until
+from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
 
-WRITES = calls(call("write", filePath="a.txt", content="hello\n"))
+WRITES = make_answer(make_call("write", filePath="a.txt", content="hello\n"))
 ASKS = {"edit": "ask"}
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
 @asynccontextmanager
-async def turns_of(it: Rig, **more: Any) -> AsyncGenerator[ServedSessions]:
+async def turns_of(it: ScriptedProject, **more: Any) -> AsyncGenerator[ServedSessions]:
     async def created(client: OurClient) -> Session:
         return await client.call(SESSION_CREATE, CreateSession())
 
@@ -62,10 +62,10 @@ class Person:
 @asynccontextmanager
 async def driven(
     tmp_path: Path, answers: list[ScriptedAnswer], mode: str, person: Person | None = None, **settings: Any
-) -> AsyncGenerator[tuple[Rig, Client]]:
+) -> AsyncGenerator[tuple[ScriptedProject, Client]]:
     more = settings.pop("more", {})
     async with (
-        rig(tmp_path, answers, **settings) as it,
+        open_scripted_project(tmp_path, answers, **settings) as it,
         turns_of(it, **more) as turns,
         Client(create_server(McpRequestHandler(turns)), mode=mode, elicitation_callback=person, cache=None) as client,
     ):
@@ -145,9 +145,11 @@ async def test_a_client_without_forms_is_told_what_to_do(tmp_path: Path, mode: s
 @ERAS
 async def test_the_models_questions_are_asked_but_never_for_a_secret(tmp_path: Path, mode: str) -> None:
     options = [{"label": "Red", "description": "Warm"}, {"label": "Blue", "description": ""}]
-    asks = call("question", questions=[{"question": "Which colour?", "header": "Colour", "options": options}])
-    secret = call("question", questions=[{"question": "What is the API key?", "header": "Key", "options": options}])
-    script = [calls(asks), calls(secret), ScriptedAnswer(text="Blue it is.")]
+    asks = make_call("question", questions=[{"question": "Which colour?", "header": "Colour", "options": options}])
+    secret = make_call(
+        "question", questions=[{"question": "What is the API key?", "header": "Key", "options": options}]
+    )
+    script = [make_answer(asks), make_answer(secret), ScriptedAnswer(text="Blue it is.")]
     person = Person({"answer_1": "Blue"})
     async with driven(tmp_path, script, mode, person) as (it, client):
         assert report(await client.call_tool("prompt", {"prompt": "Paint"}))["answer"] == "Blue it is."
@@ -161,7 +163,7 @@ async def test_the_models_questions_are_asked_but_never_for_a_secret(tmp_path: P
 
 @ERAS
 async def test_work_is_waited_for_as_long_as_wanted_then_looked_at_and_stopped(tmp_path: Path, mode: str) -> None:
-    script = [calls(call("bash", command="sleep 60", description="Waits"))]
+    script = [make_answer(make_call("bash", command="sleep 60", description="Waits"))]
     async with driven(tmp_path, script, mode, sandbox="off", permission={"bash": "allow"}) as (_, client):
         found = report(await client.call_tool("prompt", {"prompt": "Wait", "wait": 0}))
         assert found["status"] == "working"
@@ -175,12 +177,12 @@ async def test_work_is_waited_for_as_long_as_wanted_then_looked_at_and_stopped(t
 
 @ERAS
 async def test_a_cancelled_call_stops_the_work(tmp_path: Path, mode: str) -> None:
-    script = [calls(call("bash", command="sleep 60", description="Waits"))]
+    script = [make_answer(make_call("bash", command="sleep 60", description="Waits"))]
     async with driven(tmp_path, script, mode, sandbox="off", permission={"bash": "allow"}) as (it, client):
         calling = asyncio.create_task(client.call_tool("prompt", {"prompt": "Wait"}))
-        await until(lambda: it.project.runs.any_running)
+        await wait_until(lambda: it.project.runs.any_running)
         calling.cancel()
-        await until(lambda: not it.project.runs.any_running)
+        await wait_until(lambda: not it.project.runs.any_running)
         (begun,) = report(await client.call_tool("status", {}))["sessions"]
         look = {"session_id": begun["session_id"], "wait": 20}
         assert report(await client.call_tool("status", look))["status"] == "stopped"
@@ -205,7 +207,7 @@ async def test_a_question_that_waits_is_asked_by_the_next_look(tmp_path: Path) -
         client,
     ):
         begun = report(await client.call_tool("prompt", {"prompt": "Write", "wait": 0}))
-        await until(lambda: it.project.store.list_pending_permissions())
+        await wait_until(lambda: it.project.store.list_pending_permissions())
         seen = report(await client.call_tool("status", {"session_id": begun["session_id"], "wait": 20}))
         assert (seen["status"], len(person.forms)) == ("done", 1)
 
@@ -214,10 +216,13 @@ async def test_a_request_of_a_session_that_is_gone_ends_nothing(tmp_path: Path) 
     gone = PermissionRequest(
         id="per_gone", session_id="ses_gone", permission="edit", patterns=["a"], metadata={}, always=[]
     )
-    async with rig(tmp_path, [WRITES, ScriptedAnswer(text="Done.")], permission=ASKS) as it, turns_of(it) as turns:
+    async with (
+        open_scripted_project(tmp_path, [WRITES, ScriptedAnswer(text="Done.")], permission=ASKS) as it,
+        turns_of(it) as turns,
+    ):
         it.project.store.append(PermissionAsked(properties=gone))
         served = await turns.start("Write a.txt", can_ask=True)
-        await until(lambda: bool(served.pending_requests))
+        await wait_until(lambda: bool(served.pending_requests))
         await turns.stop(served)
 
 

@@ -14,7 +14,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, PermissionRule
 from tests.config.conftest import World
-from tests.support.examples import SHARES_A_FIXTURE, examples
+from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 BUILT_IN = (
@@ -52,7 +52,7 @@ def verdicts(config: Config, agent: str = "build") -> list[str]:
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=SHARES_A_FIXTURE, max_examples=examples(120))
+@settings(suppress_health_check=SHARED_FIXTURE_CHECKS, max_examples=scale_examples(120))
 @given(SECTIONS, SECTIONS, SECTIONS)
 def test_no_need_is_judged_looser_with_an_untrusted_project(
     world: World, own: dict[str, Any], project: dict[str, Any], folder: dict[str, Any]

@@ -14,7 +14,7 @@ from codeloop.permission.rules import decide, find_last_match
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import CONFIG_OVERLAPS
 from codeloop.schema.permission import Need, PermissionRule, Trait
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 PATTERNS = st.text(alphabet="ab *?", max_size=5)
@@ -46,7 +46,7 @@ def verdict(permission: str, pattern: str, rules: tuple[PermissionRule, ...]) ->
 @example("a *", "a ?*")
 @example("a *", "* *")
 @example("*a*", "*b*")
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 def test_an_overlap_matches_what_both_match_and_nothing_else(one: str, other: str) -> None:
     both = intersect_wildcards(one, other, CONFIG_OVERLAPS.value)
     for text in TEXTS:
@@ -55,7 +55,7 @@ def test_an_overlap_matches_what_both_match_and_nothing_else(one: str, other: st
 
 @pytest.mark.slow
 @given(RULES, RULES, st.sampled_from(["a", "b", "ab"]), st.text(alphabet="ab ", max_size=6))
-@settings(max_examples=examples(300))
+@settings(max_examples=scale_examples(300))
 def test_the_verdict_is_the_stricter_of_both(
     base: tuple[PermissionRule, ...], restrictions: tuple[PermissionRule, ...], permission: str, pattern: str
 ) -> None:
@@ -79,7 +79,7 @@ TRAITS: list[tuple[Trait, ...]] = [(), ("read-only",), ("sandboxed",), ("read-on
 
 @pytest.mark.slow
 @given(TRAIT_RULES, TRAIT_RULES, st.sampled_from(["a b", "a c", "c"]), st.sampled_from(TRAITS))
-@settings(max_examples=examples(600))
+@settings(max_examples=scale_examples(600))
 def test_rules_about_traits_never_loosen_anything(
     base: tuple[PermissionRule, ...],
     restrictions: tuple[PermissionRule, ...],

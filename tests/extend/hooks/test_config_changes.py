@@ -7,7 +7,7 @@ from codeloop.extend.hooks.config_changes import ask_extensions, find_difference
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.wire import JSON
-from tests.support.hooked import RecordingHandler
+from tests.support.recording_handler import RecordingHandler
 
 
 def loaded(config: Config) -> LoadedConfig:

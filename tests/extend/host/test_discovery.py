@@ -6,12 +6,12 @@ import pytest
 
 from codeloop.app.settings import ProjectSettings, find_settings
 from codeloop.schema.wire import replace
-from tests.support.project import startup
+from tests.support.scripted_project import make_startup
 
 
 def found(tmp_path: Path, **settings: object) -> ProjectSettings:
     (tmp_path / "work").mkdir(exist_ok=True)
-    return find_settings(startup(tmp_path / "home", tmp_path / "work", **settings))
+    return find_settings(make_startup(tmp_path / "home", tmp_path / "work", **settings))
 
 
 def own(tmp_path: Path, name: str, text: str = "def f(): ...\n") -> Path:

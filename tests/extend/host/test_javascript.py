@@ -7,13 +7,13 @@ import pytest
 
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from tests.support.host_contract import CONTRACT, Extensions, Host
-from tests.support.javascript import host_command, written
+from tests.support.javascript_extensions import find_host_command, write_extensions
 
 
 @pytest.mark.parametrize("check", CONTRACT, ids=lambda check: check.__name__)
 def test_it_keeps_the_contract(check: Callable[[Host, Extensions], None], tmp_path: Path) -> None:
-    with Host(host_command(), tmp_path) as host:
-        check(host, written(tmp_path))
+    with Host(find_host_command(), tmp_path) as host:
+        check(host, write_extensions(tmp_path))
 
 
 def program(folder: Path, name: str, says: str) -> None:

@@ -15,7 +15,7 @@ from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
 from tests.cli.program import lives
 from tests.extend.mcp.world import plain, world
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 
 async def test_a_server_is_started_at_its_first_call_and_ended_with_the_table(tmp_path: Path) -> None:
@@ -141,11 +141,11 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> No
     async with world(tmp_path) as it:
         await it.call("echo", text="x")
         calling = asyncio.create_task(it.call("slow", steps=3, seconds=0.3))
-        await until(lambda: it.ctx.reports)
+        await wait_until(lambda: it.ctx.reports)
         calling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await calling
-        await until((it.traces / "cancelled").exists)
+        await wait_until((it.traces / "cancelled").exists)
         assert (await it.call("echo", text="still there")).output == "echo: still there"
         assert it.started() == 1
 
@@ -187,7 +187,7 @@ async def test_what_is_no_message_is_passed_over_and_kept_in_the_log(tmp_path: P
 async def test_a_flood_on_stderr_is_kept_in_a_log_of_bounded_size(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         assert (await it.call("flood")).output == "flooded"
-        await until(lambda: it.server().log.last_line == "the last line")
+        await wait_until(lambda: it.server().log.last_line == "the last line")
         assert sum(file.stat().st_size for file in (tmp_path / "logs").iterdir()) <= 2 * 256 * 1024
         await it.call("log")
         assert "[info] a line for the log" in it.server().log.read()

@@ -13,13 +13,13 @@ from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionReje
 from codeloop.schema.permission import NOBODY_MESSAGE
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 from tests.extend.mcp.world import World, plain, world
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 
 async def answered(it: World, tool: str, answers: list[list[str]]) -> Any:
     """Call a tool that asks, answer its questions, and return what the server was told."""
     calling = asyncio.create_task(it.call(tool))
-    await until(lambda: it.ctx.store.list_pending_questions())
+    await wait_until(lambda: it.ctx.store.list_pending_questions())
     (request,) = it.ctx.store.list_pending_questions()
     reply = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=answers)
     it.ctx.store.append(QuestionReplied(properties=reply))
@@ -54,7 +54,7 @@ async def test_a_secret_is_never_asked_for(tmp_path: Path) -> None:
 async def test_only_a_user_declines_a_form(tmp_path: Path, message: str | None, action: str) -> None:
     async with world(tmp_path) as it:
         calling = asyncio.create_task(it.call("form"))
-        await until(lambda: it.ctx.store.list_pending_questions())
+        await wait_until(lambda: it.ctx.store.list_pending_questions())
         (request,) = it.ctx.store.list_pending_questions()
         refusal = QuestionRefusal(session_id=request.session_id, request_id=request.id, message=message)
         it.ctx.store.append(QuestionRejected(properties=refusal))

@@ -14,10 +14,10 @@ from codeloop.extend.mcp.cache.definition import LocalDefinition, parse_definiti
 from codeloop.kit.small_files import read_start
 from codeloop.schema.config import SandboxConfig
 from tests.extend.mcp.world import PLAIN, World, world
-from tests.support.sandboxed import is_sandboxed
+from tests.support.sandbox_support import has_sandbox
 
 SERVER = [sys.executable, str(PLAIN.with_name("shell_server.py"))]
-pytestmark = pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+pytestmark = pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here")
 
 
 @asynccontextmanager
@@ -118,10 +118,10 @@ async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
         ({"command": ["docker", "run", "-i", "mcp/x"], "sandbox": True}, True),
     ],
 )
-def test_an_entry_says_whether_there_is_a_sandbox(entry: dict[str, Any], is_sandboxed: bool) -> None:
+def test_an_entry_says_whether_there_is_a_sandbox(entry: dict[str, Any], has_sandbox: bool) -> None:
     config = parse_definition("p", {"type": "local", **entry}).config
     assert isinstance(config, LocalDefinition)
-    assert bool(config.effective_sandbox) is is_sandboxed
+    assert bool(config.effective_sandbox) is has_sandbox
 
 
 def test_another_sandbox_is_another_server() -> None:

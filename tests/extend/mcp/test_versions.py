@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.extend.mcp.tools.tools import ResourceParams
 from tests.extend.mcp.world import PLAIN, World, world
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 PACKAGE = PLAIN.with_name("package_server.py")
 NEWEST = "2026-07-28"
@@ -50,7 +50,7 @@ async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: st
         assert listing is not None
         before = len(listing.tools)
         await it.call("grow" if version == NEWEST else "new_tool")
-        await until(lambda: it.server().pending or len((it.server().listing or listing).tools) > before)
+        await wait_until(lambda: it.server().pending or len((it.server().listing or listing).tools) > before)
 
 
 @pytest.mark.slow

@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from codeloop.server.openapi.document import make_document
-from tests.interop.stage import PASSWORD, Stage, cache, filled, python_environment, serving, staged
+from tests.interop.stage import (
+    PASSWORD,
+    Stage,
+    fill_folder,
+    find_cache,
+    make_python_environment,
+    open_stage,
+    run_server,
+)
 
 pytestmark = pytest.mark.interop
 HERE = Path(__file__).resolve().parent
@@ -15,14 +23,14 @@ REFUSED = {"app.get": "404", "app.init": "404", "app.modes": "404", "file.read":
 
 def python_tools() -> Path:
     """Return the folder of an environment with the generator for Python and the reference's older client."""
-    return python_environment("python-clients", HERE / "requirements.txt")
+    return make_python_environment("python-clients", HERE / "requirements.txt")
 
 
 def typescript_tools() -> Path:
     """Return a folder with the generators for TypeScript and its compiler."""
     inputs = [HERE / "package.json", HERE / "package-lock.json"]
     install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
-    return filled(cache("typescript-clients", *inputs), inputs, [["node", "--version"], install])
+    return fill_folder(find_cache("typescript-clients", *inputs), inputs, [["node", "--version"], install])
 
 
 def run(stage: Stage, command: list[str], cwd: Path, more: dict[str, str] | None = None) -> str:
@@ -34,7 +42,7 @@ def run(stage: Stage, command: list[str], cwd: Path, more: dict[str, str] | None
 
 def test_a_client_for_python_is_whole_and_talks_to_the_server(tmp_path: Path) -> None:
     tools = python_tools()
-    with staged(tmp_path) as stage, serving(stage) as url:
+    with open_stage(tmp_path) as stage, run_server(stage) as url:
         (tmp_path / "document.json").write_bytes(make_document())
         path = {"PATH": f"{tools / 'bin'}:/usr/bin:/bin"}  # it formats what it wrote with a program
         words = ["generate", "--path", "document.json", "--output-path", "made", "--fail-on-warning"]
@@ -46,7 +54,7 @@ def test_a_client_for_python_is_whole_and_talks_to_the_server(tmp_path: Path) ->
 
 def test_clients_for_typescript_are_sound_and_talk_to_the_server(tmp_path: Path) -> None:
     tools = typescript_tools()
-    with staged(tmp_path) as stage, serving(stage) as url:
+    with open_stage(tmp_path) as stage, run_server(stage) as url:
         (tmp_path / "node_modules").symlink_to(tools / "node_modules")
         (tmp_path / "document.json").write_bytes(make_document())
         for name in ("call.ts", "tsconfig.json"):
@@ -62,7 +70,7 @@ def test_clients_for_typescript_are_sound_and_talk_to_the_server(tmp_path: Path)
 
 def test_an_older_client_works_as_far_as_the_contract_goes(tmp_path: Path) -> None:
     tools = python_tools()
-    with staged(tmp_path) as stage, serving(stage) as url:
+    with open_stage(tmp_path) as stage, run_server(stage) as url:
         where = {"BASE_URL": url, "PASSWORD": PASSWORD}
         said = run(stage, [str(tools / "bin" / "python"), str(HERE / "older.py")], stage.project, where)
     answers = dict(line.split() for line in said.splitlines())

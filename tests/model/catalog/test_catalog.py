@@ -15,7 +15,7 @@ from codeloop.model.catalog.packer import pack_catalog, parse_source
 from codeloop.model.catalog.vendors import BASE_URLS, EXPLICIT_PROVIDERS, PREFERRED_PROVIDERS
 from codeloop.model.chat import Prices, TokenLimits
 from codeloop.model.errors import ModelUnavailable
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 ROOT = Path(__file__).parents[3]
 SOURCE = {
@@ -139,7 +139,7 @@ PRICES = st.floats(min_value=0, max_value=1000, allow_nan=False)
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(40))
+@settings(max_examples=scale_examples(40))
 @given(
     st.lists(
         st.tuples(st.text(min_size=1).filter(str.isprintable), PRICES, st.integers(0, 10**9)),

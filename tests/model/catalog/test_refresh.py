@@ -14,7 +14,7 @@ from codeloop.model.catalog.packer import pack_catalog, parse_source
 from codeloop.model.catalog.refresh import RefreshFailed, is_refresh_due, refresh_catalog, refresh_catalog_if_due
 from codeloop.schema.wire import JSON, replace
 from tests.model.local_server import http, serving
-from tests.support.project import startup
+from tests.support.scripted_project import make_startup
 
 MODEL = {"id": "m", "name": "M", "tool_call": True}
 
@@ -99,7 +99,7 @@ async def test_offline_is_silent_in_the_background(cache: Path, shipped: Catalog
 
 async def test_a_short_process_asks_nobody(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    begin = startup(tmp_path / "home", tmp_path / "work")
+    begin = make_startup(tmp_path / "home", tmp_path / "work")
     async with serving(http(document(p={}, q={}))) as (url, heads):
         environment = {**begin.environment, "CODELOOP_MODELS_URL": url}
         project = await open_project(replace(begin, environment=environment))

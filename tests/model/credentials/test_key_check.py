@@ -6,8 +6,8 @@ import pytest
 
 from codeloop.model.credentials.key_check import KeyCheck, check_key
 from tests.model.local_server import http, serving
+from tests.support.model_server import ModelServer
 from tests.support.models import no_proxies
-from tests.support.provider import ModelServer
 
 __all__ = ["no_proxies"]
 KEY = "sk-test-0123456789abcdef"

@@ -10,8 +10,8 @@ from codeloop.model.credentials.key_helper import KeyHelper, parse_helper_comman
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.errors import ProviderAuthError
 from tests.support.answers import Answer
-from tests.support.models import KEY, endpoint
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.models import API_KEY, make_endpoint
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -23,9 +23,9 @@ def helper(line: str, ttl: float = 60.0) -> KeyHelper:
 
 
 async def test_requests_at_once_run_the_program_once(tmp_path: Path) -> None:
-    keys = helper(f"echo x >> {tmp_path}/runs; echo {KEY}")
+    keys = helper(f"echo x >> {tmp_path}/runs; echo {API_KEY}")
     signed = await asyncio.gather(*(keys.sign("", {}, b"") for _ in range(3)))
-    assert signed == [bearer(KEY)] * 3
+    assert signed == [bearer(API_KEY)] * 3
     assert (tmp_path / "runs").read_text() == "x\n"
 
 
@@ -61,10 +61,10 @@ def test_what_is_no_command_is_refused(value: object) -> None:
 
 
 async def test_a_request_carries_the_key_or_is_not_sent(openai: Any, asking: Any) -> None:
-    async with ModelServer([Answer(text="ok")], key=KEY) as server:
+    async with ModelServer([Answer(text="ok")], key=API_KEY) as server:
         given: dict[str, Any] = {"key": None}
-        assert endpoint(server, **given).key is None
-        assert (await asking(openai(server, **given, signer=helper(f"echo {KEY}")))).text == "ok"
+        assert make_endpoint(server, **given).key is None
+        assert (await asking(openai(server, **given, signer=helper(f"echo {API_KEY}")))).text == "ok"
         got = await asking(openai(server, **given, signer=helper("exit 1")))
         assert len(server.requests) == 1
     assert isinstance(got.end.error, ProviderAuthError)

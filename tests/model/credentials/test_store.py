@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from codeloop.model.base_url import parse_origin
 from codeloop.model.credentials.store import ApiKey, Credentials, mask_key
 from codeloop.model.errors import ModelUnavailable, WrongKeyOrigin
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 KEY = "sk-acme-0123456789abcd"
 URLS = st.builds(
@@ -48,7 +48,7 @@ def test_another_origin_gets_an_error_that_names_both(credentials: Credentials) 
     assert KEY not in text
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(stored=URLS, asked=URLS, home=URLS)
 def test_a_key_goes_to_its_origin_and_nowhere_else(
     tmp_path_factory: pytest.TempPathFactory, stored: str, asked: str, home: str

@@ -24,7 +24,7 @@ from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError, ContextOverflowError, OverflowData
 from codeloop.schema.wire import JSON
 from tests.model.local_server import http
-from tests.support.models import ask
+from tests.support.models import send_request
 
 TOOLS = tuple(ToolSpec(f"tool{number}", "x" * 400, {"type": "object"}) for number in range(40))
 
@@ -147,7 +147,7 @@ def local(loaded: int, known: int = 0, *answers: ScriptedAnswer) -> tuple[LocalM
 
 async def test_tools_that_do_not_fit_are_refused_with_the_remedy() -> None:
     model, _ = local(4_096)
-    got = await ask(model, tools=TOOLS)
+    got = await send_request(model, tools=TOOLS)
     assert isinstance(got.end.error, APIError)
     assert not got.end.error.data.is_retryable
     assert "4,096" in got.message
@@ -161,23 +161,23 @@ async def test_a_conversation_that_does_not_fit_is_to_be_compacted() -> None:
         AssistantModelMessage((TextPiece("y"),)),
         UserModelMessage((TextPiece("z"),)),
     )
-    got = await ask(model, *turns, tools=TOOLS)
+    got = await send_request(model, *turns, tools=TOOLS)
     assert isinstance(got.end.error, ContextOverflowError)
     assert model.info.limits.context == 16_384
 
 
 async def test_what_fits_is_asked_and_the_server_once() -> None:
     model, asked = local(32_768, known=131_072)
-    assert (await ask(model, tools=TOOLS)).text == "one"
-    assert (await ask(model, tools=TOOLS)).text == "two"
+    assert (await send_request(model, tools=TOOLS)).text == "one"
+    assert (await send_request(model, tools=TOOLS)).text == "two"
     assert asked == ["http://h/v1 qwen3"]
     assert model.info.limits.context == 32_768
 
 
 async def test_without_an_answer_the_model_is_asked_all_the_same() -> None:
     model, asked = local(0)
-    assert (await ask(model, tools=TOOLS)).text == "one"
-    assert (await ask(model, tools=TOOLS)).text == "two"
+    assert (await send_request(model, tools=TOOLS)).text == "one"
+    assert (await send_request(model, tools=TOOLS)).text == "two"
     assert len(asked) == 2
     assert model.info.limits.context == 0
 
@@ -188,7 +188,7 @@ CUT_CALL = ScriptedCall("write", '{"filePath": "a', complete=False)
 
 async def test_an_answer_that_fills_the_context_ends_with_the_remedy() -> None:
     model, _ = local(16_384, 0, ScriptedAnswer(text="one", finish="length", tokens=FILLED))
-    got = await ask(model, tools=TOOLS)
+    got = await send_request(model, tools=TOOLS)
     assert got.text == "one"
     assert isinstance(got.end.error, APIError)
     assert not got.end.error.data.is_retryable
@@ -206,11 +206,11 @@ async def test_an_answer_that_fills_the_context_ends_with_the_remedy() -> None:
 )
 async def test_another_end_at_a_limit_is_left_as_it_is(answer: ScriptedAnswer) -> None:
     model, _ = local(16_384, 0, answer)
-    got = await ask(model, tools=TOOLS)
+    got = await send_request(model, tools=TOOLS)
     assert (got.end.reason, got.end.error) == ("length", None)
 
 
 async def test_a_request_that_the_server_finds_too_long_ends_with_the_remedy() -> None:
     error = ContextOverflowError(data=OverflowData(message="It is too long."))
     model, _ = local(16_384, 0, ScriptedAnswer(error=error))
-    assert (await ask(model, tools=TOOLS)).message == "It is too long. Do this."
+    assert (await send_request(model, tools=TOOLS)).message == "It is too long. Do this."

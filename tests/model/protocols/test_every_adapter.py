@@ -30,11 +30,11 @@ from codeloop.model.structured_output import make_answer_shape, make_forced_call
 from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.model.local_server import serving
+from tests.support.adapter_rows import ADAPTER_ROWS, AdapterRow, fold_turn
 from tests.support.answers import Answer, Call, Counts
-from tests.support.models import HELLO, CollectedAnswer, ask
-from tests.support.project import until
-from tests.support.provider import ModelServer
-from tests.support.rows import ROWS, AdapterRow, fold_turn
+from tests.support.model_server import ModelServer
+from tests.support.models import HELLO, CollectedAnswer, send_request
+from tests.support.scripted_project import wait_until
 
 TOOL = ToolSpec(
     "read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -42,13 +42,13 @@ TOOL = ToolSpec(
 CALLS = (Call("read", '{"path":"a"}', "c1"), Call("read", '{"path":"größe 漢字"}', "c2"))
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n rest").decode()
 PDF = base64.b64encode(b"%PDF-1.4 rest").decode()
-PAIRS = [(one, other) for one in ROWS for other in ROWS if one != other]
+PAIRS = [(one, other) for one in ADAPTER_ROWS for other in ADAPTER_ROWS if one != other]
 Open = Callable[[AdapterRow, ModelServer], Any]
 
 
-@pytest.fixture(params=list(ROWS))
+@pytest.fixture(params=list(ADAPTER_ROWS))
 def row(request: pytest.FixtureRequest) -> AdapterRow:
-    return ROWS[request.param]
+    return ADAPTER_ROWS[request.param]
 
 
 @pytest.fixture
@@ -76,10 +76,10 @@ async def test_a_proxy_is_asked_unless_no_proxy_names_the_service(
     async with ModelServer([Answer(text="by proxy")], validate=False) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
         model = row.open(f"{url}/v1")
-        assert (await ask(model)).text == "by proxy"
+        assert (await send_request(model)).text == "by proxy"
         assert proxy.requests[0].path.startswith(f"{url}{row.base}/")
         monkeypatch.setenv("NO_PROXY", "models.invalid")
-        got = await ask(row.open(f"{url}/v1"))
+        got = await send_request(row.open(f"{url}/v1"))
         assert got.end.error is not None
         assert len(proxy.requests) == 1
         await model.aclose()
@@ -87,20 +87,20 @@ async def test_a_proxy_is_asked_unless_no_proxy_names_the_service(
 
 async def test_text_streams(row: AdapterRow, opened: Open) -> None:
     async with ModelServer([Answer(text="größe 漢字 🎉, and so on", deltas=5, pieces=7)]) as server:
-        got = await ask(opened(row, server), tools=(TOOL,), max_tokens=500)
+        got = await send_request(opened(row, server), tools=(TOOL,), max_tokens=500)
     assert (got.text, got.end.reason) == ("größe 漢字 🎉, and so on", "stop")
 
 
 async def test_parallel_calls_stream(row: AdapterRow, opened: Open) -> None:
     async with ModelServer([Answer(text="I read.", calls=CALLS, signature="c2ln")]) as server:
-        got = await ask(opened(row, server), tools=(TOOL,))
+        got = await send_request(opened(row, server), tools=(TOOL,))
     assert got.ready == [(call.id, call.name, call.arguments) for call in CALLS]
     assert (got.text, got.end.reason) == ("I read.", "tool-calls")
 
 
 async def test_an_answer_that_does_not_stream_is_read(row: AdapterRow, opened: Open) -> None:
     async with ModelServer([Answer(text="I read.", calls=CALLS, stream=False)]) as server:
-        got = await ask(opened(row, server), tools=(TOOL,))
+        got = await send_request(opened(row, server), tools=(TOOL,))
     assert got.ready == [(call.id, call.name, call.arguments) for call in CALLS]
     assert (got.text, got.end.reason) == ("I read.", "tool-calls")
 
@@ -117,11 +117,11 @@ async def test_reasoning_goes_back_over_three_steps(row: AdapterRow, opened: Ope
     async with ModelServer(answers) as server:
         model = opened(row, server)
         for _ in answers[:3]:
-            got = await ask(model, *turns, tools=(TOOL,))
+            got = await send_request(model, *turns, tools=(TOOL,))
             assert got.end.error is None, got.message
             turn = fold_turn(got.events, row.info.ref)
             turns += [turn, results(turn)] if got.ready else [turn]
-        got = await ask(model, *turns, UserModelMessage((TextPiece("Sure?"),)), tools=(TOOL,))
+        got = await send_request(model, *turns, UserModelMessage((TextPiece("Sure?"),)), tools=(TOOL,))
     assert got.text == "Yes."
     last = server.requests[-1].body.decode()
     places = [last.find(signature) for signature in signatures]
@@ -136,14 +136,14 @@ async def test_attachments_are_sent_as_they_are(row: AdapterRow, opened: Open, m
         (TextPiece("Look"), ImagePiece(mime, data, "my_file (1).x"), ImagePiece(mime, data, "my_file.x"))
     )
     async with ModelServer([Answer(text="ok")]) as server:
-        got = await ask(opened(row, server), prompt)
+        got = await send_request(opened(row, server), prompt)
     assert got.text == "ok", got.message
     assert server.requests[0].body.decode().count(data) == 2
 
 
 async def test_a_full_context_is_recognised(row: AdapterRow, opened: Open) -> None:
     async with ModelServer([Answer(status=400, body=row.overflow)]) as server:
-        got = await ask(opened(row, server))
+        got = await send_request(opened(row, server))
     assert isinstance(got.end.error, ContextOverflowError)
 
 
@@ -153,7 +153,7 @@ async def test_one_request_too_many_is_sent_again(row: AdapterRow, opened: Open)
 
     busy = Answer(status=429, body=row.busy, headers={"retry-after": "1"})
     async with ModelServer([busy, Answer(text="ok")]) as server:
-        got = await ask(RetryingModel(opened(row, server), sleep=no_wait))
+        got = await send_request(RetryingModel(opened(row, server), sleep=no_wait))
     assert got.text == "ok"
     assert isinstance(got.events[0], RetryScheduled)
 
@@ -162,7 +162,7 @@ async def test_a_cut_stream_makes_no_call_of_a_part(row: AdapterRow, opened: Ope
     answer = Answer(text="I read.", calls=CALLS, finish=None)
     for cut in range(1, 12):
         async with ModelServer([Answer(text="I read.", calls=CALLS, finish=None, cut_after=cut)]) as server:
-            got = await ask(opened(row, server), tools=(TOOL,))
+            got = await send_request(opened(row, server), tools=(TOOL,))
         assert {call[2] for call in got.ready} <= {call.arguments for call in answer.calls}
         assert isinstance(got.end.error, APIError)
         assert got.end.error.data.is_retryable
@@ -175,23 +175,23 @@ async def test_closing_the_stream_drops_the_connection(row: AdapterRow, opened: 
             async for event in events:
                 if isinstance(event, TextDelta):
                     break
-        await until(lambda: server.aborted == 1)
+        await wait_until(lambda: server.aborted == 1)
 
 
 async def test_a_cancelled_task_drops_the_connection(row: AdapterRow, opened: Open) -> None:
     async with ModelServer([Answer(text="one two three four five", deltas=0, stall_after=2)]) as server:
-        task = asyncio.create_task(ask(opened(row, server)))
-        await until(lambda: bool(server.requests))
+        task = asyncio.create_task(send_request(opened(row, server)))
+        await wait_until(lambda: bool(server.requests))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await until(lambda: server.aborted == 1)
+        await wait_until(lambda: server.aborted == 1)
 
 
 async def test_tokens_are_counted_by_kind(row: AdapterRow, opened: Open) -> None:
     counts = Counts(input=1_000, output=50, cached=800, written=100 if row.counts_written else 0, reasoning=30)
     async with ModelServer([Answer(text="ok", counts=counts)]) as server:
-        got = await ask(opened(row, server))
+        got = await send_request(opened(row, server))
     assert got.end.tokens == Tokens(
         input=1_000 - 800 - counts.written,
         output=50,
@@ -207,7 +207,7 @@ async def test_the_schema_of_an_answer_is_told(row: AdapterRow, opened: Open) ->
     native = make_format_fields(row.info, quirks, shape)
     body = native if native is not None else make_forced_call_fields(row.info, quirks, {})
     async with ModelServer([Answer(text='{"n":1}')]) as server:
-        got = await ask(opened(row, server), tools=(TOOL,), body=body)
+        got = await send_request(opened(row, server), tools=(TOOL,), body=body)
     assert got.text == '{"n":1}', got.message
     sent = server.requests[0]
     assert native is None or '"n":{"type":"integer"}' in sent.body.decode()
@@ -216,7 +216,7 @@ async def test_the_schema_of_an_answer_is_told(row: AdapterRow, opened: Open) ->
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 async def test_the_model_can_be_switched_in_mid_turn_and_back(one: str, other: str, opened: Open) -> None:
-    first, second = ROWS[one], ROWS[other]
+    first, second = ADAPTER_ROWS[one], ADAPTER_ROWS[other]
     signature = "c2lnMQ+/=="
     answers = [
         Answer(reasoning="Hm.", signature=signature if first.signs else "", calls=CALLS),
@@ -227,7 +227,7 @@ async def test_the_model_can_be_switched_in_mid_turn_and_back(one: str, other: s
     got: list[CollectedAnswer] = []
     async with ModelServer(answers) as server:
         for row in (first, second, first):
-            got.append(await ask(opened(row, server), *turns, tools=(TOOL,)))
+            got.append(await send_request(opened(row, server), *turns, tools=(TOOL,)))
             assert got[-1].end.error is None, got[-1].message
             turn = fold_turn(got[-1].events, row.info.ref)
             turns += [turn, results(turn)]
@@ -241,7 +241,7 @@ async def test_the_model_can_be_switched_in_mid_turn_and_back(one: str, other: s
 async def test_a_history_with_calls_is_sent_without_tools(row: AdapterRow, opened: Open) -> None:
     called = AssistantModelMessage((CallPiece("c1", "read", '{"path":"a"}'),), "acme/m1")
     async with ModelServer([Answer(text="ok")]) as server:
-        got = await ask(
+        got = await send_request(
             opened(row, server), *HELLO, called, results(called), UserModelMessage((TextPiece("Summarise"),))
         )
     assert got.text == "ok", got.message
@@ -263,7 +263,7 @@ BREAKS: dict[str, Callable[[bytes], bytes]] = {
 async def test_a_broken_event_ends_an_answer_and_nothing_else(row: AdapterRow, opened: Open, name: str) -> None:
     answer = Answer(reasoning="Hm.", signature="c2ln" if row.signs else "", text="I read.", calls=CALLS)
     async with ModelServer([answer]) as server:
-        await ask(opened(row, server), tools=(TOOL,))
+        await send_request(opened(row, server), tools=(TOOL,))
         path = server.requests[0].path
     dialect = find_dialect(path)
     assert dialect is not None
@@ -273,7 +273,7 @@ async def test_a_broken_event_ends_an_answer_and_nothing_else(row: AdapterRow, o
         broken = [*events[:at], BREAKS[name](event), *events[at + 1 :]]
         async with serving(head + b"".join(broken)) as (url, _):
             model = row.open(f"{url}/v1")
-            got = await ask(model, tools=(TOOL,))
+            got = await send_request(model, tools=(TOOL,))
             await model.aclose()
         assert len(got.ready) <= len(CALLS) + 1, "what came twice may be taken for a call of its own"
         assert all(isinstance(each, str) for call in got.ready for each in call)

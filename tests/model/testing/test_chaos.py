@@ -24,7 +24,7 @@ from codeloop.model.testing.chaos import FAULTS, ChaosModel, FaultRates
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 REQUEST = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("go"),)),), tools=(ToolSpec("read", "", {}),))
 TEXT = ScriptedAnswer(text="some longer answer", deltas=8)
@@ -41,7 +41,7 @@ def ready(events: list[ModelEvent]) -> list[CallReady]:
     return [event for event in events if isinstance(event, CallReady)]
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=scale_examples(40))
 @given(st.integers(), st.sampled_from(FAULTS))
 async def test_a_stream_always_ends_with_finished_and_deltas_tell_what_the_call_says(seed: int, fault: str) -> None:
     events = await said(ChaosModel(ScriptedModel([CALLS]), seed, rates_of(fault)))
@@ -91,7 +91,7 @@ async def test_refusals_carry_their_status_and_may_be_tried_again(fault: str, st
 
 
 @given(st.integers())
-@settings(max_examples=examples(20))
+@settings(max_examples=scale_examples(20))
 async def test_broken_arguments_are_no_json_and_an_unknown_tool_is_unknown(seed: int) -> None:
     broken = await said(ChaosModel(ScriptedModel([CALLS]), seed, rates_of("broken_json")))
     assert sum(not call.arguments.endswith("}") for call in ready(broken)) == 1

@@ -32,7 +32,7 @@ from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, Scripted
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.wire import replace
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 HERE, THERE = ProjectPaths("/home/me/code/proj/sub", "/home/me/code/proj"), ProjectPaths("/tmp/x y", "/tmp/x y")
 TOOLS = (ToolSpec("read", "", {}), ToolSpec("bash", "", {}))
@@ -108,7 +108,7 @@ ANSWERS = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(answers=st.lists(ANSWERS, min_size=1, max_size=3))
 async def test_a_recording_played_in_the_same_place_says_the_same(
     tmp_path_factory: pytest.TempPathFactory, answers: list[ScriptedAnswer]

@@ -7,10 +7,10 @@ import pytest
 
 from codeloop.model.retry import parse_retry_after
 from codeloop.schema.errors import APIError, ProviderAuthError
+from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer
-from tests.support.models import ask
-from tests.support.provider import ModelServer
-from tests.support.rows import ROWS
+from tests.support.model_server import ModelServer
+from tests.support.models import send_request
 
 GOOGLE_KEY = {
     "error": {
@@ -75,7 +75,7 @@ BEDROCK_TOKEN = {"message": "The security token included in the request is expir
 async def test_a_refusal_says_what_to_do(row: str, status: int, body: Any, kind: Any, says: str) -> None:
     headers = {"x-amzn-requestid": "b0c1"}
     async with ModelServer([Answer(status=status, body=json.dumps(body), headers=headers)]) as server:
-        got = await ask(ROWS[row].open(server.url))
+        got = await send_request(ADAPTER_ROWS[row].open(server.url))
     assert isinstance(got.end.error, kind)
     assert says in got.message
     assert "request b0c1" in got.message
@@ -84,7 +84,7 @@ async def test_a_refusal_says_what_to_do(row: str, status: int, body: Any, kind:
 
 async def test_a_rate_that_speaks_of_billing_is_tried_again_when_google_says_so() -> None:
     async with ModelServer([Answer(status=429, body=json.dumps(GOOGLE_RATE))]) as server:
-        got = await ask(ROWS["google"].open(server.url))
+        got = await send_request(ADAPTER_ROWS["google"].open(server.url))
     assert isinstance(got.end.error, APIError)
     assert got.end.error.data.is_retryable
     assert parse_retry_after(got.end.error.data.response_headers or {}) == 34
@@ -101,7 +101,7 @@ async def test_a_rate_that_speaks_of_billing_is_tried_again_when_google_says_so(
 )
 async def test_a_filter_is_named_and_not_tried_again(row: str, events: list[Any], says: str) -> None:
     async with ModelServer([Answer(events=tuple(map(json.dumps, events)))]) as server:
-        got = await ask(ROWS[row].open(server.url))
+        got = await send_request(ADAPTER_ROWS[row].open(server.url))
     assert isinstance(got.end.error, APIError)
     assert not got.end.error.data.is_retryable
     assert says in got.message
@@ -121,6 +121,6 @@ async def test_a_filter_is_named_and_not_tried_again(row: str, events: list[Any]
 )
 async def test_what_another_try_may_avoid_can_be_tried_again(row: str, event: Any, status: int) -> None:
     async with ModelServer([Answer(events=(json.dumps(event),))]) as server:
-        got = await ask(ROWS[row].open(server.url))
+        got = await send_request(ADAPTER_ROWS[row].open(server.url))
     assert isinstance(got.end.error, APIError)
     assert (got.end.error.data.status_code, got.end.error.data.is_retryable) == (status, True)

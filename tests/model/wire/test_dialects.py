@@ -7,10 +7,10 @@ import pytest
 from codeloop.app.toolbox import list_builtin_tools
 from codeloop.model.chat import ToolSpec
 from codeloop.model.wire.response import read_tier
+from tests.support.adapter_rows import ADAPTER_ROWS, AdapterRow, make_model_info
 from tests.support.answers import Answer
-from tests.support.models import ask
-from tests.support.provider import ModelServer
-from tests.support.rows import ROWS, AdapterRow, row_info
+from tests.support.model_server import ModelServer
+from tests.support.models import send_request
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
@@ -74,7 +74,7 @@ TOOLS = (
     *(tool.spec for tool in list_builtin_tools()),
 )
 EMPTY = ["nothing", *(tool.name for tool in list_builtin_tools() if not tool.parameters.get("properties"))]
-KIMI = AdapterRow(row_info("openai-chat", "moonshotai", "@ai-sdk/moonshotai", "kimi-k2.6"), "", "", signs=False)
+KIMI = AdapterRow(make_model_info("openai-chat", "moonshotai", "@ai-sdk/moonshotai", "kimi-k2.6"), "", "", signs=False)
 
 
 def list_schemas(body: Schema) -> list[Schema]:
@@ -107,13 +107,13 @@ async def send(row: AdapterRow) -> Schema:
     """Send all tools to a server that refuses what the service refuses; return the request's body."""
     async with ModelServer([Answer(text="ok")]) as server:
         model = row.open(server.url)
-        got = await ask(model, tools=TOOLS)
+        got = await send_request(model, tools=TOOLS)
         await model.aclose()
     assert got.text == "ok", got.message
     return server.requests[0].json
 
 
-@pytest.mark.parametrize("row", [*ROWS.values(), KIMI], ids=[*ROWS, "kimi"])
+@pytest.mark.parametrize("row", [*ADAPTER_ROWS.values(), KIMI], ids=[*ADAPTER_ROWS, "kimi"])
 async def test_every_tool_is_told_as_the_service_takes_it(row: AdapterRow) -> None:
     body = await send(row)
     schemas = list_schemas(body)
@@ -127,7 +127,7 @@ async def test_every_tool_is_told_as_the_service_takes_it(row: AdapterRow) -> No
 
 
 async def test_a_union_at_the_top_becomes_properties_of_which_none_is_lost() -> None:
-    body = await send(ROWS["anthropic"])
+    body = await send(ADAPTER_ROWS["anthropic"])
     by_name = {tool["name"]: tool["input_schema"] for tool in body["tools"]}
     assert by_name["either"]["properties"].keys() == {"id", "path", "line", "url"}
     assert by_name["either"]["required"] == ["id"]

@@ -15,13 +15,13 @@ from codeloop.model.quirks import find_quirks
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.tool.toolbox import edits_by_patch
 from scripts.build_models import describe_cache, find_models, takes_temperature
+from tests.support.adapter_rows import ADAPTER_ROWS, API_KEY
 from tests.support.answers import Answer
-from tests.support.models import ask
-from tests.support.provider import ModelServer
-from tests.support.rows import KEY, ROWS
+from tests.support.model_server import ModelServer
+from tests.support.models import send_request
 
 TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string", "minLength": 1}}})
-BASES = {row.protocol: row.base for row in ROWS.values()}
+BASES = {row.protocol: row.base for row in ADAPTER_ROWS.values()}
 MODELS = find_models()
 ASKED: dict[str, Any] = {"tools": (TOOL,), "max_tokens": 4_000, "session_id": "ses_1"}
 
@@ -37,10 +37,10 @@ async def test_each_model_is_asked_as_its_row_says_with_every_effort(info: Model
     protocol, quirks = find_protocol(info), find_quirks(info)
     assert protocol is not None
     async with ModelServer([Answer(text="ok")]) as server:
-        endpoint = Endpoint(server.url.removesuffix("/v1") + BASES[protocol], key=KEY)
+        endpoint = Endpoint(server.url.removesuffix("/v1") + BASES[protocol], key=API_KEY)
         model: Any = load_object(ADAPTERS[protocol])(info, endpoint, quirks)
         for options in ({}, *list_variants(info).values()):
-            got = await ask(model, **ASKED, temperature=0.5, options=options)
+            got = await send_request(model, **ASKED, temperature=0.5, options=options)
             assert got.text == "ok", got.end.error
         await model.aclose()
     sent = server.requests[0]

@@ -14,8 +14,8 @@ from codeloop.model.retry import RetryingModel
 from codeloop.model.wire.queued_model import QueuedModel
 from tests.model.test_providers import World
 from tests.support.answers import Answer
-from tests.support.models import ask, no_proxies
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.models import no_proxies, send_request
 
 __all__ = ["no_proxies"]
 
@@ -42,7 +42,7 @@ class Counting:
 async def test_further_requests_wait_for_a_slot_that_a_cancelled_one_gives_back() -> None:
     counting, slots = Counting(), asyncio.Semaphore(2)
     models = [QueuedModel(counting, slots) for _ in range(3)]
-    tasks = [asyncio.create_task(ask(RetryingModel(models[at % 3]))) for at in range(8)]
+    tasks = [asyncio.create_task(send_request(RetryingModel(models[at % 3]))) for at in range(8)]
     await asyncio.sleep(0.005)
     tasks[0].cancel()
     done = await asyncio.gather(*tasks, return_exceptions=True)
@@ -58,7 +58,7 @@ async def test_the_configuration_bounds_the_requests_of_all_models_of_a_provider
         world.config = {"provider": {"mine": {"options": options, "models": {"a": {}, "b": {}}}}}
         providers = world.providers()
         models = [providers.open_model("mine/a"), providers.open_model("mine/b"), providers.open_model("mine/a")]
-        got = await asyncio.gather(*(ask(model) for model in models))
+        got = await asyncio.gather(*(send_request(model) for model in models))
         assert [each.text for each in got] == ["one two three four"] * 3
         times = sorted(request.at for request in server.requests)
     assert min(later - earlier for earlier, later in pairwise(times)) > 0.04, "an answer takes about 0.08 s"

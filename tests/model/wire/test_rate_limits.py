@@ -7,10 +7,10 @@ import pytest
 
 from codeloop.model.chat import RetryScheduled
 from codeloop.model.wire.http_model import find_pause
+from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer
-from tests.support.models import ask
-from tests.support.provider import ModelServer
-from tests.support.rows import ROWS
+from tests.support.model_server import ModelServer
+from tests.support.models import send_request
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
@@ -44,10 +44,10 @@ def test_the_headers_of_services_are_read(headers: dict[str, str], seconds: floa
 async def test_the_next_request_waits_and_says_so() -> None:
     none_left = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "300ms"}
     async with ModelServer([Answer(text="one", headers=none_left), Answer(text="two")]) as server:
-        model = ROWS["chat"].open(server.url)
-        assert (await ask(model)).text == "one"
+        model = ADAPTER_ROWS["chat"].open(server.url)
+        assert (await send_request(model)).text == "one"
         start = time.monotonic()
-        got = await ask(model)
+        got = await send_request(model)
         await model.aclose()
     assert time.monotonic() - start > 0.2
     assert got.text == "two"
@@ -58,8 +58,8 @@ async def test_the_next_request_waits_and_says_so() -> None:
 async def test_an_hour_is_not_waited_for() -> None:
     none_left = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1h"}
     async with ModelServer([Answer(text="one", headers=none_left), Answer(text="two")]) as server:
-        model = ROWS["chat"].open(server.url)
-        await ask(model)
-        got = await ask(model)
+        model = ADAPTER_ROWS["chat"].open(server.url)
+        await send_request(model)
+        got = await send_request(model)
         await model.aclose()
     assert got.text == "two"

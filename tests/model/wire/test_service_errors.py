@@ -9,7 +9,7 @@ import pytest
 from codeloop.schema.errors import APIError, ContextOverflowError, ProviderAuthError
 from codeloop.schema.wire import JSON
 from tests.support.answers import Answer
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 
 def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **fields: Any) -> str:

@@ -15,7 +15,7 @@ from codeloop.permission.shell.analyse import analyse, make_need
 from codeloop.permission.shell.grammar import read_line
 from codeloop.permission.shell.parser import Script
 from codeloop.schema.permission import Need, PermissionRule, Writes
-from tests.support.examples import SHARES_A_FIXTURE, examples
+from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples
 
 ALLOW_ALL = (PermissionRule(permission="*", pattern="*", action="allow"),)
 NO_RM = (*ALLOW_ALL, PermissionRule(permission="bash", pattern="rm *", action="deny"))
@@ -170,7 +170,7 @@ PIECES = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(150), suppress_health_check=SHARES_A_FIXTURE)
+@settings(max_examples=scale_examples(150), suppress_health_check=SHARED_FIXTURE_CHECKS)
 @given(st.lists(PIECES, min_size=2, max_size=9).map("".join))
 def test_what_is_allowed_does_not_run_the_denied_program_in_a_real_shell(tmp_path: Path, line: str) -> None:
     rules = (*ALLOW_ALL, PermissionRule(permission="bash", pattern="denied *", action="deny"))

@@ -14,7 +14,7 @@ from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.shell.builtins import is_whole_variable
 from codeloop.permission.shell.grammar import read_line
 from codeloop.permission.shell.proof import MachineFacts, prove
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ BASH = find_program("bash", os.environ.get("PATH")) or ""
 @pytest.mark.skipif(not BASH, reason="there is no bash here to compare with")
 @pytest.mark.parametrize("seed", range(5))
 def test_words_are_those_that_bash_makes(tmp_path: Path, seed: int) -> None:
-    lines = _generated(examples(2_000), seed)
+    lines = _generated(scale_examples(2_000), seed)
     for line, shown in zip(lines, _in_bash(lines, tmp_path), strict=True):
         expected = _expected(line)
         for words in shown:

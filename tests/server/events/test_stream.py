@@ -30,7 +30,7 @@ from codeloop.schema.operation import PROMPT, SESSION_CREATE
 from codeloop.server.events.hub import Hub
 from tests.server.support.serving import served
 from tests.server.support.streaming import Mirror, connected, following, held, types
-from tests.support.project import startup, until
+from tests.support.scripted_project import make_startup, wait_until
 
 LISTS = ScriptedAnswer(text="I look.", calls=(ScriptedCall("list", {"path": "."}, "call_1"),))
 DONE = ScriptedAnswer(text="That is all there is.")
@@ -135,7 +135,7 @@ async def test_projects_opened_later_come_on_the_stream_of_all_directories(tmp_p
 
 async def test_what_another_process_stores_reaches_the_stream(tmp_path: Path) -> None:
     async with served(tmp_path) as it, following(it) as stream:
-        project = await open_project(startup(tmp_path / "home", it.work), SingleModel(ScriptedModel([DONE])))
+        project = await open_project(make_startup(tmp_path / "home", it.work), SingleModel(ScriptedModel([DONE])))
         try:
             client = LocalClient(project)
             session = await client.call(SESSION_CREATE, CreateSession())
@@ -166,7 +166,7 @@ async def test_a_client_that_has_left_is_forgotten_with_what_it_followed(tmp_pat
             await stream.next()
             assert sizes(it.server.hub) == (2, 1)
             assert it.server.hub.is_watched(tmp_path)
-        await until(lambda: sizes(it.server.hub) == (0, 0))
+        await wait_until(lambda: sizes(it.server.hub) == (0, 0))
         assert not it.server.hub.is_watched(tmp_path)
         async with following(it) as stream:
             await stream.next()
@@ -218,7 +218,7 @@ async def test_no_more_than_so_many_streams_are_open(tmp_path: Path) -> None:
             async with asyncio.timeout(30):
                 assert session_id.encode() in await reader.readuntil(b"session.created") + await reader.readline()
             writer.close()
-        await until(lambda: sizes(it.server.hub) == (0, 0) and not it.server.hub._tasks)
+        await wait_until(lambda: sizes(it.server.hub) == (0, 0) and not it.server.hub._tasks)
 
 
 async def test_a_head_request_is_answered_without_a_stream(tmp_path: Path) -> None:

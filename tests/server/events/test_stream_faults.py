@@ -30,8 +30,8 @@ from codeloop.store.store import Store
 from tests.server.support.serving import Served, served
 from tests.server.support.streaming import Mirror, Stream, connected, following, held
 from tests.store.states import updated
-from tests.support.examples import examples
-from tests.support.project import startup, until
+from tests.support.examples import scale_examples
+from tests.support.scripted_project import make_startup, wait_until
 
 LISTS = ScriptedAnswer(text="I look about.", calls=(ScriptedCall("list", {"path": "."}, "call_1"),))
 DONE = ScriptedAnswer(text="That is all there is, and there is no more of it.", deltas=10)
@@ -112,7 +112,7 @@ async def test_a_client_that_sleeps_catches_up_with_what_other_processes_did_too
 
 async def elsewhere(tmp_path: Path, work: Path) -> None:
     """Say something in another process's store; make a session and delete it."""
-    project = await open_project(startup(tmp_path / "home", work), SingleModel(ScriptedModel([DONE])))
+    project = await open_project(make_startup(tmp_path / "home", work), SingleModel(ScriptedModel([DONE])))
     try:
         client = LocalClient(project)
         session = await client.call(SESSION_CREATE, CreateSession())
@@ -173,7 +173,7 @@ async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tm
             if number_ % 200 == 0:
                 await asyncio.sleep(0.001)
                 most = max(most, waiting(it.server.hub))
-        await until(lambda: len(it.server.hub._readers) == 1)
+        await wait_until(lambda: len(it.server.hub._readers) == 1)
         assert most <= SERVER_STREAM_EVENTS.value * 2
         await it.prompt(session_id)
         assert await asyncio.wait_for(counting, 10) == count + DONE.deltas
@@ -194,8 +194,8 @@ async def test_a_client_that_takes_nothing_of_a_replay_is_given_up(tmp_path: Pat
         for _ in range(10):
             store.append(updated(large))
         _, writer = await connected(it, "/event?after=0", receive=4096)
-        await until(lambda: not it.server.hub._readers)
-        await until(lambda: not it.server._server.server_state.tasks)
+        await wait_until(lambda: not it.server.hub._readers)
+        await wait_until(lambda: not it.server._server.server_state.tasks)
         writer.close()
 
 
@@ -344,7 +344,7 @@ async def test_text_that_is_not_unicode_does_not_end_the_stream(tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", range(examples(3)))
+@pytest.mark.parametrize("seed", range(scale_examples(3)))
 async def test_clients_with_bad_connections_all_come_to_hold_what_the_store_holds(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     async with served(tmp_path, Slowly([LISTS, DONE] * 10)) as it:

@@ -15,7 +15,7 @@ from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.watch import project_watch, tree_watch
 from tests.server.support.serving import served
 from tests.server.support.streaming import Stream, following
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify exists on Linux only")
 
@@ -64,7 +64,7 @@ async def test_followers_are_told_of_files_and_of_the_branch(tmp_path: Path, pat
         async with following(it, path) as stream:
             await told(stream, lambda n: (it.work / "a.txt").write_text(str(n)), ("change", "a.txt"))
             await told(stream, lambda n: head.write_text(f"ref: refs/heads/topic{n}\n"), ("branch", "topic"))
-        await until(lambda: project.services.watch._task is None)
+        await wait_until(lambda: project.services.watch._task is None)
 
 
 @linux

@@ -11,7 +11,7 @@ from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.server.preview.operations import PREVIEW_OPERATIONS
 from codeloop.server.preview.routes import load_handlers
 from tests.server.support.serving import Served, served
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 DONE = ScriptedAnswer(text="Done.")
 RUN = ScriptedAnswer(calls=(ScriptedCall("bash", {"command": "echo hi"}),))
@@ -145,9 +145,9 @@ async def test_events_have_the_form_of_version_2(tmp_path: Path) -> None:
                 events.extend([msgspec.json.decode(line[6:])] if line.startswith("data: ") else [])
 
         reading = asyncio.create_task(read())
-        await until(lambda: bool(events))
+        await wait_until(lambda: bool(events))
         session = await it.session()
-        await until(lambda: len(events) > 1)
+        await wait_until(lambda: len(events) > 1)
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
         assert (events[0]["type"], events[0]["data"]) == ("server.connected", {})

@@ -15,7 +15,7 @@ from codeloop.model.chat import ChatModel
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.server.server import ListenOptions, Server
-from tests.support.project import RequestRecorder, startup
+from tests.support.scripted_project import RequestRecorder, make_startup
 
 PASSWORD = "a password for tests"
 
@@ -77,7 +77,7 @@ async def served(
     work = tmp_path / "work"
     await asyncio.to_thread(work.mkdir, exist_ok=True)
     model = RequestRecorder(ScriptedModel(answers) if isinstance(answers, Sequence) else answers)
-    app = App(startup(tmp_path / "home", work, **settings), SingleModel(model))
+    app = App(make_startup(tmp_path / "home", work, **settings), SingleModel(model))
     server = Server(app, listening or ListenOptions(password=PASSWORD))
     await server.start()
     one = Served(server, model, work)

@@ -11,9 +11,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-_OPAQUE = frozenset(("_meta", "rawInput", "rawOutput", "requestedSchema", "data"))
+_FREE_FIELDS = frozenset(("_meta", "rawInput", "rawOutput", "requestedSchema", "data"))
 """Fields whose content is codeloop's own, or free."""
-_UNSTABLE = frozenset(("fork",))
+_UNSTABLE_FIELDS = frozenset(("fork",))
 """Fields of the unstable schema that clients know nevertheless."""
 
 
@@ -55,7 +55,7 @@ def check_answer(version: int, method: str, result: Any) -> None:
         _check(version, name, result)
 
 
-def check_asked(version: int, method: str, params: Any) -> None:
+def check_request(version: int, method: str, params: Any) -> None:
     """Fail if a request or notification of the agent does not fit the schema."""
     name = _find_definitions(version).get((method, "ask"))
     assert name is not None, f"version {version} has no method {method}"
@@ -72,13 +72,13 @@ def _check(version: int, name: str, value: Any) -> None:
     errors = Draft202012Validator(schema).iter_errors(value)
     problems = [f"{'/'.join(map(str, each.path))}: {each.message}" for each in errors]
     assert not problems, f"{name}: {problems}"
-    unknown = _list_fields(value) - _find_field_names(version) - _UNSTABLE
+    unknown = _list_fields(value) - _find_field_names(version) - _UNSTABLE_FIELDS
     assert not unknown, f"{name}: no such fields: {unknown}"
 
 
 def _list_fields(value: Any) -> set[str]:
     if isinstance(value, dict):
-        inner = (_list_fields(each) for name, each in value.items() if name not in _OPAQUE)
+        inner = (_list_fields(each) for name, each in value.items() if name not in _FREE_FIELDS)
         return {*value, *(name for each in inner for name in each)}
     if isinstance(value, list):
         return {name for each in value for name in _list_fields(each)}

@@ -7,7 +7,7 @@ from typing import Any
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
-from tests.support.project import call, calls, rig, until, within
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_for_result, wait_until
 
 DONE = ScriptedAnswer(text="Done.")
 
@@ -17,7 +17,7 @@ def one(name: str, **parameters: Any) -> dict[str, Any]:
 
 
 def script(*made: dict[str, Any]) -> list[ScriptedAnswer]:
-    return [calls(call("batch", tool_calls=list(made))), DONE]
+    return [make_answer(make_call("batch", tool_calls=list(made))), DONE]
 
 
 ALLOWED = {"batch": "allow"}
@@ -25,7 +25,7 @@ ALLOWED = {"batch": "allow"}
 
 async def test_the_full_number_of_calls_runs_and_each_has_its_result(tmp_path: Path) -> None:
     made = [one("glob", pattern=f"{number}.txt") for number in range(BATCH_CALLS.value)]
-    async with rig(tmp_path, script(*made), permission=ALLOWED) as it:
+    async with open_scripted_project(tmp_path, script(*made), permission=ALLOWED) as it:
         (it.work / "7.txt").touch()
         await it.prompt()
         (part,) = it.calls()
@@ -38,7 +38,7 @@ async def test_the_full_number_of_calls_runs_and_each_has_its_result(tmp_path: P
 
 async def test_one_call_more_is_refused_and_none_runs(tmp_path: Path) -> None:
     made = [one("write", filePath=f"{number}", content="x") for number in range(BATCH_CALLS.value + 1)]
-    async with rig(tmp_path, script(*made), permission=ALLOWED) as it:
+    async with open_scripted_project(tmp_path, script(*made), permission=ALLOWED) as it:
         await it.prompt()
         assert "tool_calls" in it.results()[0]
         assert list(it.work.iterdir()) == []
@@ -52,7 +52,7 @@ async def test_a_call_that_fails_does_not_touch_the_others(tmp_path: Path) -> No
         one("glob"),
         one("batch", tool_calls=[]),
     ]
-    async with rig(tmp_path, script(*made), permission=ALLOWED) as it:
+    async with open_scripted_project(tmp_path, script(*made), permission=ALLOWED) as it:
         await it.prompt()
         (part,) = it.calls()
         assert isinstance(part.state, ToolStateCompleted)
@@ -65,12 +65,12 @@ async def test_a_call_that_fails_does_not_touch_the_others(tmp_path: Path) -> No
 async def test_each_call_is_asked_for_by_itself_and_a_refusal_with_words_is_its_result(tmp_path: Path) -> None:
     made = [one("bash", command="touch a"), one("bash", command="touch b"), one("bash", command="touch c")]
     rules = {**ALLOWED, "bash": {"*": "ask", "touch c*": "deny"}}
-    async with rig(tmp_path, script(*made), permission=rules) as it:
+    async with open_scripted_project(tmp_path, script(*made), permission=rules) as it:
         turn = asyncio.create_task(it.prompt())
         for request in await it.questions(2):
             wanted = "touch a" in str(request.metadata)
             await it.answer(request, "once" if wanted else "reject", None if wanted else "not this")
-        await within(turn)
+        await wait_for_result(turn)
         assert [path.name for path in it.work.iterdir()] == ["a"]
         output = it.results()[0]
         assert "not this" in output
@@ -80,12 +80,12 @@ async def test_each_call_is_asked_for_by_itself_and_a_refusal_with_words_is_its_
 async def test_a_refusal_without_words_ends_all_of_them_and_the_turn(tmp_path: Path) -> None:
     made = [one("bash", command="touch a"), one("bash", command="sleep 30.125 && touch b")]
     rules = {**ALLOWED, "bash": {"*": "allow", "touch a*": "ask"}}
-    async with rig(tmp_path, script(*made), permission=rules) as it:
+    async with open_scripted_project(tmp_path, script(*made), permission=rules) as it:
         turn = asyncio.create_task(it.prompt())
         asked = await it.question()
-        await until(_commands)
+        await wait_until(_commands)
         await it.answer(asked, "reject")
-        answer = await within(turn)
+        answer = await wait_for_result(turn)
         assert answer.stop.reason == "rejected"
         assert isinstance(it.calls()[0].state, ToolStateError)
         assert list(it.work.iterdir()) == []
@@ -103,6 +103,6 @@ def _commands() -> list[str]:
 
 
 async def test_it_is_only_offered_when_a_person_allows_it(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         await it.prompt()
         assert "batch" not in [spec.name for spec in it.model.requests[-1].tools]

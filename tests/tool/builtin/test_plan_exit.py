@@ -12,21 +12,28 @@ from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionTime, UserMessage, UserTime
 from codeloop.schema.operation import QUESTION_REPLY
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
-from tests.support.project import call, calls, check_turns, rig, until, within
+from tests.support.scripted_project import (
+    check_turns,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_for_result,
+    wait_until,
+)
 from tests.tool.context import make_context
 
 DONE = ScriptedAnswer(text="Done.")
-PLAN = [calls(call("plan_exit"), text="First this, then that."), DONE]
+PLAN = [make_answer(make_call("plan_exit"), text="First this, then that."), DONE]
 
 
 async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> None:
-    async with rig(tmp_path, PLAN) as it:
+    async with open_scripted_project(tmp_path, PLAN) as it:
         turn = asyncio.create_task(it.prompt(agent="plan"))
-        await until(lambda: it.project.store.list_pending_questions())
+        await wait_until(lambda: it.project.store.list_pending_questions())
         (request,) = it.project.store.list_pending_questions()
         assert [option.label for option in request.questions[0].options] == ["Yes", "No"]
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["Yes"]]))
-        answer = await within(turn)
+        answer = await wait_for_result(turn)
         assert isinstance(it.calls()[0].state, ToolStateCompleted)
         steps = [entry.info.agent for entry in it.view().entries if isinstance(entry.info, AssistantMessage)]
         assert steps == ["plan", "build"]
@@ -47,12 +54,12 @@ async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> 
     ],
 )
 async def test_anything_but_a_yes_stays_with_the_plan(tmp_path: Path, answers: list[list[str]], told: str) -> None:
-    async with rig(tmp_path, PLAN) as it:
+    async with open_scripted_project(tmp_path, PLAN) as it:
         turn = asyncio.create_task(it.prompt(agent="plan"))
-        await until(lambda: it.project.store.list_pending_questions())
+        await wait_until(lambda: it.project.store.list_pending_questions())
         (request,) = it.project.store.list_pending_questions()
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
-        await within(turn)
+        await wait_for_result(turn)
         assert isinstance(it.calls()[0].state, ToolStateError)
         assert told in it.results()[0]
         steps = [entry.info.agent for entry in it.view().entries if isinstance(entry.info, AssistantMessage)]
@@ -74,19 +81,19 @@ async def test_each_comment_is_a_thread_that_must_be_answered_before_the_plan_is
 ) -> None:
     def exit_with(*answers: tuple[int, str]) -> ScriptedAnswer:
         given = [{"thread": number, "answer": text} for number, text in answers]
-        return calls(call("plan_exit", answers=given))
+        return make_answer(make_call("plan_exit", answers=given))
 
     steps = [exit_with(), exit_with((1, "A set now."), (7, "?")), exit_with((2, "Added.")), DONE]
-    async with rig(tmp_path, steps) as it:
+    async with open_scripted_project(tmp_path, steps) as it:
         turn = asyncio.create_task(it.prompt(agent="plan"))
-        await until(lambda: it.project.store.list_pending_questions())
+        await wait_until(lambda: it.project.store.list_pending_questions())
         (request,) = it.project.store.list_pending_questions()
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[[COMMENTS]]))
-        await until(lambda: len(it.calls()) == 3 and it.project.store.list_pending_questions())
+        await wait_until(lambda: len(it.calls()) == 3 and it.project.store.list_pending_questions())
         (request,) = it.project.store.list_pending_questions()
         assert "And the docs?\n  Answer: Added." in request.questions[0].question
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["Yes"]]))
-        await within(turn)
+        await wait_for_result(turn)
         first, second, _ = it.results()
         assert "Thread 1, .codeloop/plans/p.md line 3: Why no set?\nThread 2" in first
         assert "Thread 2, .codeloop/plans/p.md line 9: And the docs?" in second
@@ -97,7 +104,7 @@ async def test_each_comment_is_a_thread_that_must_be_answered_before_the_plan_is
 
 
 async def test_comments_of_a_prompt_on_lines_of_the_plan_are_threads_too(tmp_path: Path) -> None:
-    async with rig(tmp_path, PLAN) as it:
+    async with open_scripted_project(tmp_path, PLAN) as it:
         await it.prompt(COMMENTS, agent="plan")
         assert "not answered yet:\nThread 1" in it.results()[0]
 
@@ -126,6 +133,6 @@ async def test_the_approval_follows_the_step_though_the_clock_has_stepped_back(t
 
 
 async def test_the_build_agent_is_not_offered_it(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         await it.prompt()
         assert "plan_exit" not in [spec.name for spec in it.model.requests[-1].tools]

@@ -15,7 +15,14 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import ABORT, QUESTION_LIST, QUESTION_REJECT, QUESTION_REPLY, NoArguments
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from codeloop.schema.question import QuestionRequest
-from tests.support.project import Rig, call, calls, rig, until, within
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_for_result,
+    wait_until,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 DONE = ScriptedAnswer(text="Done.")
@@ -45,17 +52,17 @@ asyncio.run(main())
 """
 
 
-async def asked(it: Rig) -> QuestionRequest:
-    await until(lambda: it.project.store.list_pending_questions())
+async def asked(it: ScriptedProject) -> QuestionRequest:
+    await wait_until(lambda: it.project.store.list_pending_questions())
     return it.project.store.list_pending_questions()[0]
 
 
 def script(*questions: dict[str, Any]) -> list[ScriptedAnswer]:
-    return [calls(call("question", questions=list(questions))), DONE]
+    return [make_answer(make_call("question", questions=list(questions))), DONE]
 
 
 async def test_the_answers_of_several_questions_come_back_in_order(tmp_path: Path) -> None:
-    async with rig(tmp_path, script(COLOUR, SIZE)) as it:
+    async with open_scripted_project(tmp_path, script(COLOUR, SIZE)) as it:
         turn = asyncio.create_task(it.prompt())
         request = await asked(it)
         assert [one.question for one in request.questions] == ["Which colour?", "Which sizes?"]
@@ -68,7 +75,7 @@ async def test_the_answers_of_several_questions_come_back_in_order(tmp_path: Pat
         assert await it.client.call(
             QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"], ["red", "of my own"]])
         )
-        await within(turn)
+        await wait_for_result(turn)
         state = it.calls()[0].state
         assert isinstance(state, ToolStateCompleted)
         assert state.title == "Asked 2 questions"
@@ -78,16 +85,16 @@ async def test_the_answers_of_several_questions_come_back_in_order(tmp_path: Pat
 
 
 async def test_an_answer_that_chooses_nothing_is_told_as_such(tmp_path: Path) -> None:
-    async with rig(tmp_path, script(COLOUR)) as it:
+    async with open_scripted_project(tmp_path, script(COLOUR)) as it:
         turn = asyncio.create_task(it.prompt())
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=(await asked(it)).id, answers=[[]]))
-        await within(turn)
+        await wait_for_result(turn)
         assert it.results() == ['The user answered:\n"Which colour?" was left without an answer']
 
 
 @pytest.mark.parametrize(("how", "told"), [("reply", '"Which colour?" = "blue"'), ("reject", "ask me later")])
 async def test_another_process_may_answer_or_refuse(tmp_path: Path, how: str, told: str) -> None:
-    async with rig(tmp_path, script(COLOUR)) as it:
+    async with open_scripted_project(tmp_path, script(COLOUR)) as it:
         command = [sys.executable, "-c", ANSWERER, str(it.project.store.path), how]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
             answer = await it.prompt()
@@ -98,20 +105,20 @@ async def test_another_process_may_answer_or_refuse(tmp_path: Path, how: str, to
 
 
 async def test_a_refusal_without_words_ends_the_turn(tmp_path: Path) -> None:
-    async with rig(tmp_path, script(COLOUR)) as it:
+    async with open_scripted_project(tmp_path, script(COLOUR)) as it:
         turn = asyncio.create_task(it.prompt())
         await it.client.call(QUESTION_REJECT, RejectQuestion(request_id=(await asked(it)).id))
-        answer = await within(turn)
+        answer = await wait_for_result(turn)
         assert answer.stop.reason == "rejected"
         assert isinstance(it.calls()[0].state, ToolStateError)
 
 
 async def test_a_question_is_withdrawn_when_its_call_is_cancelled(tmp_path: Path) -> None:
-    async with rig(tmp_path, script(COLOUR)) as it:
+    async with open_scripted_project(tmp_path, script(COLOUR)) as it:
         turn = asyncio.create_task(it.prompt())
         request = await asked(it)
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
-        await within(turn)
+        await wait_for_result(turn)
         assert it.project.store.list_pending_questions() == []
         with pytest.raises(OperationError) as late:
             await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"]]))
@@ -119,12 +126,12 @@ async def test_a_question_is_withdrawn_when_its_call_is_cancelled(tmp_path: Path
 
 
 async def test_a_question_that_nobody_could_answer_is_not_asked(tmp_path: Path) -> None:
-    async with rig(tmp_path, script({**SIZE, "options": []})) as it:
+    async with open_scripted_project(tmp_path, script({**SIZE, "options": []})) as it:
         await it.prompt()
         assert "no options and no free answer" in it.results()[0]
 
 
 async def test_it_is_not_offered_to_an_agent_that_may_not_ask(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE], permission={"question": "deny"}) as it:
+    async with open_scripted_project(tmp_path, [DONE], permission={"question": "deny"}) as it:
         await it.prompt()
         assert "question" not in [spec.name for spec in it.model.requests[-1].tools]

@@ -18,7 +18,7 @@ from codeloop.schema.operation import SESSION_CREATE
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 from codeloop.tui.start import create_ui
-from tests.support.project import Rig
+from tests.support.scripted_project import ScriptedProject
 
 
 class Played:
@@ -60,7 +60,7 @@ class Played:
 
 @asynccontextmanager
 async def played(
-    rig: Rig,
+    rig: ScriptedProject,
     state: Path,
     *,
     session: Session | None = None,

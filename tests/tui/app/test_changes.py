@@ -13,7 +13,7 @@ from codeloop.schema.live_events import (
     Toast,
     ToastShown,
 )
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played
 from tests.tui.stored.client import PLACE, StoredClient
 from tests.tui.stored.play import stored
@@ -21,8 +21,11 @@ from tests.tui.stored.play import stored
 
 @pytest.mark.slow
 async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tmp_path: Path) -> None:
-    answers = [calls(call("write", filePath="new.txt", content="one\ntwo\n")), ScriptedAnswer(text="Written.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", size=(120, 30)) as ui:
+    answers = [
+        make_answer(make_call("write", filePath="new.txt", content="one\ntwo\n")),
+        ScriptedAnswer(text="Written."),
+    ]
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state", size=(120, 30)) as ui:
         await ui.type("write it", "enter")
         await ui.sees("Written.", "Changed files (1)")
         await ui.type("/diff", "enter")
@@ -39,7 +42,7 @@ async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tm
 @pytest.mark.slow
 async def test_a_redo_that_is_typed_brings_back_the_prompt_that_is_still_undone(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text=f"Answer {number}.") for number in (1, 2)]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
         for number in (1, 2):
             await ui.type(f"prompt {number}", "enter")
             await ui.sees(f"Answer {number}.")

@@ -7,14 +7,14 @@ import pytest
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.operation import SESSION_CREATE, SESSION_DELETE
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
 
 
 @pytest.mark.slow
 async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Second session.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("hello", "enter")
         await ui.sees("Hello.")
         await ui.type("/undo it", "enter")
@@ -43,7 +43,7 @@ async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_the_tab_of_a_session_that_is_deleted_elsewhere_closes(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state", size=(100, 24)) as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state", size=(100, 24)) as ui:
         made = [await desk.client.call(SESSION_CREATE, CreateSession(title=f"Title {n}")) for n in range(3)]
         for session in made:
             await ui.ui.open_tab(session)
@@ -58,7 +58,7 @@ async def test_the_tab_of_a_session_that_is_deleted_elsewhere_closes(tmp_path: P
 
 @pytest.mark.slow
 async def test_keys_of_lists_go_before_the_palette_and_every_dialog_closes(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("/the")
         await ui.sees("/themes [NAME]")
         await ui.pilot.press("ctrl+p")

@@ -12,7 +12,7 @@ from codeloop.schema.live_events import Idle, Retry
 from codeloop.schema.operation import SESSION_GET
 from codeloop.tui.actions.tabs import QUIT_QUESTION
 from codeloop.tui.widgets.sidebar import Sidebar
-from tests.support.project import both_clients, call, calls, rig
+from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played
 
 __all__ = ["both_clients"]
@@ -21,7 +21,7 @@ __all__ = ["both_clients"]
 @pytest.mark.slow
 async def test_a_prompt_is_answered_and_the_session_goes_on(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="A **first** answer."), ScriptedAnswer(text="The second one.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("say something", "enter")
         await ui.sees("say something", "first", "build")
         await ui.type("and more", "enter")
@@ -40,7 +40,9 @@ async def test_a_prompt_is_answered_and_the_session_goes_on(tmp_path: Path) -> N
 
 @pytest.mark.slow
 async def test_a_session_that_is_resumed_is_shown_at_its_end(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text=f"Answer {n}.\n\n" + "line\n\n" * 6) for n in range(12)]) as desk:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text=f"Answer {n}.\n\n" + "line\n\n" * 6) for n in range(12)]
+    ) as desk:
         for n in range(12):
             await desk.prompt(f"prompt {n}")
         session = await desk.client.call(SESSION_GET, SessionId(session_id=desk.session_id))
@@ -60,8 +62,11 @@ async def test_a_session_that_is_resumed_is_shown_at_its_end(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(tmp_path: Path) -> None:
-    answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
-    async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
+    answers = [make_answer(make_call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
+    async with (
+        open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("write it", "enter")
         await ui.until(lambda: ui.ui.tab.panel.is_ready)
         assert "new.txt" in ui.screen()
@@ -81,7 +86,10 @@ async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(
 
 @pytest.mark.slow
 async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("say something", "enter")
         await ui.sees("An answer.")
         await ui.pilot.resize_terminal(140, 40)
@@ -100,7 +108,10 @@ async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tm
 
 @pytest.mark.slow
 async def test_a_command_that_a_person_runs_leaves_the_size_of_the_context(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("say something", "enter")
         await ui.until(lambda: ui.ui.tab.view is not None and ui.ui.tab.view.log.context_used)
         used = ui.ui.tab.view.log.context_used if ui.ui.tab.view is not None else 0
@@ -112,7 +123,10 @@ async def test_a_command_that_a_person_runs_leaves_the_size_of_the_context(tmp_p
 
 @pytest.mark.slow
 async def test_a_session_is_renamed_in_a_dialog(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("say something", "enter")
         await ui.sees("An answer.")
         await ui.type("/rename", "enter")
@@ -128,8 +142,11 @@ async def test_a_session_is_renamed_in_a_dialog(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_path: Path) -> None:
-    answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
-    async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
+    answers = [make_answer(make_call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
+    async with (
+        open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         ui.ui.tab.panel._early_keys._compute_pause = lambda: (
             60.0
         )  # three keys may take a busy machine longer than a user takes to read
@@ -144,7 +161,7 @@ async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_
 @pytest.mark.slow
 async def test_a_turn_is_stopped_with_the_key_pressed_twice(tmp_path: Path) -> None:
     slow = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=20)
-    async with rig(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("go on", "enter")
         await ui.sees("word word")
         await ui.pilot.press("escape")
@@ -157,7 +174,7 @@ async def test_a_turn_is_stopped_with_the_key_pressed_twice(tmp_path: Path) -> N
 @pytest.mark.slow
 async def test_two_sessions_work_at_once_in_two_tabs(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="slow " * 200, deltas=200, delay_ms=200), ScriptedAnswer(text="From the second.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("first", "enter")
         await ui.sees("slow slow")
         await ui.pilot.press("ctrl+x", "n")
@@ -175,14 +192,14 @@ async def test_two_sessions_work_at_once_in_two_tabs(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_first_prompt_from_the_command_line_is_sent(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="At your service.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", prompt="hello") as ui:
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state", prompt="hello") as ui:
         await ui.sees("hello", "At your service.")
 
 
 @pytest.mark.slow
 async def test_leaving_while_a_turn_runs_asks_for_the_key_again(tmp_path: Path) -> None:
     slow = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=20)
-    async with rig(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("go on", "enter")
         await ui.sees("word word")
         await ui.pilot.press("ctrl+c")
@@ -193,7 +210,10 @@ async def test_leaving_while_a_turn_runs_asks_for_the_key_again(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_just_ended(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("go on", "enter")
         await ui.sees("Done.")
         view = ui.ui.tab.view
@@ -210,7 +230,10 @@ async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_ju
 
 @pytest.mark.slow
 async def test_a_profile_is_chosen_from_a_list(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("go on", "enter")
         await ui.sees("Done.")
         await ui.type("/profile", "enter")
@@ -222,7 +245,7 @@ async def test_a_profile_is_chosen_from_a_list(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_what_is_selected_with_the_mouse_is_copied(tmp_path: Path) -> None:
     async with (
-        rig(tmp_path, [ScriptedAnswer(text="An answer of words.")]) as desk,
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="An answer of words.")]) as desk,
         played(desk, tmp_path / "state") as ui,
     ):
         await ui.type("say something", "enter")
@@ -237,7 +260,10 @@ async def test_what_is_selected_with_the_mouse_is_copied(tmp_path: Path) -> None
 
 @pytest.mark.slow
 async def test_what_is_folded_opens_at_a_key_and_at_a_click(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         ui.ui.tab.prompt.insert("\n".join(f"said {number}" for number in range(40)))
         await ui.pilot.press("enter")
         await ui.sees("An answer.", "more rows")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
 
 
@@ -14,7 +14,7 @@ from tests.tui.app.running_ui import played
 @pytest.mark.parametrize("line", ["go on", "/takeover go on"])
 async def test_an_early_line_goes_to_the_session_that_is_being_opened(tmp_path: Path, line: str) -> None:
     opening = asyncio.Event()
-    async with rig(tmp_path, [ScriptedAnswer(text="Going on.")]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Going on.")]) as it:
         session = it.project.store.get_session(it.session_id)
         async with played(it, tmp_path / "state", session=session, opening=opening) as ui:
             await ui.type(line, "enter")

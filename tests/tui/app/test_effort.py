@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.answers import Answer
-from tests.support.project import Rig, in_process, startup
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.scripted_project import ScriptedProject, make_startup, open_in_process
 from tests.tui.app.running_ui import played
 
 
@@ -23,8 +23,8 @@ async def test_an_effort_that_is_chosen_arrives_at_the_service(tmp_path: Path) -
         provider = {"options": options, "models": {"m": {"reasoning": True, "limit": {"context": 9_000}}}}
         config.write_text(json.dumps({"model": "p/m", "provider": {"p": provider}, "snapshot": False}))
         async with (
-            in_process(startup(tmp_path / "home", work), None) as (project, client),
-            played(Rig(project, nothing, "", client), tmp_path / "state", prompt="one") as ui,
+            open_in_process(make_startup(tmp_path / "home", work), None) as (project, client),
+            played(ScriptedProject(project, nothing, "", client), tmp_path / "state", prompt="one") as ui,
         ):
             await ui.sees("Hello.")
             for keys, shown in ((1, "p/m (low)"), (2, "p/m (high)"), (1, "p/m ")):

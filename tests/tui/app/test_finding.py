@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played
 
 OUTPUT = "seq 1 40; echo 'here is a nee''dle'; seq 41 90"
@@ -13,8 +13,8 @@ OUTPUT = "seq 1 40; echo 'here is a nee''dle'; seq 41 90"
 
 @pytest.mark.slow
 async def test_places_are_shown_opened_counted_and_left_again(tmp_path: Path) -> None:
-    answers = [calls(call("bash", command=OUTPUT)), ScriptedAnswer(text="It was the first.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", session=None) as ui:
+    answers = [make_answer(make_call("bash", command=OUTPUT)), ScriptedAnswer(text="It was the first.")]
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state", session=None) as ui:
         await desk.prompt("run it")
         for number in range(60):  # two pages
             await desk.prompt(f"filler {number}, Needle" if number == 59 else f"filler {number}", no_reply=True)

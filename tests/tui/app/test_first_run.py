@@ -13,22 +13,22 @@ from codeloop.model.providers import Providers
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.message import ModelRef
 from tests.support.answers import Answer
-from tests.support.project import Rig, in_process, rig, startup
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.scripted_project import ScriptedProject, make_startup, open_in_process, open_scripted_project
 from tests.tui.app.running_ui import played
 
 ASKS = "Where do your models come from?"
 
 
 @asynccontextmanager
-async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *local: LocalServer) -> AsyncGenerator[Rig]:
+async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *local: LocalServer) -> AsyncGenerator[ScriptedProject]:
     """Open a project on the real table of providers; `local` are the servers that are looked for here."""
     monkeypatch.setattr("codeloop.app.settings.Providers", partial(Providers, local=local))
     work = tmp_path / "work"
     work.mkdir()
     nothing: Any = None
-    async with in_process(startup(tmp_path / "home", work), None) as (project, client):
-        yield Rig(project, nothing, "", client)
+    async with open_in_process(make_startup(tmp_path / "home", work), None) as (project, client):
+        yield ScriptedProject(project, nothing, "", client)
 
 
 async def test_a_server_of_this_machine_is_used_without_a_question_and_can_be_tried(
@@ -142,10 +142,13 @@ async def test_the_model_chosen_before_is_one_key_away_and_the_next_session_begi
 async def test_the_history_of_another_project_is_not_offered(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     answers = [ScriptedAnswer(text="Yes.")]
-    async with rig(tmp_path / "other", answers) as other, played(other, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path / "other", answers) as other, played(other, tmp_path / "state") as ui:
         await ui.type("a secret plan", "enter")
         await ui.sees("Yes.")
-    async with rig(tmp_path, [ScriptedAnswer(text="Yes.")]) as it, played(it, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="Yes.")]) as it,
+        played(it, tmp_path / "state") as ui,
+    ):
         await ui.until(lambda: ui.ui.opened_event.is_set())
         await ui.pilot.press("up")
         assert ui.ui.tab.prompt.entry.text == ""

@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.permission import PROFILE_KEY
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
 
 AGAIN = "again to go back to a prompt"
@@ -17,7 +17,10 @@ async def test_escape_twice_in_an_empty_prompt_goes_back_to_one(tmp_path: Path) 
     vim = tmp_path / "vim.json"
     vim.write_text('{"vim": true}')
     answers = [ScriptedAnswer(text="One done."), ScriptedAnswer(text="Two done.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", settings=(vim,), size=(100, 30)) as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state", settings=(vim,), size=(100, 30)) as ui,
+    ):
         await ui.pilot.press("escape", "escape")  # there is nothing to go back to
         assert len(ui.ui.screen_stack) == 1
         await ui.type("i")
@@ -42,7 +45,10 @@ async def test_escape_twice_in_an_empty_prompt_goes_back_to_one(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_a_key_goes_through_the_profiles_but_the_boldest(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         seen = list[str]()
         await ui.type("hello", "enter")
         await ui.sees("Hello.")

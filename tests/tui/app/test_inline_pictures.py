@@ -8,7 +8,7 @@ from PIL import Image
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.tui.settings.ui_settings import UiSettings
 from codeloop.tui.terminal.terminal_driver import TerminalAnswered
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import Played, played
 from tests.tui.terminal.picture_terminal import DrawingTerminal
 
@@ -45,8 +45,8 @@ async def test_a_picture_is_drawn_below_its_words_while_nothing_covers_it(
     for name in ("TMUX", "STY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    answers = [calls(call("read", filePath="red.png")), ScriptedAnswer(text="Red.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    answers = [make_answer(make_call("read", filePath="red.png")), ScriptedAnswer(text="Red.")]
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
         shown = Shown(ui, monkeypatch)
         Image.new("RGB", (300, 100), (255, 0, 0)).save(desk.work / "red.png")
         await ui.type("look at it", "enter")

@@ -6,7 +6,7 @@ import pytest
 from textual import events
 
 from codeloop.model.testing.script import ScriptedAnswer
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import Played, played
 
 
@@ -22,7 +22,7 @@ def burst(ui: Played, *keys: str) -> None:
 async def test_what_is_typed_right_after_a_command_goes_to_what_it_opens(tmp_path: Path) -> None:
     own = tmp_path / "tui.json"
     async with (
-        rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk,
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk,
         played(desk, tmp_path / "state", settings=(own,), own_settings=own) as ui,
     ):
         await ui.type("hello", "enter")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeloop.schema.errors import UsageProblem
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
 
 
@@ -25,7 +25,7 @@ async def test_what_ends_after_the_screen_is_gone_is_silent(tmp_path: Path) -> N
         await gone.wait()
         raise UsageProblem("Too late to be said.")
 
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         tasks = [ui.ui.start_task(look_for_a_widget()), ui.ui.start_task(refuse())]
         ui.ui.exit(0)
     gone.set()

@@ -9,19 +9,21 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import ListMessages
 from codeloop.schema.operation import SESSION_MESSAGES
 from codeloop.schema.part import ToolPart, ToolStateCompleted
-from tests.support.project import call, calls, rig
-from tests.support.sandboxed import is_sandboxed
+from tests.support.sandbox_support import has_sandbox
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played
 
 NOTE = "blocked: the network, which is off for sandboxed commands."
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+@pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here")
 async def test_a_command_without_the_network_says_so_in_every_interface(tmp_path: Path) -> None:
     line = "python3 -c 'import socket; socket.getaddrinfo(\"example.com\", 443)'"
-    made = calls(call("bash", "c1", command=line))
-    async with rig(tmp_path, [made, ScriptedAnswer(text="Done.")], sandbox={"network": "off"}) as desk:
+    made = make_answer(make_call("bash", "c1", command=line))
+    async with open_scripted_project(
+        tmp_path, [made, ScriptedAnswer(text="Done.")], sandbox={"network": "off"}
+    ) as desk:
         async with played(desk, tmp_path / "state", size=(100, 40)) as ui:
             await ui.type("go", "enter")
             await ui.sees("Done.")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
 
 
@@ -13,7 +13,7 @@ from tests.tui.app.running_ui import played
 async def test_a_setting_of_the_ui_is_changed_written_and_taken_back(tmp_path: Path) -> None:
     own = tmp_path / "config" / "tui.json"
     given: Any = {"size": (120, 40), "settings": (own,), "own_settings": own}
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state", **given) as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state", **given) as ui:
         await ui.until(lambda: ui.ui.opened_event.is_set())
         await ui.type("/settings", "enter")
         await ui.sees("Terminal UI (tui.json)", "codeloop (default)", "vim", "false (default)", "This project")

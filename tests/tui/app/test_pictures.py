@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from codeloop.model.testing.script import ScriptedAnswer
-from tests.support.project import call, calls, rig
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played
 
 
@@ -19,8 +19,8 @@ async def test_a_picture_that_was_read_is_shown_by_its_command_and_by_a_click(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    answers = [calls(call("read", filePath="dot.png")), ScriptedAnswer(text="A dot.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    answers = [make_answer(make_call("read", filePath="dot.png")), ScriptedAnswer(text="A dot.")]
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("/picture", "enter")
         await ui.sees("There is no picture in this conversation.")
         Image.new("RGB", (12, 34)).save(desk.work / "dot.png")

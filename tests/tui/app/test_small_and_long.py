@@ -11,7 +11,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import ModelRef, UserMessage, UserTime
 from codeloop.schema.operation import SESSION_GET
 from codeloop.schema.part import TextPart
-from tests.support.project import Rig, call, calls, rig
+from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played
 
 MESSAGES = 300
@@ -22,7 +22,7 @@ QUESTION = {
 }
 
 
-def fill(desk: Rig, count: int) -> None:
+def fill(desk: ScriptedProject, count: int) -> None:
     """Store prompts, the last of them at the time of the session."""
     created = desk.project.store.get_session(desk.session_id).time.created
     model = ModelRef(provider_id="test", model_id="test")
@@ -37,7 +37,7 @@ def fill(desk: Rig, count: int) -> None:
 
 @pytest.mark.slow
 async def test_the_first_message_of_a_long_session_is_there_before_those_between(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk:
+    async with open_scripted_project(tmp_path, []) as desk:
         fill(desk, MESSAGES)
         session = await desk.client.call(SESSION_GET, SessionId(session_id=desk.session_id))
         async with played(desk, tmp_path / "state", session=session) as ui:
@@ -56,8 +56,8 @@ async def test_the_first_message_of_a_long_session_is_there_before_those_between
 
 @pytest.mark.slow
 async def test_each_choice_of_a_question_can_be_reached_on_a_small_screen(tmp_path: Path) -> None:
-    answers = [calls(call("question", questions=[QUESTION])), ScriptedAnswer(text="Taken.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", size=(40, 12)) as ui:
+    answers = [make_answer(make_call("question", questions=[QUESTION])), ScriptedAnswer(text="Taken.")]
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state", size=(40, 12)) as ui:
         await ui.type("ask me", "enter")
         await ui.until(lambda: ui.ui.tab.panel.is_ready)
         await ui.sees("Colour 0", "1 of 7 ↕", "esc esc reject")
@@ -70,7 +70,7 @@ async def test_each_choice_of_a_question_can_be_reached_on_a_small_screen(tmp_pa
 
 @pytest.mark.slow
 async def test_dialogs_show_their_rows_and_keys_on_a_small_screen(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state", size=(40, 12)) as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state", size=(40, 12)) as ui:
         await ui.type("/themes", "enter")
         await ui.sees("Themes", "codeloop", "enter use it")
         await ui.pilot.press("end", "ctrl+end")
@@ -85,7 +85,7 @@ async def test_dialogs_show_their_rows_and_keys_on_a_small_screen(tmp_path: Path
 
 
 async def test_a_message_never_covers_the_first_cards(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("/tour", "enter")
         await ui.sees("Five keys to begin with")
         ui.ui.notify("Something that a server has to say.", severity="warning")

@@ -7,13 +7,13 @@ import pytest
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.operation import SESSION_CREATE
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
 
 
 @pytest.mark.slow
 async def test_prompts_put_aside_are_listed_taken_back_and_forgotten(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("first thought", "alt+s")
         await ui.type("second thought", "alt+s")
         assert not ui.ui.tab.prompt.entry.text
@@ -28,7 +28,7 @@ async def test_prompts_put_aside_are_listed_taken_back_and_forgotten(tmp_path: P
 async def test_the_editor_outside_is_opened_after_the_leader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "")
     monkeypatch.setenv("EDITOR", "")
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         asked: list[str] = []
         monkeypatch.setattr(ui.ui.tab.prompt, "run", lambda action: not asked.append(action))
         await ui.pilot.press("ctrl+x", "e")
@@ -37,7 +37,10 @@ async def test_the_editor_outside_is_opened_after_the_leader(tmp_path: Path, mon
 
 @pytest.mark.slow
 async def test_subagents_are_gone_through_and_left_by_key(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Yes.")]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="Yes.")]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("go", "enter")
         await ui.sees("Yes.")
         parent = ui.ui.session.id

@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.tui.themes.theme_loader import list_themes
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
 
 
@@ -16,14 +16,17 @@ async def test_a_theme_of_the_terminals_colours_is_used_from_the_start(tmp_path:
     settings = tmp_path / "tui.json"
     settings.write_text(f'{{"theme": "{name}"}}')
     answers = [ScriptedAnswer(text="An answer.")]
-    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state", settings=(settings,)) as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state", settings=(settings,)) as ui,
+    ):
         await ui.type("hello", "enter")
         await ui.sees("An answer.")
 
 
 @pytest.mark.slow
 async def test_each_theme_can_be_put_on_the_screen(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         for name in list_themes():
             ui.ui.appearance.choose(name)
             ui.ui.restyle()

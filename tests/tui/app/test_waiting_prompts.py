@@ -10,7 +10,7 @@ import pytest
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import PROMPT, AnyOperation
-from tests.support.project import both_clients, call, calls, rig
+from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played
 
 __all__ = ["both_clients"]
@@ -18,8 +18,11 @@ __all__ = ["both_clients"]
 
 @pytest.mark.slow
 async def test_what_a_stopped_turn_had_not_read_yet_can_be_edited_and_sent(tmp_path: Path) -> None:
-    answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Never said.")]
-    async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
+    answers = [make_answer(make_call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Never said.")]
+    async with (
+        open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("write it", "enter")
         await ui.until(lambda: ui.ui.tab.panel.is_ready)
         ui.ui.tab.prompt.focus()
@@ -33,11 +36,14 @@ async def test_what_a_stopped_turn_had_not_read_yet_can_be_edited_and_sent(tmp_p
 @pytest.mark.slow
 async def test_a_prompt_for_after_the_turn_waits_for_its_end(tmp_path: Path) -> None:
     answers = [
-        calls(call("write", filePath="new.txt", content="one\n")),
+        make_answer(make_call("write", filePath="new.txt", content="one\n")),
         ScriptedAnswer(text="Written."),
         ScriptedAnswer(text="The notes are done."),
     ]
-    async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("write it", "enter")
         await ui.until(lambda: ui.ui.tab.panel.is_ready)
         ui.ui.tab.prompt.focus()
@@ -60,7 +66,7 @@ async def test_a_prompt_for_after_the_turn_waits_for_its_end(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_what_was_typed_for_a_new_session_is_back_after_a_crash(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk:
         async with played(desk, tmp_path / "state") as ui:
             await ui.type("half a thou")
         async with played(desk, tmp_path / "state") as ui:
@@ -75,7 +81,7 @@ async def test_what_was_typed_for_a_new_session_is_back_after_a_crash(tmp_path: 
 
 @pytest.mark.slow
 async def test_a_prompt_that_could_not_be_stored_is_not_lost_even_if_nothing_can_be_written(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
+    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         call_of, goes_on = desk.client.call, asyncio.Event()
         goes_on.set()
 

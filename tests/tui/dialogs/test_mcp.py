@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from tests.app.handlers.project.test_mcp import FAILS, WORKS
 from tests.extend.mcp.remote import led_to, opened, serving
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import Played, played
 
 
@@ -27,7 +27,10 @@ async def test_servers_are_listed_connected_and_signed_in_at(tmp_path: Path, mon
         monkeypatch.delenv(name, raising=False)
     with serving("oauth", str(tmp_path)) as url:
         servers = {"plain": WORKS, "fails": FAILS, "remote": {"type": "remote", "url": url}}
-        async with rig(tmp_path, [], mcp=servers) as desk, played(desk, tmp_path / "state", size=(100, 30)) as ui:
+        async with (
+            open_scripted_project(tmp_path, [], mcp=servers) as desk,
+            played(desk, tmp_path / "state", size=(100, 30)) as ui,
+        ):
             await ui.type("/mcp", "enter")
             await ui.sees("MCP servers", "plain   not looked at yet", "ctrl+k sign in")
             await ui.pilot.press("enter")

@@ -9,12 +9,12 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import ListMessages
 from codeloop.schema.operation import SESSION_MESSAGES
 from codeloop.tui.dialogs.parts.session_messages import read_messages
-from tests.support.project import rig
+from tests.support.scripted_project import open_scripted_project
 
 
 @pytest.mark.slow
 async def test_a_long_session_is_read_in_pages_whole_and_in_its_order(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
         await it.prompt()
         (database,) = tmp_path.rglob("codeloop.db")
         fill_session(database, it.session_id, 1_100)

@@ -24,8 +24,14 @@ from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.themes.theme_loader import list_themes
 from tests.support.answers import Answer
-from tests.support.project import in_process, over_http, rig, startup, until
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.scripted_project import (
+    make_startup,
+    open_in_process,
+    open_over_http,
+    open_scripted_project,
+    wait_until,
+)
 from tests.tui.dialogs.test_sessions import WIDE, context
 from tests.tui.stage import Stage, staged
 
@@ -52,7 +58,7 @@ INFO = ModelInfo(provider_id="scripted", id="s1", name="The Script")
 @pytest.mark.slow
 async def test_models_show_what_they_cost_and_why_one_can_not_be_used(tmp_path: Path) -> None:
     app, memory = Stage(), ModelMemory(tmp_path / "state")
-    async with rig(tmp_path, [], info=INFO, provider=ACME) as it, staged(app, WIDE) as pilot:
+    async with open_scripted_project(tmp_path, [], info=INFO, provider=ACME) as it, staged(app, WIDE) as pilot:
         app.open(ModelPicker(context(app, it), memory))
         await app.sees("The Script")
         await pilot.press("ctrl+f")
@@ -87,7 +93,7 @@ def test_models_that_were_used_are_remembered_by_all_processes(tmp_path: Path) -
 
 async def test_an_agent_is_chosen(tmp_path: Path) -> None:
     app = Stage()
-    async with rig(tmp_path, []) as it, staged(app) as pilot:
+    async with open_scripted_project(tmp_path, []) as it, staged(app) as pilot:
         app.open(create_agent_picker(context(app, it), "build"))
         await app.sees("plan")
         assert "● build" in app.shown()
@@ -116,19 +122,19 @@ async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     async with ModelServer([Answer(text="ready")], key="sk-right") as server:
         acme = {"acme": {**ACME["acme"], "options": {"baseURL": server.url}}}
-        start = startup(tmp_path / "home", tmp_path / "work", provider=acme)
-        async with in_process(start, None) as (project, client), staged(app, WIDE) as pilot:
+        start = make_startup(tmp_path / "home", tmp_path / "work", provider=acme)
+        async with open_in_process(start, None) as (project, client), staged(app, WIDE) as pilot:
             app.open(ProviderPicker(DialogContext(client, app.colours, app.ask)))
             await app.sees("Often used")
             await pilot.press(*"acme", "enter")
             await app.sees("Key for Acme")  # it was tried without one
             await pilot.press(*"sk-1", "enter")
-            await until(lambda: any("refused the key" in each.message for each in app._notifications), 20)
+            await wait_until(lambda: any("refused the key" in each.message for each in app._notifications), 20)
             assert "acme" not in project.providers.credentials.read_entries()
             await pilot.press("ctrl+k")
             await app.sees("Key for Acme")
             await pilot.press(*"sk-right", "enter")
-            await until(lambda: app.results, 20)
+            await wait_until(lambda: app.results, 20)
             assert app.results[0].provider_id == "acme"
             assert project.providers.credentials.list_secrets() == {"sk-right"}
             assert await client.call(SESSION_LIST, ListSessions()) == []
@@ -138,7 +144,7 @@ async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
 async def test_a_server_of_ones_own_is_added_step_by_step(tmp_path: Path) -> None:
     app = Stage()
     (tmp_path / "work").mkdir()
-    served = App(startup(tmp_path / "home", tmp_path / "work"))
+    served = App(make_startup(tmp_path / "home", tmp_path / "work"))
     async with (
         ModelServer([Answer(text="ready")], models=("small", "coder"), key="sk-own") as server,
         staged(app, WIDE) as pilot,
@@ -158,7 +164,7 @@ async def test_a_server_of_ones_own_is_added_step_by_step(tmp_path: Path) -> Non
         await pilot.press("down", "enter")
         await app.sees("A name for the server", "NAME/coder", "local")
         await pilot.press("ctrl+u", *"My Box", "enter")
-        await until(lambda: app.results, 20)
+        await wait_until(lambda: app.results, 20)
         assert app.results == [ModelRef(provider_id="my-box", model_id="coder")]
         assert server.requests[-1].headers["authorization"] == "Bearer sk-own"
     await served.close()
@@ -169,8 +175,8 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
     app = Stage()
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "codeloop.json").write_text('{\n  "username": "ada"\n}\n')
-    start = msgspec.structs.replace(startup(tmp_path / "home", tmp_path / "work"), trust=True)
-    async with over_http(start, SingleModel(ScriptedModel([], INFO))) as (_, client), staged(app, WIDE) as pilot:
+    start = msgspec.structs.replace(make_startup(tmp_path / "home", tmp_path / "work"), trust=True)
+    async with open_over_http(start, SingleModel(ScriptedModel([], INFO))) as (_, client), staged(app, WIDE) as pilot:
         app.open(SettingsPicker(DialogContext(client, app.colours, app.ask)))
         await app.sees("codeloop.json:2")
         await pilot.press(*"username", "enter")
@@ -188,7 +194,7 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
         values = await client.call(CONFIG_GET, NoArguments())
         assert (values["username"], values["snapshot"]) == ("ada l", False)
         await pilot.press("ctrl+d")
-        await until(lambda: "false" not in app.shown(), 20)
+        await wait_until(lambda: "false" not in app.shown(), 20)
         await pilot.press("escape")
 
 
@@ -231,7 +237,7 @@ async def test_trust_is_only_given_by_a_key_that_came_after_the_question() -> No
         for key, answer in (("n", False), ("y", True)):
             question = TrustScreen(about, app.colours, silence=0)
             app.open(question)
-            await until(lambda asked=question: asked.is_ready)
+            await wait_until(lambda asked=question: asked.is_ready)
             assert "y trust it from now on" in app.shown()
             await pilot.press("pagedown", key)
             assert app.results[-1] is answer

@@ -15,7 +15,7 @@ from codeloop.tui.dialogs.picker import FilterInput, Picker
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.rows_view import RowsView
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 from tests.tui.stage import Stage, staged
 
 PICKS = [
@@ -75,7 +75,7 @@ async def test_each_key_does_what_it_says() -> None:
         await pilot.press("down", "down", "enter")
         assert not app.results, "what has a problem can't be chosen"
         await pilot.press("down", "down", "ctrl+d")
-        await until(lambda: "Write the docs" not in app.shown())
+        await wait_until(lambda: "Write the docs" not in app.shown())
         assert table.done == [2]
         await pilot.press("ctrl+end", "up", "pageup", "ctrl+home", "escape")
         assert app.results == [None]
@@ -90,7 +90,7 @@ async def test_a_closed_one_is_not_held_by_the_app() -> None:
         await app.sees("Write the docs")
         assert picker in app.theme_changed_signal._subscriptions
         await pilot.press("escape")
-        await until(lambda: picker not in app.theme_changed_signal._subscriptions)
+        await wait_until(lambda: picker not in app.theme_changed_signal._subscriptions)
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ async def test_where_there_is_room_the_row_has_a_preview() -> None:
         await pilot.press("up")
         await app.sees("About number 1")
         await pilot.resize_terminal(40, 20)
-        await until(lambda: "About number" not in app.shown())
+        await wait_until(lambda: "About number" not in app.shown())
         assert "Fix the parser" in app.shown()
 
 
@@ -195,7 +195,7 @@ async def test_a_choice_right_after_typing_is_among_what_was_typed() -> None:
         assert isinstance(picker, Picker)
         picker.query_one(FilterInput).value = "parser"
         picker.press("enter")
-        await until(lambda: app.results)
+        await wait_until(lambda: app.results)
         assert app.results == [1]
 
 
@@ -212,7 +212,7 @@ async def test_enter_before_the_rows_have_come_chooses_when_they_do() -> None:
         await app.sees("Loading")
         await pilot.press(*"docs", "enter")
         came.set()
-        await until(lambda: app.results == [2])
+        await wait_until(lambda: app.results == [2])
         came.clear()
         app.open(Picker(PickSource(title="Things", load=load), app.colours))
         await app.sees("Loading")
@@ -234,9 +234,9 @@ async def test_what_comes_to_a_picker_that_closes_is_dropped() -> None:
         picker.cancel()
         picker.cancel()
         filtering.value = "found"
-        await until(lambda: app.results)
+        await wait_until(lambda: app.results)
         await pilot.resize_terminal(100, 30)
-        await until(lambda: not picker.is_attached)
+        await wait_until(lambda: not picker.is_attached)
         assert app.results == [None]
 
 
@@ -244,14 +244,14 @@ async def test_keys_that_come_in_a_burst_act_in_their_order() -> None:
     app, table = Stage(), Table()
     async with staged(app):
         app.open(TextInput("Name", app.colours, "old"))
-        await until(lambda: isinstance(app.focused, LineInput))
+        await wait_until(lambda: isinstance(app.focused, LineInput))
         burst(app, "ctrl+u", *"abc", "backspace", "d", "left", "x", "home", "y", "enter")
-        await until(lambda: app.results)
+        await wait_until(lambda: app.results)
         assert app.results == ["yabxd"]
         app.open(Picker(table.source(), app.colours))
         await app.sees("Write the docs")
         burst(app, *"docx", "backspace", "backspace", *"zs", "backspace", "backspace", "enter")
-        await until(lambda: len(app.results) == 2)
+        await wait_until(lambda: len(app.results) == 2)
         assert app.results[1] == 2
 
 

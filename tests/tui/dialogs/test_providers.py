@@ -15,8 +15,8 @@ from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from tests.support.answers import Answer
 from tests.support.file_keyring import FileKeyring
-from tests.support.project import startup, until
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.scripted_project import make_startup, wait_until
 from tests.tui.dialogs.test_models import ACME
 from tests.tui.dialogs.test_sessions import WIDE
 from tests.tui.stage import Stage, staged
@@ -41,7 +41,7 @@ async def picking(tmp_path: Path, provider: dict[str, Any]) -> AsyncGenerator[tu
     config.mkdir(parents=True)
     (config / "codeloop.json").write_text(json.dumps({"provider": provider}))
     (tmp_path / "work").mkdir()
-    served, app = App(startup(tmp_path / "home", tmp_path / "work")), Stage()
+    served, app = App(make_startup(tmp_path / "home", tmp_path / "work")), Stage()
     client = DirectoryClient(served, tmp_path / "work")
     async with staged(app, WIDE) as pilot:
         app.open(ProviderPicker(DialogContext(client, app.colours, app.ask)))
@@ -53,7 +53,7 @@ async def picking(tmp_path: Path, provider: dict[str, Any]) -> AsyncGenerator[tu
 async def notes(app: Stage, *texts: str) -> None:
     """Wait until one of the notices has all of the texts."""
     try:
-        await until(lambda: any(all(text in note.message for text in texts) for note in app._notifications), 20)
+        await wait_until(lambda: any(all(text in note.message for text in texts) for note in app._notifications), 20)
     except TimeoutError:
         raise AssertionError(f"{texts} not in {[note.message for note in app._notifications]}\n{app.shown()}") from None
 

@@ -15,25 +15,25 @@ from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
-from tests.support.project import Rig, call, calls, rig, until
+from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
 from tests.tui.stage import Stage, staged
 
 WIDE = (140, 45)
 
 
-def context(app: Stage, it: Rig) -> DialogContext:
+def context(app: Stage, it: ScriptedProject) -> DialogContext:
     return DialogContext(it.client, app.colours, app.ask)
 
 
 @asynccontextmanager
-async def stored(tmp_path: Path) -> AsyncGenerator[tuple[Rig, Session]]:
+async def stored(tmp_path: Path) -> AsyncGenerator[tuple[ScriptedProject, Session]]:
     """Hold a session with two turns, the second of which writes a file, and another one."""
     script = [
         ScriptedAnswer(text="The parser is in parse.py."),
-        calls(call("write", filePath="new.txt", content="x\n")),
+        make_answer(make_call("write", filePath="new.txt", content="x\n")),
         ScriptedAnswer(text="Written."),
     ]
-    async with rig(tmp_path, script) as it:
+    async with open_scripted_project(tmp_path, script) as it:
         (it.work / "parse.py").write_text("x = 1\n")
         await it.prompt("where is the parser?")
         await it.prompt("write a file")
@@ -41,7 +41,7 @@ async def stored(tmp_path: Path) -> AsyncGenerator[tuple[Rig, Session]]:
         yield it, other
 
 
-async def sessions(it: Rig) -> dict[str, str]:
+async def sessions(it: ScriptedProject) -> dict[str, str]:
     listed = await it.client.call(SESSION_LIST, ListSessions(scope="project"))
     return {session.id: session.title for session in listed}
 
@@ -60,7 +60,7 @@ async def test_sessions_are_found_renamed_forked_and_deleted(tmp_path: Path) -> 
         await pilot.press("ctrl+t", "up", *"parse.py")
         await app.sees("parser is in parse.py")
         await pilot.press(*["backspace"] * 8, *"another")
-        await until(lambda: "write a file" not in app.shown())
+        await wait_until(lambda: "write a file" not in app.shown())
         await pilot.press("ctrl+r")
         await app.sees("Rename")
         await pilot.press("end", *" one", "enter")
@@ -69,7 +69,7 @@ async def test_sessions_are_found_renamed_forked_and_deleted(tmp_path: Path) -> 
         await pilot.press("ctrl+d")
         await app.sees("Delete session?")
         await pilot.press("n")
-        await until(lambda: "Delete session?" not in app.shown())
+        await wait_until(lambda: "Delete session?" not in app.shown())
         await pilot.press("ctrl+d")
         await app.sees("Delete session?")
         await pilot.press("y")
@@ -78,14 +78,17 @@ async def test_sessions_are_found_renamed_forked_and_deleted(tmp_path: Path) -> 
         await pilot.press(*["backspace"] * 7)
         await app.sees("write a file")
         await pilot.press("ctrl+f")
-        await until(lambda: app.results)
+        await wait_until(lambda: app.results)
         assert app.results[0] in await sessions(it)
         assert app.results[0] != it.session_id
 
 
 async def test_a_fork_stands_below_what_it_was_made_from(tmp_path: Path) -> None:
     app = Stage()
-    async with rig(tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]) as it, staged(app) as pilot:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]) as it,
+        staged(app) as pilot,
+    ):
         await it.prompt("the first thing")
         await it.prompt("the second thing")
         second = it.view().entries[2].info.id
@@ -105,8 +108,8 @@ async def test_a_fork_stands_below_what_it_was_made_from(tmp_path: Path) -> None
 @pytest.mark.slow
 async def test_which_session_waits_for_an_answer_is_told(tmp_path: Path) -> None:
     app = Stage()
-    script = [calls(call("bash", command="touch x"))]
-    async with rig(tmp_path, script, permission={"bash": "ask"}) as it, staged(app) as pilot:
+    script = [make_answer(make_call("bash", command="touch x"))]
+    async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it, staged(app) as pilot:
         turn = asyncio.create_task(it.prompt())
         request = await it.question()
         app.open(SessionPicker(context(app, it), SessionPins(tmp_path)))
@@ -146,7 +149,7 @@ async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_pat
             app.open(Timeline(context(app, it), it.session_id))
             await app.sees("write a file")
             await pilot.press(key)
-            await until(lambda: app.results)
+            await wait_until(lambda: app.results)
             step = app.results.pop()
             assert (step.action, step.message_id, step.text) == (what, write, "write a file")
         assert step.session_id in await sessions(it)
@@ -157,6 +160,6 @@ async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_pat
         assert "removed        new.txt" in app.shown()
         assert (it.work / "new.txt").exists()
         await pilot.press("y")
-        await until(lambda: app.results)
+        await wait_until(lambda: app.results)
         assert app.results.pop().action == "undo"
         assert not (it.work / "new.txt").exists()

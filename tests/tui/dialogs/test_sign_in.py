@@ -11,9 +11,9 @@ from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from tests.support.answers import Answer
-from tests.support.javascript import host_command
-from tests.support.project import startup, until
-from tests.support.provider import ModelServer
+from tests.support.javascript_extensions import find_host_command
+from tests.support.model_server import ModelServer
+from tests.support.scripted_project import make_startup, wait_until
 from tests.tui.dialogs.test_models import ACME
 from tests.tui.dialogs.test_sessions import WIDE
 from tests.tui.stage import Stage, staged
@@ -69,7 +69,7 @@ export const ByPage = async () => ({
 
 @pytest.mark.slow
 async def test_all_ways_to_sign_in_are_offered_and_each_leads_to_a_model(tmp_path: Path) -> None:
-    host_command()  # or skip: there is no node
+    find_host_command()  # or skip: there is no node
     plugins = tmp_path / "home/config/plugin"
     plugins.mkdir(parents=True)
     (plugins / "a.mjs").write_text(BY_CODE)
@@ -78,7 +78,7 @@ async def test_all_ways_to_sign_in_are_offered_and_each_leads_to_a_model(tmp_pat
     app = Stage()
     async with ModelServer([Answer(text="ready")] * 2, key="sk-right") as server:
         acme = {"acme": {**ACME["acme"], "options": {"baseURL": server.url}}}
-        start = startup(tmp_path / "home", tmp_path / "work", provider=acme)
+        start = make_startup(tmp_path / "home", tmp_path / "work", provider=acme)
         served = App(replace(start, environment={**start.environment, "PATH": os.environ["PATH"]}))
         client = DirectoryClient(served, tmp_path / "work")
         async with staged(app, WIDE) as pilot:
@@ -98,7 +98,7 @@ async def test_all_ways_to_sign_in_are_offered_and_each_leads_to_a_model(tmp_pat
                     await pilot.press(*"right", "enter")
                 else:
                     (plugins / "go").touch()
-                await until(lambda: app.results, 20)
+                await wait_until(lambda: app.results, 20)
                 assert app.results[0].provider_id == "acme"
                 assert server.requests[-1].headers["authorization"] == "Bearer sk-right"
     await served.close()

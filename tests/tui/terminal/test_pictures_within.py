@@ -12,7 +12,7 @@ from PIL import Image, ImageChops
 
 from tests.cli.program import Desk, call, serving
 from tests.support.answers import Answer
-from tests.support.wire import Received
+from tests.support.http_connection import ReceivedRequest
 from tests.tui.terminal.picture_terminal import DrawingTerminal
 from tests.tui.terminal.screen import ScreenTerminal
 
@@ -94,7 +94,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     gradient().save(desk.work / "shot.png")
     left = [call("read", filePath="shot.png"), Answer(text="It is here.")]
 
-    def choose(received: Received) -> Answer:
+    def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
             return Answer(text="A title")
         return left.pop(0) if left else Answer(text="\n\n".join(f"line {at}" for at in range(12)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 
 SIDE, SIZE = 100, 20_000
 RED, BLUE = (255, 0, 0), (0, 0, 255)
@@ -141,7 +141,7 @@ def test_what_is_no_picture_is_refused(data: bytes) -> None:
         fit_image(data)
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(data=st.sampled_from(WHOLE), at=st.floats(0, 1), bits=st.binary(min_size=1, max_size=8))
 def test_a_damaged_picture_is_refused_or_given_whole_and_never_breaks_anything(
     data: bytes, at: float, bits: bytes

@@ -12,7 +12,7 @@ import pytest
 from codeloop.workspace.files.atomic_write import Replacement, replace_file
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.workspace import Workspace
-from tests.support.auditing import audited
+from tests.support.audit_hook import add_audit
 
 
 def test_pipes_sockets_devices_and_directories_are_refused_at_once(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def replaced(place: Path, kind: str, flips: Sequence[int]) -> tuple[bool, Flippi
         before = read_file(it.folder / "f")
     change = Replacement(it.folder / "f", before, None if kind == "delete" else b"new")
     try:
-        with audited(it.audit):
+        with add_audit(it.audit):
             replace_file(change)
     except (FileRefused, OSError):
         return False, it

@@ -12,7 +12,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
 from codeloop.workspace.format.run_formatters import format_files
 from codeloop.workspace.workspace import Workspace
-from tests.support.installed import npm_programs, python_programs
+from tests.support.installed_programs import install_npm_programs, install_python_programs
 
 pytestmark = pytest.mark.lsp
 C = "int f() { return 1; }\n"
@@ -73,9 +73,9 @@ def program(name: str) -> str:
     """Return where a formatter is; it is installed for the tests when it can be. Skips the test when it can't."""
     folder: Path | None = Path(sys.executable).parent if name == "ruff" else None
     if name in PYTHON:
-        folder = python_programs(PYTHON[name])
+        folder = install_python_programs(PYTHON[name])
     if name in NPM:
-        folder = npm_programs(NPM[name])
+        folder = install_npm_programs(NPM[name])
     found = shutil.which(name, path=str(folder) if folder else f"{Path.home()}/.cargo/bin:/usr/local/bin:/usr/bin:/bin")
     if not found or subprocess.run([found, "--help"], capture_output=True, check=False).returncode > 2:
         pytest.skip(f"{name} can't be had here")

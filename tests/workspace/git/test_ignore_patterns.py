@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from codeloop.workspace.git.ignore_patterns import parse_attributes, parse_ignore_file
 from codeloop.workspace.snapshot.stat_cache import join
-from tests.support.examples import examples
+from tests.support.examples import scale_examples
 from tests.workspace.snapshot.trees_on_disk import git, names_in, snapshots_of, taken, write
 
 PIECES = [
@@ -42,7 +42,7 @@ FILES = ["a", "b", "ab", "x/a", "x/b", "a1/b", "b1/ab/a", "x/y/a", "x/y/ab", "ab
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(30))
+@settings(max_examples=scale_examples(30))
 @given(top=st.lists(PATTERNS, max_size=4), below=st.lists(PATTERNS, max_size=2))
 @example(top=["*", "!x/", "!a"], below=["!b"])
 @example(top=["x/**", "!x/y/**"], below=[])

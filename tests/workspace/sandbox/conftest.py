@@ -13,7 +13,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants
 from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxRefused
-from tests.support.sandboxed import each_sandbox
+from tests.support.sandbox_support import list_sandbox_params
 
 SECRET = "the-secret-of-this-test"
 
@@ -44,7 +44,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / ".git"
 
 
-@pytest.fixture(params=each_sandbox(*BACKENDS))
+@pytest.fixture(params=list_sandbox_params(*BACKENDS))
 async def it(request: pytest.FixtureRequest, tmp_path: Path, repository: Path) -> AsyncIterator[Attacked]:
     root, home = tmp_path / "work", tmp_path / "home"
     own = home / ".local/share/codeloop"

@@ -12,7 +12,7 @@ from codeloop.workspace.process.shells import CommandResult, ShellCommand, Shell
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxPolicy
 from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxRefused, read_smallest_number
-from tests.support.sandboxed import each_sandbox
+from tests.support.sandbox_support import list_sandbox_params
 
 BOMB = """
 import os, time
@@ -60,7 +60,7 @@ class Bounded:
         return await self.shells.run(self.context, ShellCommand(text, timeout, None, self.policy), lambda _: None)
 
 
-@pytest.fixture(params=each_sandbox(*BACKENDS))
+@pytest.fixture(params=list_sandbox_params(*BACKENDS))
 async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bounded]:
     shells = Shells()
     shells.sandboxes = Sandboxes(shells.launcher, (request.param,), BOUNDS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.workspace.sandbox.secret_files import ProjectSecrets
-from tests.support.auditing import audited
+from tests.support.audit_hook import add_audit
 
 KEY = "-----BEGIN PRIVATE KEY-----"
 TOKEN = "//registry.example.com/:_authToken=abc"
@@ -94,6 +94,6 @@ def test_a_project_that_did_not_change_is_not_read_again(project: Path) -> None:
         if event in {"os.scandir", "open"}:
             read.append(str(arguments[0]))
 
-    with audited(audit):
+    with add_audit(audit):
         assert secrets.find_secrets() == {project / ".env"}
     assert not read

@@ -20,7 +20,7 @@ from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, find
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder
 from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences, make_file_diffs
-from tests.support.examples import SHARES_A_FIXTURE, examples
+from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples
 from tests.workspace.snapshot.trees_on_disk import (
     everything,
     git,
@@ -375,7 +375,7 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(12), suppress_health_check=SHARES_A_FIXTURE)
+@settings(max_examples=scale_examples(12), suppress_health_check=SHARED_FIXTURE_CHECKS)
 @given(seed=st.integers(0, 2**32), actors=st.lists(st.sampled_from(["agent", "user"]), min_size=1, max_size=8))
 async def test_undo_leaves_every_byte_the_agent_did_not_write(seed: int, actors: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:

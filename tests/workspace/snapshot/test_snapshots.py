@@ -15,7 +15,7 @@ from codeloop.schema.limits import Limit
 from codeloop.workspace.snapshot import file_jobs, scanner
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 from codeloop.workspace.snapshot.snapshots import SkippedSnapshot, Snapshot, Snapshots
-from tests.support.auditing import audited
+from tests.support.audit_hook import add_audit
 from tests.workspace.snapshot.trees_on_disk import (
     ENVIRONMENT,
     everything,
@@ -231,7 +231,7 @@ async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
             slow_disk.wait()
 
     try:
-        with audited(hold), monkeypatch.context() as short:
+        with add_audit(hold), monkeypatch.context() as short:
             short.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 1, "ms", "for this test"))
             short.setattr(file_jobs, "SNAPSHOT_RETRY_TIME", Limit("snapshot.again", 1, "ms", "for this test"))
             first = await snapshots.take()

@@ -14,14 +14,14 @@ from codeloop.schema.api.providers import AddProvider, ServerAddress
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_ADD, PROVIDER_MODELS, NoArguments
 from tests.model.local_server import http, serving
-from tests.support.project import startup
-from tests.support.provider import Answer, ModelServer
+from tests.support.model_server import Answer, ModelServer
+from tests.support.scripted_project import make_startup
 
 
 @asynccontextmanager
 async def opened(tmp_path: Path) -> AsyncGenerator[DirectoryClient]:
     (tmp_path / "work").mkdir()
-    app = App(startup(tmp_path / "home", tmp_path / "work"))
+    app = App(make_startup(tmp_path / "home", tmp_path / "work"))
     try:
         yield DirectoryClient(app, tmp_path / "work")
     finally:

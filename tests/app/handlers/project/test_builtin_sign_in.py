@@ -26,10 +26,10 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, PROVIDER_LIST, NoArguments
 from codeloop.schema.wire import replace
 from tests.support.answers import Answer
-from tests.support.cloud import CloudRequest, Reply, serve_cloud
-from tests.support.models import ask, no_proxies
-from tests.support.project import startup
-from tests.support.provider import ModelServer
+from tests.support.http_service import Reply, ServiceRequest, run_http_service
+from tests.support.model_server import ModelServer
+from tests.support.models import no_proxies, send_request
+from tests.support.scripted_project import make_startup
 
 __all__ = ["no_proxies"]
 COPILOT = "github-copilot"
@@ -44,7 +44,7 @@ class GitHub:
         self.lasts = lasts
         self.renewals = 0
 
-    def answer(self, asked: CloudRequest) -> Reply:
+    def answer(self, asked: ServiceRequest) -> Reply:
         assert asked.headers["accept"] == "application/json"
         form = asked.form
         assert form.pop("client_id") == "Iv1.ours"
@@ -72,7 +72,7 @@ async def opened(
 ) -> AsyncGenerator[DirectoryClient]:
     (tmp_path / "work").mkdir(exist_ok=True)
     provider = {name: {"options": each} for name, each in options.items()}
-    given = startup(tmp_path / "home", tmp_path / "work", provider=provider)
+    given = make_startup(tmp_path / "home", tmp_path / "work", provider=provider)
     app = App(replace(given, environment={**given.environment, **environment}))
     try:
         yield DirectoryClient(app, tmp_path / "work")
@@ -98,7 +98,7 @@ async def sign_in(client: DirectoryClient) -> None:
 
 async def test_a_code_is_typed_at_github_and_copilot_answers_with_the_token(tmp_path: Path) -> None:
     github = GitHub("authorization_pending")
-    async with ModelServer([Answer(text="ready")], key="ghu_0") as server, serve_cloud(github.answer) as cloud:
+    async with ModelServer([Answer(text="ready")], key="ghu_0") as server, run_http_service(github.answer) as cloud:
         options = {"clientId": "Iv1.ours", "signInURL": cloud.url}
         async with opened(tmp_path, {COPILOT: options}) as client:
             by_page, by_key = await methods(client, COPILOT)
@@ -107,7 +107,7 @@ async def test_a_code_is_typed_at_github_and_copilot_answers_with_the_token(tmp_
             held = stored(tmp_path)[COPILOT]
             assert (held["type"], held["access"], held["expires"], held["client"]) == ("oauth", "ghu_0", 0, "Iv1.ours")
         row = {"options": {**options, "baseURL": server.url}, "models": {"gpt-6-sol": {}}}
-        found = await ask(open_model(tmp_path, row, "gpt-6-sol"))
+        found = await send_request(open_model(tmp_path, row, "gpt-6-sol"))
     assert found.text == "ready", found.message
     sent = server.requests[0].headers
     assert (sent["authorization"], sent["x-initiator"], sent["openai-intent"]) == (
@@ -125,20 +125,20 @@ def open_model(tmp_path: Path, row: dict[str, Any], name: str) -> Any:
 
 async def test_a_token_that_runs_out_is_renewed_once_for_requests_at_a_time(tmp_path: Path) -> None:
     github = GitHub(lasts=60)  # less than the time before its end at which it is renewed
-    async with ModelServer([Answer(text="ready")]) as server, serve_cloud(github.answer) as cloud:
+    async with ModelServer([Answer(text="ready")]) as server, run_http_service(github.answer) as cloud:
         options = {"clientId": "Iv1.ours", "signInURL": cloud.url}
         async with opened(tmp_path, {COPILOT: options}) as client:
             await sign_in(client)
         github.lasts = 3_600
         row = {"options": {**options, "baseURL": server.url}, "models": {"a": {}, "b": {}}}
         models = [open_model(tmp_path, row, name) for name in ("a", "b")]
-        await asyncio.gather(*map(ask, models))
+        await asyncio.gather(*map(send_request, models))
         assert github.renewals == 1
         assert {request.headers["authorization"] for request in server.requests} == {"Bearer ghu_1"}
         (file,) = (tmp_path / "home").rglob("auth.json")
         late = {**stored(tmp_path)[COPILOT], "expires": int(time.time() * 1000), "refresh": "ghr_gone"}
         Credentials(file).store_sign_in(COPILOT, late)
-        found = await ask(models[0])
+        found = await send_request(models[0])
         assert "codeloop auth login github-copilot" in found.message
         assert "The refresh token is invalid." in found.message
 
@@ -146,7 +146,7 @@ async def test_a_token_that_runs_out_is_renewed_once_for_requests_at_a_time(tmp_
 @pytest.mark.parametrize(("says", "words"), [("access_denied", "refused on the page"), ("expired_token", "run out")])
 async def test_a_code_that_is_refused_or_too_late_stores_nothing(tmp_path: Path, says: str, words: str) -> None:
     async with (
-        serve_cloud(GitHub("authorization_pending", says).answer) as cloud,
+        run_http_service(GitHub("authorization_pending", says).answer) as cloud,
         opened(tmp_path, {COPILOT: {"clientId": "Iv1.ours", "signInURL": cloud.url}}) as client,
     ):
         with pytest.raises(OperationError, match=words):
@@ -177,7 +177,7 @@ class AzureResource:
             for name, model in rows
         ]
 
-    def answer(self, asked: CloudRequest) -> Reply:
+    def answer(self, asked: ServiceRequest) -> Reply:
         if asked.path != "/openai/deployments?api-version=2023-03-15-preview" or asked.method != "GET":
             return 404, {"error": {"code": "404", "message": "Resource not found"}}
         if self.status != 200:
@@ -207,7 +207,7 @@ async def test_what_is_deployed_at_azure_is_asked_of_the_resource(tmp_path: Path
     resource = AzureResource(*rows)
     resource.rows.append({"id": "late", "model": "gpt-6-astra", "status": "running"})
     async with (
-        serve_cloud(resource.answer) as cloud,
+        run_http_service(resource.answer) as cloud,
         opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
     ):
         (method,) = await methods(client, "azure")
@@ -229,7 +229,7 @@ async def test_what_is_deployed_at_azure_is_asked_of_the_resource(tmp_path: Path
 @pytest.mark.parametrize(("status", "words"), [(404, "HTTP 404"), (403, "HTTP 403: Denied [hidden]")])
 async def test_where_azure_lists_nothing_the_deployment_is_named(tmp_path: Path, status: int, words: str) -> None:
     async with (
-        serve_cloud(AzureResource(status=status).answer) as cloud,
+        run_http_service(AzureResource(status=status).answer) as cloud,
         opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
     ):
         said = await azure(client, **KEYED)
@@ -242,7 +242,7 @@ async def test_where_azure_lists_nothing_the_deployment_is_named(tmp_path: Path,
 
 async def test_a_key_that_azure_refuses_is_not_stored(tmp_path: Path) -> None:
     async with (
-        serve_cloud(AzureResource(status=401).answer) as cloud,
+        run_http_service(AzureResource(status=401).answer) as cloud,
         opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
     ):
         with pytest.raises(OperationError, match=r"refuses this key \(HTTP 401: Denied \[hidden") as failed:
@@ -253,7 +253,7 @@ async def test_a_key_that_azure_refuses_is_not_stored(tmp_path: Path) -> None:
 
 async def test_a_resource_without_deployments_is_told_from_one_that_lists_none(tmp_path: Path) -> None:
     async with (
-        serve_cloud(AzureResource(("e", "text-embedding-3")).answer) as cloud,
+        run_http_service(AzureResource(("e", "text-embedding-3")).answer) as cloud,
         opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
     ):
         assert (await azure(client, **KEYED)).startswith("No model to talk to is deployed there.")
@@ -299,7 +299,7 @@ async def test_vertex_says_where_its_credentials_come_from_and_then_asks_for_the
 async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_code(tmp_path: Path) -> None:
     asked: list[dict[str, Any]] = []
 
-    def answer(request: CloudRequest) -> Reply:
+    def answer(request: ServiceRequest) -> Reply:
         assert request.path == "/api/v1/auth/keys"
         asked.append(json.loads(request.body))
         return (200, {"key": "sk-or-v1-0123456789"}) if asked[-1]["code"] == "good" else (403, {"error": "bad code"})
@@ -319,7 +319,7 @@ async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_co
         await ended
         return query["code_challenge"]
 
-    async with serve_cloud(answer) as cloud:
+    async with run_http_service(answer) as cloud:
         options: Any = {"signInURL": cloud.url, "signInPort": 0}
         async with opened(tmp_path, {"openrouter": options}) as client:
             assert [each.type for each in await methods(client, "openrouter")] == ["oauth", "api"]

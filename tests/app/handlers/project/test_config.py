@@ -32,7 +32,7 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from tests.server.support.serving import served
-from tests.support.project import startup
+from tests.support.scripted_project import make_startup
 
 
 class Opened:
@@ -78,7 +78,7 @@ async def opened(
     if own is not None:
         (home / "config").mkdir(parents=True)
         (home / "config" / "codeloop.json").write_text(json.dumps(own))
-    plain = startup(home, work)
+    plain = make_startup(home, work)
     begin = Startup(directory=work, environment={**plain.environment, "USER": "ann", **variables}, trust=trust)
     project = await open_project(begin, SingleModel(ScriptedModel([])))
     try:

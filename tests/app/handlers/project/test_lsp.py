@@ -16,18 +16,21 @@ from codeloop.schema.live_events import LspDiagnosed, LspUpdated
 from codeloop.schema.operation import FIND_SYMBOLS, LSP_STATUS, SESSION_REVERT, NoArguments
 from codeloop.schema.part import TextPart, ToolStateCompleted
 from tests.lsp.world import SERVER
-from tests.support.patience import wait_long
-from tests.support.project import Rig, call, calls, rig, until
+from tests.support.language_waits import lengthen_language_waits
+from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
 
 
 async def test_servers_that_run_are_shown_and_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wait_long(monkeypatch)
+    lengthen_language_waits(monkeypatch)
     traces = tmp_path / "traces"
     traces.mkdir()
     command = [sys.executable, str(SERVER), str(traces), "knows"]
-    script = [calls(call("write", filePath="a.x", content="def double(n)\n  bad1\n")), ScriptedAnswer(text="Done.")]
+    script = [
+        make_answer(make_call("write", filePath="a.x", content="def double(n)\n  bad1\n")),
+        ScriptedAnswer(text="Done."),
+    ]
     servers = {"mine": {"command": command, "extensions": [".x"]}}
-    async with rig(tmp_path, script, lsp=servers, sandbox={"mode": "off"}) as it:
+    async with open_scripted_project(tmp_path, script, lsp=servers, sandbox={"mode": "off"}) as it:
         assert await it.client.call(LSP_STATUS, NoArguments()) == []
         assert await it.client.call(FIND_SYMBOLS, FindSymbols(query="dou")) == []
         assert not (traces / "trace").exists(), "asking starts nothing"
@@ -52,7 +55,7 @@ async def test_servers_that_run_are_shown_and_asked(tmp_path: Path, monkeypatch:
         (symbol,) = await it.client.call(FIND_SYMBOLS, FindSymbols(query="dou"))
         assert (symbol.name, symbol.kind) == ("double", 12)
         assert symbol.location["range"]["start"] == {"line": 0, "character": 4}
-        await until(lambda: updated >= 2 and spoken == {"mine a.x"})
+        await wait_until(lambda: updated >= 2 and spoken == {"mine a.x"})
         following.cancel()
 
 
@@ -66,10 +69,10 @@ def scripted(folder: Path, *orders: str) -> dict[str, Any]:
 
 
 def write(text: str, number: int) -> ScriptedAnswer:
-    return calls(call("write", call_id=f"w{number}", filePath="a.x", content=text))
+    return make_answer(make_call("write", call_id=f"w{number}", filePath="a.x", content=text))
 
 
-async def speak(it: Rig) -> None:
+async def speak(it: ScriptedProject) -> None:
     """Have the server say what it held back, and wait until that was heard."""
     servers = it.project.services.languages
     assert servers is not None
@@ -81,13 +84,13 @@ async def speak(it: Rig) -> None:
 
 @pytest.mark.slow
 async def test_a_rename_shows_its_diffs_and_is_undone(tmp_path: Path) -> None:
-    asked = call("lsp", operation="rename", filePath="a.x:1", symbol="double", newName="twice")
-    script = [calls(call("read", filePath="a.x"), asked), DONE]
+    asked = make_call("lsp", operation="rename", filePath="a.x:1", symbol="double", newName="twice")
+    script = [make_answer(make_call("read", filePath="a.x"), asked), DONE]
     texts = {"a.x": "def double(n)\n", "b.x": "double(2)\n"}
     (tmp_path / "work").mkdir()
     for name, text in texts.items():
         (tmp_path / "work" / name).write_text(text)
-    async with rig(tmp_path, script, lsp=scripted(tmp_path, "knows"), sandbox={"mode": "off"}) as it:
+    async with open_scripted_project(tmp_path, script, lsp=scripted(tmp_path, "knows"), sandbox={"mode": "off"}) as it:
         await it.prompt("go")
         state = it.calls()[-1].state
         assert isinstance(state, ToolStateCompleted)
@@ -105,8 +108,16 @@ async def test_what_a_server_says_late_goes_with_the_next_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = "Earlier edits brought 1 new error:\na.x:1: bad1 is not good (scripted B1)"
-    script = [write("fine\n", 1), DONE, write("bad1\n", 2), DONE, calls(call("glob", pattern="*.x")), DONE, DONE]
-    async with rig(tmp_path, script, lsp=scripted(tmp_path, "held"), sandbox={"mode": "off"}) as it:
+    script = [
+        write("fine\n", 1),
+        DONE,
+        write("bad1\n", 2),
+        DONE,
+        make_answer(make_call("glob", pattern="*.x")),
+        DONE,
+        DONE,
+    ]
+    async with open_scripted_project(tmp_path, script, lsp=scripted(tmp_path, "held"), sandbox={"mode": "off"}) as it:
         await it.prompt("one")
         servers = it.project.services.languages
         assert servers is not None

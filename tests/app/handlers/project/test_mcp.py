@@ -36,7 +36,7 @@ from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from tests.extend.mcp.world import PLAIN
 from tests.server.support.serving import served
-from tests.support.project import call, calls, rig, until
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_until
 
 WORKS = {"type": "local", "command": [sys.executable, str(PLAIN)]}
 FAILS = {"type": "local", "command": ["false"]}
@@ -45,7 +45,7 @@ FAILS = {"type": "local", "command": ["false"]}
 @pytest.mark.slow
 async def test_servers_are_shown_switched_on_and_off(tmp_path: Path) -> None:
     servers = {"p": WORKS, "off": {**WORKS, "enabled": False}, "bad": {"type": "local"}, "fails": FAILS}
-    async with rig(tmp_path, [], mcp=servers) as it:
+    async with open_scripted_project(tmp_path, [], mcp=servers) as it:
         heard: set[str] = set()
 
         async def follow() -> None:
@@ -72,14 +72,18 @@ async def test_servers_are_shown_switched_on_and_off(tmp_path: Path) -> None:
         assert await it.client.call(MCP_DISCONNECT, McpName(name="p"))
         now = await it.client.call(MCP_STATUS, NoArguments())
         assert now["p"] == MCPStatus(status="disabled")
-        await until(lambda: {"p", "fails"} <= heard, 10)
+        await wait_until(lambda: {"p", "fails"} <= heard, 10)
         following.cancel()
 
 
 @pytest.mark.slow
 async def test_the_tools_of_a_server_that_is_added_are_offered_in_the_next_request(tmp_path: Path) -> None:
-    script = [ScriptedAnswer(text="none"), calls(call("new_echo", "a", text="hi")), ScriptedAnswer(text="done")]
-    async with rig(tmp_path, script) as it:
+    script = [
+        ScriptedAnswer(text="none"),
+        make_answer(make_call("new_echo", "a", text="hi")),
+        ScriptedAnswer(text="done"),
+    ]
+    async with open_scripted_project(tmp_path, script) as it:
         await it.prompt()
         await it.client.call(MCP_ADD, AddMcp(name="new", config=WORKS))
         await it.prompt()
@@ -93,11 +97,11 @@ async def test_the_tools_of_a_server_that_is_added_are_offered_in_the_next_reque
 @pytest.mark.slow
 async def test_a_server_is_added_for_as_long_as_the_project_is_open(tmp_path: Path) -> None:
     script = [
-        calls(call("mcp", "a", tool="new_echo", arguments={"text": "hi"})),
-        calls(call("mcp", "b", tool="p_echo", arguments={"text": "off"})),
+        make_answer(make_call("mcp", "a", tool="new_echo", arguments={"text": "hi"})),
+        make_answer(make_call("mcp", "b", tool="p_echo", arguments={"text": "off"})),
         ScriptedAnswer(text="done"),
     ]
-    async with rig(tmp_path, script, mcp={"p": WORKS}) as it:
+    async with open_scripted_project(tmp_path, script, mcp={"p": WORKS}) as it:
         now = await it.client.call(MCP_ADD, AddMcp(name="new", config=WORKS))
         assert now["new"] == MCPStatus(status="connected")
         await it.client.call(MCP_DISCONNECT, McpName(name="p"))
@@ -121,9 +125,9 @@ async def test_an_unknown_mcp_server_is_named_as_such(tmp_path: Path, action: st
 
 @pytest.mark.slow
 async def test_a_servers_prompt_is_a_command(tmp_path: Path) -> None:
-    async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
+    async with open_scripted_project(tmp_path, [], mcp={"p": WORKS}) as it:
         await it.client.call(MCP_CONNECT, McpName(name="p"))
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")] * 3, mcp={"p": WORKS}) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")] * 3, mcp={"p": WORKS}) as it:
         listed = {each.name: each for each in await it.client.call(COMMAND_LIST, NoArguments())}
         assert listed["p:greet"].source == "mcp"
         assert listed["p:greet"].description == "Greets somebody. (who [how])"
@@ -163,7 +167,7 @@ COMPLETED = (
 @pytest.mark.slow
 async def test_arguments_of_prompts_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompts, "MCP_COMPLETE", Limit("test", 300, "ms", "for a test"))
-    async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
+    async with open_scripted_project(tmp_path, [], mcp={"p": WORKS}) as it:
         await it.client.call(MCP_CONNECT, McpName(name="p"))
         for typed, argument, replaces, values in COMPLETED:
             found = await it.client.call(MCP_COMPLETE, CompleteMcpPrompt(command="p:greet", typed=typed))
@@ -173,9 +177,9 @@ async def test_arguments_of_prompts_are_completed(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.slow
 async def test_typing_starts_no_server_unless_that_is_asked_for(tmp_path: Path) -> None:
-    async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
+    async with open_scripted_project(tmp_path, [], mcp={"p": WORKS}) as it:
         await it.client.call(MCP_CONNECT, McpName(name="p"))
-    async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
+    async with open_scripted_project(tmp_path, [], mcp={"p": WORKS}) as it:
         typed = CompleteMcpPrompt(command="p:greet", typed="Al")
         assert (await it.client.call(MCP_COMPLETE, typed)).values == []
         assert (await it.client.call(MCP_STATUS, NoArguments()))["p"].state == "known"
@@ -190,10 +194,10 @@ async def test_typing_starts_no_server_unless_that_is_asked_for(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_a_model_that_a_server_asks_for_costs_what_it_costs_within_the_limits(tmp_path: Path) -> None:
-    sample = calls(call("mcp", "a", tool="p_sample"))
+    sample = make_answer(make_call("mcp", "a", tool="p_sample"))
     said = ScriptedAnswer(text="Hi!", kind="side", tokens=TokenCount(input=1_000, output=500))
     script = [sample, said, ScriptedAnswer(text="done"), sample, said, said, ScriptedAnswer(text="done")]
-    async with rig(tmp_path, script, mcp={"p": WORKS}, permission={"mcp_sampling": "allow"}) as it:
+    async with open_scripted_project(tmp_path, script, mcp={"p": WORKS}, permission={"mcp_sampling": "allow"}) as it:
         await it.prompt()
         assert '"text": "Hi!"' in it.results()[0]
         tokens = it.project.store.get_session(it.session_id).tokens

@@ -14,7 +14,7 @@ from codeloop.extend.mcp.sign_in.callback import get_redirect_target
 from codeloop.schema.live_events import McpBrowserOpenFailed
 from tests.extend.mcp.remote import led_to, opened, serving
 from tests.server.support.serving import Served, served
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ async def test_a_browser_on_the_same_machine_finishes_it_by_the_redirect(
         following = asyncio.create_task(follow())
         await begun(it)
         waiting = asyncio.create_task(it.post("/mcp/p/auth/authenticate"))
-        await until(lambda: bool(heard), 20)
+        await wait_until(lambda: bool(heard), 20)
         await asyncio.to_thread(opened, heard[0])
         assert await waiting == {"status": "connected"}
         assert await it.post("/mcp/p/auth/callback", {"code": "late"}) == {"status": "connected"}

@@ -26,7 +26,7 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from tests.server.support.serving import served
-from tests.support.project import rig, startup
+from tests.support.scripted_project import make_startup, open_scripted_project
 
 
 def repository(folder: Path) -> str:
@@ -47,7 +47,7 @@ async def sessions_in(home: Path, *folders: Path) -> None:
     """Hold a session in each folder, as other processes did before."""
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
-        project = await open_project(startup(home, folder))
+        project = await open_project(make_startup(home, folder))
         try:
             await LocalClient(project).call(SESSION_CREATE, CreateSession())
         finally:
@@ -55,7 +55,7 @@ async def sessions_in(home: Path, *folders: Path) -> None:
 
 
 async def test_outside_a_repository_the_project_is_the_global_one(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         home = str(tmp_path / "home")
         assert await it.client.call(PATH_GET, NoArguments()) == PathInfo(
             home=home, state=f"{home}/state", config=f"{home}/config", worktree=str(it.work), directory=str(it.work)
@@ -70,7 +70,7 @@ async def test_outside_a_repository_the_project_is_the_global_one(tmp_path: Path
 
 async def test_in_a_repository_the_project_is_that_of_its_first_commit(tmp_path: Path) -> None:
     first = repository(tmp_path / "work")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         current = await it.client.call(PROJECT_CURRENT, NoArguments())
         assert (current.id, current.worktree, current.vcs) == (first, str(it.work), "git")
         assert (await it.client.call(PATH_GET, NoArguments())).worktree == str(it.work)
@@ -104,7 +104,7 @@ async def test_a_project_is_listed_from_the_moment_it_is_opened(tmp_path: Path, 
 async def test_every_project_that_has_sessions_is_listed_newest_change_first(tmp_path: Path) -> None:
     one, two = repository(tmp_path / "one"), repository(tmp_path / "two")
     await sessions_in(tmp_path / "home", tmp_path / "one" / "sub", tmp_path / "two")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         listed = await it.client.call(PROJECT_LIST, NoArguments())
     assert [(each.id, each.worktree, each.vcs) for each in listed] == [
         ("global", "/", None),
@@ -116,7 +116,7 @@ async def test_every_project_that_has_sessions_is_listed_newest_change_first(tmp
 async def test_a_projects_directories_are_those_of_its_sessions(tmp_path: Path) -> None:
     one = repository(tmp_path / "one")
     await sessions_in(tmp_path / "home", tmp_path / "one" / "sub", tmp_path / "one", tmp_path / "one" / "sub")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await it.client.call(PROJECT_DIRECTORIES, ProjectId(project_id=one)) == [
             ProjectDirectory(directory=str(tmp_path / "one" / "sub")),
             ProjectDirectory(directory=str(tmp_path / "one")),
@@ -134,6 +134,6 @@ async def test_a_database_that_is_damaged_is_left_out(tmp_path: Path) -> None:
     broken = tmp_path / "home" / "data" / "project" / "broken" / "codeloop.db"
     broken.parent.mkdir(parents=True)
     broken.write_text("no database")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert [each.id for each in await it.client.call(PROJECT_LIST, NoArguments())] == ["global"]
         assert await it.client.call(PROJECT_DIRECTORIES, ProjectId(project_id="broken")) == []

@@ -34,7 +34,7 @@ from codeloop.schema.limits import KEY_LENGTH
 from codeloop.schema.operation import AUTH_REMOVE, AUTH_SET, CONFIG_PROVIDERS, PROVIDER_AUTH, PROVIDER_LIST, NoArguments
 from tests.model.local_server import http, serving
 from tests.server.support.serving import served
-from tests.support.project import startup
+from tests.support.scripted_project import make_startup
 
 KEY = "sk-acme-0123456789abcd"
 NO_LOCAL: Any = {"disabled_providers": [server.id for server in LOCAL_SERVERS]}
@@ -64,7 +64,7 @@ async def opened(tmp_path: Path, models: SingleModel | None = None, **settings: 
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     variables = {name: settings.pop(name) for name in list(settings) if name.isupper()}
-    plain = startup(tmp_path / "home", work, **NO_LOCAL, **settings)
+    plain = make_startup(tmp_path / "home", work, **NO_LOCAL, **settings)
     environment = {**plain.environment, **variables}
     project = await open_project(Startup(directory=work, environment=environment, settings=plain.settings), models)
     try:

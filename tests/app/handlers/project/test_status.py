@@ -32,13 +32,13 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.wire import replace
 from tests.server.support.serving import served
-from tests.support.project import in_process, rig, startup
+from tests.support.scripted_project import make_startup, open_in_process, open_scripted_project
 
 SERVERS = {"on": {"type": "local", "command": ["x"]}, "off": {"type": "local", "command": ["x"], "enabled": False}}
 
 
 async def test_a_model_is_listed_the_tools_that_it_is_offered_in_a_turn(tmp_path: Path) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Done.")], permission={"webfetch": "deny"}) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")], permission={"webfetch": "deny"}) as it:
         listed = await it.client.call(TOOL_LIST, ToolListQuery(provider="scripted", model="script"))
         ids = await it.client.call(TOOL_IDS, NoArguments())
         await it.prompt()
@@ -54,7 +54,7 @@ async def test_a_model_is_listed_the_tools_that_it_is_offered_in_a_turn(tmp_path
 
 
 async def test_the_tools_of_a_model_of_the_catalog_suit_it_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         names = [
             each.id for each in await it.client.call(TOOL_LIST, ToolListQuery(provider="openai", model="gpt-5-mini"))
         ]
@@ -69,7 +69,7 @@ async def test_the_tools_of_a_model_of_the_catalog_suit_it_and_an_unknown_one_is
 
 
 async def test_what_there_is_nothing_of_is_empty(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         rows: list[AnyOperation] = [LSP_STATUS, WORKSPACE_LIST, WORKSPACE_STATUS]
         for operation in rows:
             assert await it.client.call(operation, NoArguments()) == []
@@ -90,8 +90,8 @@ async def test_the_formatters_are_listed_with_whether_they_would_run(tmp_path: P
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
     own = {"mine": {"command": ["mine", "$FILE"], "extensions": [".x"]}, "ruff": {"disabled": True}}
-    start = replace(startup(tmp_path / "home", work, formatter=own), trust=trusted)
-    async with in_process(start, None) as (_, client):
+    start = replace(make_startup(tmp_path / "home", work, formatter=own), trust=trusted)
+    async with open_in_process(start, None) as (_, client):
         states = {state.name: state for state in await client.call(FORMATTER_STATUS, NoArguments())}
     assert [name for name, state in states.items() if state.enabled] == (["prettier", "mine"] if trusted else [])
     assert states["mine"].extensions == [".x"]
@@ -99,7 +99,7 @@ async def test_the_formatters_are_listed_with_whether_they_would_run(tmp_path: P
 
 
 async def test_no_further_routes_are_promised(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await it.client.call(CAPABILITIES, NoArguments()) == ExperimentalCapabilities(background_subagents=False)
 
 
@@ -110,7 +110,7 @@ async def test_a_clients_line_is_logged_at_its_level(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, level: Any, number: int
 ) -> None:
     caplog.set_level(logging.DEBUG, "codeloop.client")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert (
             await it.client.call(LOG, WriteLog(service="ui", level=level, message="it broke", extra={"a": [1]})) is True
         )
@@ -123,7 +123,7 @@ async def test_a_line_can_neither_steer_a_terminal_nor_forge_another_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
     caplog.set_level(logging.DEBUG, "codeloop.client")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         extra: dict[str, Any] = {text: text}
         await it.client.call(LOG, WriteLog(service=text, level="info", message=text, extra=extra))
     line = next(record.getMessage() for record in caplog.records if record.name == "codeloop.client")

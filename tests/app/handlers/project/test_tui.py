@@ -27,16 +27,16 @@ from codeloop.schema.operation import (
     AnyOperation,
 )
 from tests.server.support.serving import served
-from tests.support.project import Rig, rig, within
+from tests.support.scripted_project import ScriptedProject, open_scripted_project, wait_for_result
 
 
-async def told(it: Rig, operation: AnyOperation, **args: Any) -> Any:
+async def told(it: ScriptedProject, operation: AnyOperation, **args: Any) -> Any:
     """Carry out an operation; return the type and the properties of the event that followers see."""
     stream = it.project.store.follow()
     next_one = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)
     assert await it.client.call(operation, operation.takes(**args)) is True
-    stamped = await within(next_one)
+    stamped = await wait_for_result(next_one)
     assert (stamped.seq, stamped.directory) == (None, str(it.work))
     event = msgspec.to_builtins(stamped.event)
     assert event["id"].startswith("evt_")
@@ -57,7 +57,7 @@ async def told(it: Rig, operation: AnyOperation, **args: Any) -> Any:
 async def test_each_button_is_a_command_of_the_terminal_ui(
     tmp_path: Path, operation: AnyOperation, command: str
 ) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await told(it, operation) == ("tui.command.execute", {"command": command})
 
 
@@ -74,12 +74,12 @@ async def test_each_button_is_a_command_of_the_terminal_ui(
 async def test_a_command_is_known_by_its_name_or_an_older_one(
     tmp_path: Path, named: str, properties: dict[str, str]
 ) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await told(it, TUI_EXECUTE, command=named) == ("tui.command.execute", properties)
 
 
 async def test_text_and_messages_are_passed_on_as_they_are(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await told(it, TUI_APPEND_PROMPT, text="a\nb") == ("tui.prompt.append", {"text": "a\nb"})
         whole = {"title": "T", "message": "M", "variant": "warning", "duration": 5}
         assert await told(it, TUI_TOAST, **whole) == ("tui.toast.show", whole)
@@ -88,13 +88,13 @@ async def test_text_and_messages_are_passed_on_as_they_are(tmp_path: Path) -> No
 
 
 async def test_a_published_event_is_the_given_one_under_an_id_of_ours(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         given = PromptAppended(id="evt_mine", properties=PromptText(text="x"))
         stream = it.project.store.follow()
         next_one = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
         await it.client.call(TUI_PUBLISH, PublishTui(event=given))
-        event = (await within(next_one)).event
+        event = (await wait_for_result(next_one)).event
         assert isinstance(event, PromptAppended)
         assert event.properties == given.properties
         assert event.id != "evt_mine"
@@ -103,7 +103,7 @@ async def test_a_published_event_is_the_given_one_under_an_id_of_ours(tmp_path: 
 
 
 async def test_a_session_is_selected_when_there_is_one(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         made = await it.client.call(SESSION_CREATE, CreateSession())
         assert await told(it, TUI_SELECT, session_id=made.id) == ("tui.session.select", {"sessionID": made.id})
         with pytest.raises(OperationError) as raised:
@@ -137,6 +137,6 @@ async def test_over_http_the_body_is_the_event(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         body = {"type": "tui.toast.show", "properties": {"message": "M", "variant": "error"}}
         assert await it.post("/tui/publish", body) is True
-        event = (await within(next_one)).event
+        event = (await wait_for_result(next_one)).event
         assert isinstance(event, ToastShown)
         assert event.properties.message == "M"

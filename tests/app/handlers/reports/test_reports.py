@@ -14,14 +14,14 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PERMISSION_REVOKE, PERMISSION_RULES, SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.permission import Grant
 from codeloop.schema.wire import replace
-from tests.support.project import both_clients, call, calls, rig
+from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project
 
 __all__ = ["both_clients"]
 
 
 async def test_the_window_is_told_by_part_and_adds_up(tmp_path: Path) -> None:
-    made = calls(call("bash", command="seq 1 400"))
-    async with rig(tmp_path, [made, ScriptedAnswer(text="Counted. " * 50, reasoning="Hm.")]) as it:
+    made = make_answer(make_call("bash", command="seq 1 400"))
+    async with open_scripted_project(tmp_path, [made, ScriptedAnswer(text="Counted. " * 50, reasoning="Hm.")]) as it:
         (it.work / "AGENTS.md").write_text("Be brief.\n" * 40)
         await it.prompt("count, please")
         found = await it.client.call(SESSION_CONTEXT, SessionId(session_id=it.session_id))
@@ -46,7 +46,9 @@ async def test_the_window_is_told_by_part_and_adds_up(tmp_path: Path) -> None:
 async def test_cost_is_told_by_model_and_free_ones_are_no_unknown_ones(
     tmp_path: Path, prices: Prices, shown: str
 ) -> None:
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")], info=replace(SCRIPT_INFO, prices=prices)) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="Hello.")], info=replace(SCRIPT_INFO, prices=prices)
+    ) as it:
         empty = await it.client.call(SESSION_COST, SessionId(session_id=it.session_id))
         assert format_cost_report(empty) == ["Nothing was used yet."]
         await it.prompt("hello")
@@ -59,7 +61,9 @@ async def test_cost_is_told_by_model_and_free_ones_are_no_unknown_ones(
 
 
 async def test_figures_fit_a_narrow_screen(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="seq 9")), ScriptedAnswer(text="Hello.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="seq 9")), ScriptedAnswer(text="Hello.")]
+    ) as it:
         (it.work / "AGENTS.md").write_text("Be brief.\n" * 40)
         await it.prompt("hello")
         session = SessionId(session_id=it.session_id)
@@ -73,7 +77,7 @@ async def test_figures_fit_a_narrow_screen(tmp_path: Path) -> None:
 
 
 async def test_rules_and_what_is_always_allowed_are_told_and_revoked(tmp_path: Path) -> None:
-    async with rig(tmp_path, [], permission={"bash": {"git push*": "deny"}}) as it:
+    async with open_scripted_project(tmp_path, [], permission={"bash": {"git push*": "deny"}}) as it:
         grant = Grant(
             id="per_1", session_id=it.session_id, directory="", time=1, permission="bash", patterns=["npm test*"]
         )

@@ -23,14 +23,16 @@ from codeloop.schema.wire import replace
 from codeloop.store.queries import open_queries
 from codeloop.store.store import Store
 from tests.store.states import assistant, session, user
-from tests.support.project import Rig, both_clients, rig, startup
+from tests.support.scripted_project import ScriptedProject, both_clients, make_startup, open_scripted_project
 
 __all__ = ["both_clients"]
 
 USED = Tokens(input=100, output=10, reasoning=1, cache=CacheTokens(read=5, write=2))
 
 
-def filled(it: Rig, *, model: str = "m", days_ago: int = 0, tools: int = 0, parent: str | None = None) -> Session:
+def filled(
+    it: ScriptedProject, *, model: str = "m", days_ago: int = 0, tools: int = 0, parent: str | None = None
+) -> Session:
     """Store in the rig's project what `stored` does."""
     return stored(it.project.store, str(it.work), model=model, days_ago=days_ago, tools=tools, parent=parent)
 
@@ -66,12 +68,12 @@ def stored(
     return made
 
 
-async def stats(it: Rig, **args: Any) -> Stats:
+async def stats(it: ScriptedProject, **args: Any) -> Stats:
     return await it.client.call(SESSION_STATS, StatsQuery(**args))
 
 
 async def test_steps_are_added_up_by_day_model_and_project(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert (await stats(it)).total.steps == 0
         parent = filled(it, tools=2)
         filled(it, model="n", parent=parent.id)
@@ -88,7 +90,7 @@ async def test_steps_are_added_up_by_day_model_and_project(tmp_path: Path) -> No
 
 
 async def test_the_last_days_alone_can_be_asked_for(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         for ago in (0, 1, 2, 9):
             filled(it, days_ago=ago, tools=1)
         sums = [(await stats(it, days=days)).total for days in (1, 2, 3)]
@@ -99,7 +101,7 @@ async def test_the_last_days_alone_can_be_asked_for(tmp_path: Path) -> None:
 
 
 async def test_a_fork_costs_nothing_by_itself(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         made = filled(it)
         copy = await it.client.call(SESSION_FORK, ForkSession(session_id=made.id))
         assert copy.cost == 0.5
@@ -107,7 +109,7 @@ async def test_a_fork_costs_nothing_by_itself(tmp_path: Path) -> None:
 
 
 async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         filled(it)
         other = it.project.settings.paths.get_project_folder("0" * 40)
         store = Store(other / "codeloop.db")
@@ -126,9 +128,9 @@ async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_p
 
 
 async def test_a_running_turn_does_not_wait_for_sums(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         filled(it)
-        project = await open_project(startup(tmp_path / "home", it.work))
+        project = await open_project(make_startup(tmp_path / "home", it.work))
         try:
             assert (await LocalClient(project).call(SESSION_STATS, StatsQuery(everything=True))).total.steps == 1
         finally:
@@ -137,7 +139,7 @@ async def test_a_running_turn_does_not_wait_for_sums(tmp_path: Path) -> None:
 
 async def test_a_budget_that_is_used_up_ends_a_turn_before_its_request(tmp_path: Path) -> None:
     budget = {"month": 9.0, "project": {"day": 0.7}}
-    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")], budget=budget) as it:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")], budget=budget) as it:
         filled(it)
         asked = Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
         first = await it.client.call(PROMPT, asked)
@@ -166,7 +168,7 @@ async def test_only_databases_that_have_changed_are_read_again_for_a_budget(
         read.append(path.parent.name)
         return open_queries(path)
 
-    async with rig(tmp_path, [], budget={"month": 9.0}) as it:
+    async with open_scripted_project(tmp_path, [], budget={"month": 9.0}) as it:
         filled(it)
         own = it.project.store.path
         for name in ("x", "old"):

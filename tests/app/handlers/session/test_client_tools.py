@@ -37,7 +37,15 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateRunning
 from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRule
-from tests.support.project import Rig, both_clients, call, calls, result, rig, until
+from tests.support.scripted_project import (
+    ScriptedProject,
+    both_clients,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    read_result,
+    wait_until,
+)
 
 __all__ = ["both_clients"]
 LEASE = "lease-of-a-test"
@@ -46,14 +54,14 @@ WEATHER = ClientTool(
     description="Tell the weather of a town.",
     parameters={"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]},
 )
-ASKS_FOR_WEATHER = [calls(call("weather", town="Oslo")), ScriptedAnswer(text="Done.")]
+ASKS_FOR_WEATHER = [make_answer(make_call("weather", town="Oslo")), ScriptedAnswer(text="Done.")]
 ASK = {"permission": {"weather": "ask"}}
 
 
 class Heard:
     """What a client that offers tools hears of their calls."""
 
-    def __init__(self, it: Rig) -> None:
+    def __init__(self, it: ScriptedProject) -> None:
         self._it = it
         self.events: list[ClientToolCall] = []
         self.reports: list[tuple[str | None, object]] = []
@@ -68,7 +76,7 @@ class Heard:
                     self.reports.append((state.title, state.metadata))
 
     async def called(self) -> ClientToolCall:
-        await until(lambda: self.events)
+        await wait_until(lambda: self.events)
         return self.events[0]
 
     async def answer(self, **given: Any) -> bool:
@@ -77,7 +85,7 @@ class Heard:
         return await self._it.client.call(TOOL_ANSWER, told)
 
 
-def for_satellite(it: Rig, asked: ClientToolCall) -> AskForToolCall:
+def for_satellite(it: ScriptedProject, asked: ClientToolCall) -> AskForToolCall:
     return AskForToolCall(
         session_id=it.session_id,
         lease_id=LEASE,
@@ -90,8 +98,8 @@ def for_satellite(it: Rig, asked: ClientToolCall) -> AskForToolCall:
 @asynccontextmanager
 async def offering(
     tmp_path: Path, answers: list[ScriptedAnswer], *tools: ClientTool, **settings: Any
-) -> AsyncGenerator[tuple[Rig, Heard]]:
-    async with rig(tmp_path, answers, **settings) as it:
+) -> AsyncGenerator[tuple[ScriptedProject, Heard]]:
+    async with open_scripted_project(tmp_path, answers, **settings) as it:
         heard = Heard(it)
         following = asyncio.create_task(heard.follow())
         await asyncio.sleep(0)
@@ -102,7 +110,7 @@ async def offering(
             following.cancel()
 
 
-async def offer(it: Rig, *tools: ClientTool) -> ToolsOffered:
+async def offer(it: ScriptedProject, *tools: ClientTool) -> ToolsOffered:
     return await it.client.call(TOOLS_OFFER, OfferTools(session_id=it.session_id, lease_id=LEASE, tools=list(tools)))
 
 
@@ -157,7 +165,7 @@ async def test_a_rule_denies_it_to_the_session_and_it_is_not_offered(tmp_path: P
 
 async def test_it_takes_the_place_of_a_tool_of_that_name_in_this_session_only(tmp_path: Path) -> None:
     own = ClientTool(name="read", description="Mine.", parameters={})
-    answers = [calls(call("read", filePath="a")), ScriptedAnswer(text="Done.")]
+    answers = [make_answer(make_call("read", filePath="a")), ScriptedAnswer(text="Done.")]
     async with offering(tmp_path, answers, own) as (it, heard):
         turn = asyncio.create_task(it.prompt())
         await heard.answer(output="from the client")
@@ -197,7 +205,7 @@ async def test_an_abort_tells_the_client_that_the_call_has_ended(tmp_path: Path)
         asked = await heard.called()
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         await turn
-        await until(lambda: len(heard.events) == 2)
+        await wait_until(lambda: len(heard.events) == 2)
         assert (heard.events[1].request_id, heard.events[1].state) == (asked.request_id, "ended")
         assert (await offer(it, WEATHER)).calls == []
 
@@ -252,7 +260,7 @@ async def test_what_a_call_is_refused_ends_it(tmp_path: Path) -> None:
 
 
 HANDS_ON = [
-    calls(call("task", description="weather", prompt="ask for it", subagent_type="general")),
+    make_answer(make_call("task", description="weather", prompt="ask for it", subagent_type="general")),
     *ASKS_FOR_WEATHER,
     ScriptedAnswer(text="Told."),
 ]
@@ -266,7 +274,7 @@ async def test_a_subagent_calls_it_too(tmp_path: Path) -> None:
         await heard.answer(output="4 degrees")
         await turn
         child = it.project.store.read_conversation(asked.session_id)
-        assert [result(part) for entry in child.entries for part in entry.parts if isinstance(part, ToolPart)] == [
+        assert [read_result(part) for entry in child.entries for part in entry.parts if isinstance(part, ToolPart)] == [
             "4 degrees"
         ]
 
@@ -285,7 +293,7 @@ async def test_a_subagent_may_not_call_what_its_parent_may_not(tmp_path: Path) -
 )
 @pytest.mark.parametrize("both_clients", ["http"], indirect=True)
 async def test_a_server_refuses_what_is_no_offer(tmp_path: Path, lease: str, name: str, why: str) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         tool = ClientTool(name=name, description="", parameters={})
         with pytest.raises(OperationError, match=why):
             await it.client.call(TOOLS_OFFER, OfferTools(session_id=it.session_id, lease_id=lease, tools=[tool]))

@@ -17,20 +17,20 @@ from codeloop.schema.errors import ContextOverflowError, OperationError, Overflo
 from codeloop.schema.message import SnapshotFileDiff, UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
 from codeloop.schema.wire import replace
-from tests.support.project import Rig, call, calls, rig
+from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
 
 DONE = ScriptedAnswer(text="Done.")
 
 
 def write(path: str, content: str) -> ScriptedAnswer:
-    return calls(call("write", filePath=path, content=content))
+    return make_answer(make_call("write", filePath=path, content=content))
 
 
-async def diffs(it: Rig, message_id: str | None = None) -> list[SnapshotFileDiff]:
+async def diffs(it: ScriptedProject, message_id: str | None = None) -> list[SnapshotFileDiff]:
     return await it.client.call(SESSION_DIFF, SessionDiffQuery(session_id=it.session_id, message_id=message_id))
 
 
-def prompts(it: Rig) -> list[UserMessage]:
+def prompts(it: ScriptedProject) -> list[UserMessage]:
     return [entry.info for entry in it.view().entries if isinstance(entry.info, UserMessage)]
 
 
@@ -40,11 +40,13 @@ def brief(found: list[SnapshotFileDiff]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.slow
 async def test_a_turn_is_told_as_one_change_for_each_file(tmp_path: Path) -> None:
-    bash = calls(call("bash", command="printf 'x\\n' > made.txt; rm old.txt; echo tmp > gone.txt"))
-    again = calls(call("edit", filePath="a.txt", oldString="2", newString="3"), call("bash", command="rm gone.txt"))
-    read = calls(call("read", filePath="a.txt"))
-    edit = calls(call("edit", filePath="a.txt", oldString="1", newString="2"))
-    async with rig(tmp_path, [read, edit, bash, again, DONE, write("b.txt", "b\n"), DONE]) as it:
+    bash = make_answer(make_call("bash", command="printf 'x\\n' > made.txt; rm old.txt; echo tmp > gone.txt"))
+    again = make_answer(
+        make_call("edit", filePath="a.txt", oldString="2", newString="3"), make_call("bash", command="rm gone.txt")
+    )
+    read = make_answer(make_call("read", filePath="a.txt"))
+    edit = make_answer(make_call("edit", filePath="a.txt", oldString="1", newString="2"))
+    async with open_scripted_project(tmp_path, [read, edit, bash, again, DONE, write("b.txt", "b\n"), DONE]) as it:
         (it.work / "a.txt").write_text("1\n")
         (it.work / "old.txt").write_text("old\n")
         await it.prompt("one")
@@ -66,7 +68,7 @@ async def test_a_turn_is_told_as_one_change_for_each_file(tmp_path: Path) -> Non
 
 
 async def test_a_reverted_session_tells_what_is_undone(tmp_path: Path) -> None:
-    async with rig(tmp_path, [write("a.txt", "a\n"), DONE, write("b.txt", "b\n"), DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [write("a.txt", "a\n"), DONE, write("b.txt", "b\n"), DONE, DONE]) as it:
         await it.prompt("one")
         await it.prompt("two")
         one, two = prompts(it)
@@ -85,7 +87,9 @@ async def test_a_reverted_session_tells_what_is_undone(tmp_path: Path) -> None:
 
 
 async def test_a_turn_that_was_stopped_tells_what_it_had_changed(tmp_path: Path) -> None:
-    async with rig(tmp_path, [write("a.txt", "a\n"), ScriptedAnswer(text="Cut.", finish="length")]) as it:
+    async with open_scripted_project(
+        tmp_path, [write("a.txt", "a\n"), ScriptedAnswer(text="Cut.", finish="length")]
+    ) as it:
         await it.prompt("one")
         (one,) = prompts(it)
         assert one.summary is not None
@@ -96,7 +100,7 @@ async def test_a_turn_that_is_summarised_on_its_way_still_tells_what_it_changed(
     long = ScriptedAnswer(error=ContextOverflowError(data=OverflowData(message="too long")))
     note = ScriptedAnswer(kind="side", text="The note.")
     script = [write("a.txt", "a\n"), write("b.txt", "b\n"), long, note, write("c.txt", "c\n"), DONE]
-    async with rig(tmp_path, script) as it:
+    async with open_scripted_project(tmp_path, script) as it:
         await it.prompt("one")
         told = [brief(info.summary.diffs) for info in prompts(it) if info.summary is not None]
         assert [row for rows in told for row in rows] == [(f"{name}.txt", 1, 0, "added") for name in "abc"]
@@ -106,7 +110,7 @@ async def test_a_turn_that_is_summarised_on_its_way_still_tells_what_it_changed(
 
 
 async def test_a_copy_of_a_session_knows_its_diffs(tmp_path: Path) -> None:
-    async with rig(tmp_path, [write("a.txt", "a\n"), DONE]) as it:
+    async with open_scripted_project(tmp_path, [write("a.txt", "a\n"), DONE]) as it:
         await it.prompt("one")
         made = await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id))
         entries = it.project.store.read_conversation(made.id).entries
@@ -115,7 +119,7 @@ async def test_a_copy_of_a_session_knows_its_diffs(tmp_path: Path) -> None:
 
 
 async def test_a_message_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         with pytest.raises(OperationError) as raised:
             await diffs(it, "msg_none")
         assert raised.value.kind == "NotFoundError"
@@ -123,18 +127,18 @@ async def test_a_message_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_binary_file_is_named_without_lines(tmp_path: Path) -> None:
-    made = calls(call("bash", command="head -c 100 /dev/zero > zeros"))
-    async with rig(tmp_path, [made, DONE]) as it:
+    made = make_answer(make_call("bash", command="head -c 100 /dev/zero > zeros"))
+    async with open_scripted_project(tmp_path, [made, DONE]) as it:
         await it.prompt()
         (found,) = await diffs(it, prompts(it)[0].id)
         assert replace(found, file=None) == SnapshotFileDiff(additions=0, deletions=0, patch="", status="added")
 
 
 async def test_all_that_a_session_changed_holds_what_its_subagents_changed(tmp_path: Path) -> None:
-    task = call("task", description="Write", prompt="write b", subagent_type="general")
-    more = calls(call("bash", command="echo c >> b.txt"))
-    answers = [write("a.txt", "a\n"), calls(task), write("b.txt", "b\n"), DONE, more, DONE]
-    async with rig(tmp_path, answers) as it:
+    task = make_call("task", description="Write", prompt="write b", subagent_type="general")
+    more = make_answer(make_call("bash", command="echo c >> b.txt"))
+    answers = [write("a.txt", "a\n"), make_answer(task), write("b.txt", "b\n"), DONE, more, DONE]
+    async with open_scripted_project(tmp_path, answers) as it:
         await it.prompt("one")
         whole = await it.client.call(SESSION_DIFF, SessionDiffQuery(session_id=it.session_id, whole=True))
         assert brief(whole) == [("a.txt", 1, 0, "added"), ("b.txt", 2, 0, "added")]
@@ -146,10 +150,10 @@ async def test_all_that_a_session_changed_holds_what_its_subagents_changed(tmp_p
 
 @pytest.mark.slow
 async def test_undo_takes_back_what_subagents_did_and_redo_brings_it_again(tmp_path: Path) -> None:
-    task = calls(call("task", description="Write", prompt="write b", subagent_type="general"))
-    more = calls(call("bash", command="echo c >> b.txt"))
+    task = make_answer(make_call("task", description="Write", prompt="write b", subagent_type="general"))
+    more = make_answer(make_call("bash", command="echo c >> b.txt"))
     turn = [write("a.txt", "a\n"), task, write("b.txt", "b\n"), DONE, more, DONE]
-    async with rig(tmp_path, [*turn, write("c.txt", "c\n"), DONE]) as it:
+    async with open_scripted_project(tmp_path, [*turn, write("c.txt", "c\n"), DONE]) as it:
         await it.prompt("one")
         back = RevertSession(session_id=it.session_id, message_id=prompts(it)[0].id)
         outcome = (await it.client.call(SESSION_REVERT, back)).outcome
@@ -171,8 +175,8 @@ async def test_undo_takes_back_what_subagents_did_and_redo_brings_it_again(tmp_p
 
 
 async def test_a_prompt_after_an_undo_of_a_subagent_s_work_changes_its_own_session_only(tmp_path: Path) -> None:
-    task = calls(call("task", description="Write", prompt="write b", subagent_type="general"))
-    async with rig(tmp_path, [task, write("b.txt", "b\n"), DONE, DONE, DONE]) as it:
+    task = make_answer(make_call("task", description="Write", prompt="write b", subagent_type="general"))
+    async with open_scripted_project(tmp_path, [task, write("b.txt", "b\n"), DONE, DONE, DONE]) as it:
         await it.prompt("one")
         (child,) = it.project.store.list_sessions(parent=it.session_id)
         back = RevertSession(session_id=it.session_id, message_id=prompts(it)[0].id)

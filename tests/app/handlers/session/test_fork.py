@@ -17,25 +17,33 @@ from codeloop.schema.operation import ABORT, SESSION_DELETE, SESSION_FORK, SESSI
 from codeloop.schema.part import CompactionPart, FilePart, ToolPart, ToolStateCompleted, ToolTime
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace
-from tests.support.project import Rig, both_clients, call, calls, rig, until, words
+from tests.support.scripted_project import (
+    ScriptedProject,
+    both_clients,
+    join_texts,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 
 __all__ = ["both_clients"]
 
 DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
 
 
-async def fork(it: Rig, **more: Any) -> Session:
+async def fork(it: ScriptedProject, **more: Any) -> Session:
     return await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id, **more))
 
 
-def bare(it: Rig, session_id: str) -> list[tuple[Any, ...]]:
+def bare(it: ScriptedProject, session_id: str) -> list[tuple[Any, ...]]:
     """Return what was said, without ids."""
     entries = it.project.store.read_conversation(session_id).entries
-    return [(type(e.info), e.info.time, words(e.parts), [type(part) for part in e.parts]) for e in entries]
+    return [(type(e.info), e.info.time, join_texts(e.parts), [type(part) for part in e.parts]) for e in entries]
 
 
 async def test_a_fork_holds_the_same_under_new_ids(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="echo hi")), DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [make_answer(make_call("bash", command="echo hi")), DONE, DONE]) as it:
         await it.prompt("one")
         await it.prompt("two")
         rules = [PermissionRule(permission="webfetch", pattern="*", action="deny")]
@@ -59,7 +67,7 @@ async def test_a_fork_holds_the_same_under_new_ids(tmp_path: Path) -> None:
 
 
 async def test_a_fork_goes_on_alone(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE, ScriptedAnswer(text="Fork.")]) as it:
+    async with open_scripted_project(tmp_path, [DONE, ScriptedAnswer(text="Fork.")]) as it:
         await it.prompt("one")
         before = it.view()
         made = await fork(it)
@@ -67,11 +75,11 @@ async def test_a_fork_goes_on_alone(tmp_path: Path) -> None:
         await it.prompt("two")
         assert it.project.store.read_conversation(original) == before
         await it.client.call(SESSION_DELETE, SessionId(session_id=original))
-        assert [words(entry.parts) for entry in it.view().entries] == ["one", "Done.", "two", "Fork."]
+        assert [join_texts(entry.parts) for entry in it.view().entries] == ["one", "Done.", "two", "Fork."]
 
 
 async def test_a_fork_at_a_message_leaves_it_and_what_follows_out(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await it.prompt("one")
         await it.prompt("two")
         third = it.view().entries[2].info.id
@@ -87,7 +95,7 @@ async def test_a_fork_at_a_message_leaves_it_and_what_follows_out(tmp_path: Path
 
 
 async def test_forks_are_numbered(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="100% (a_b)"))
         first, second = await fork(it), await fork(it)
         assert (first.title, second.title) == ("100% (a_b) (fork #1)", "100% (a_b) (fork #2)")
@@ -96,11 +104,11 @@ async def test_forks_are_numbered(tmp_path: Path) -> None:
 
 
 async def test_what_a_turn_still_works_on_is_not_copied(tmp_path: Path) -> None:
-    wait = calls(call("bash", command="touch begun; sleep 77"))
-    async with rig(tmp_path, [DONE, wait, DONE]) as it:
+    wait = make_answer(make_call("bash", command="touch begun; sleep 77"))
+    async with open_scripted_project(tmp_path, [DONE, wait, DONE]) as it:
         await it.prompt("one")
         turn = asyncio.create_task(it.prompt("two"))
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         made = await fork(it)
         assert [entry[2] for entry in bare(it, made.id)] == ["one", "Done.", "two"]
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
@@ -108,7 +116,7 @@ async def test_what_a_turn_still_works_on_is_not_copied(tmp_path: Path) -> None:
 
 
 async def test_what_is_undone_is_not_copied(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await it.prompt("one")
         await it.prompt("two")
         undone = replace(it.view().session, revert=Revert(message_id=it.view().entries[2].info.id, snapshot="a" * 40))
@@ -119,7 +127,7 @@ async def test_what_is_undone_is_not_copied(tmp_path: Path) -> None:
 
 
 async def test_what_points_at_other_messages_points_into_the_copy(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         await it.prompt("one")
         asked, answer = it.view().entries
         own, of = it.session_id, answer.info.id

@@ -22,8 +22,16 @@ from codeloop.schema.errors import OperationError, UnknownError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_LIST, SESSION_MESSAGES, SESSION_STATS
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
-from tests.support.examples import SHARES_A_FIXTURE, examples
-from tests.support.project import LOCAL, Rig, both_clients, call, calls, rig, words
+from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples
+from tests.support.scripted_project import (
+    LOCAL_CLIENT_ONLY,
+    ScriptedProject,
+    both_clients,
+    join_texts,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 
 __all__ = ["both_clients"]
 
@@ -87,11 +95,11 @@ def document() -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def bring(it: Rig, given: dict[str, Any]) -> ImportedSession:
+async def bring(it: ScriptedProject, given: dict[str, Any]) -> ImportedSession:
     return await it.client.call(SESSION_IMPORT, ImportSession(info=given.get("info"), messages=given.get("messages")))
 
 
-async def exported(it: Rig, session_id: str) -> dict[str, Any]:
+async def exported(it: ScriptedProject, session_id: str) -> dict[str, Any]:
     info = await it.client.call(SESSION_GET, SessionId(session_id=session_id))
     messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=session_id))
     return msgspec.json.decode(msgspec.json.encode({"info": info, "messages": messages}))
@@ -101,21 +109,21 @@ async def exported(it: Rig, session_id: str) -> dict[str, Any]:
 async def test_what_is_exported_in_one_place_is_the_same_in_another(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    async with rig(tmp_path / "a", [calls(call("bash", command="echo hi")), DONE]) as it:
+    async with open_scripted_project(tmp_path / "a", [make_answer(make_call("bash", command="echo hi")), DONE]) as it:
         await it.prompt("one")
         written = await exported(it, it.session_id)
-    async with rig(tmp_path / "b", [DONE]) as it:
+    async with open_scripted_project(tmp_path / "b", [DONE]) as it:
         done = await bring(it, written)
         assert (done.session.id, done.messages, done.notes) == (written["info"]["id"], 3, [])
         again = await exported(it, done.session.id)
         assert again["messages"] == written["messages"]
         assert again["info"] == {**written["info"], "directory": str(it.work)}
         it.session_id = done.session.id
-        assert words((await it.prompt("two")).parts) == "Done."
+        assert join_texts((await it.prompt("two")).parts) == "Done."
 
 
 async def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         await it.prompt("one")
         before = await exported(it, it.session_id)
         changed = copy.deepcopy(before)
@@ -125,7 +133,7 @@ async def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
         assert done.session.id != it.session_id
         assert "copy" in done.notes[0]
         entries = it.project.store.read_conversation(done.session.id).entries
-        assert [words(entry.parts) for entry in entries] == ["forged", "Done."]
+        assert [join_texts(entry.parts) for entry in entries] == ["forged", "Done."]
         assert isinstance(entries[1].info, AssistantMessage)
         assert entries[1].info.parent_id == entries[0].info.id
         changed["info"]["id"] = "ses_1f88ee7d6002abcdefghijklmn"
@@ -135,7 +143,7 @@ async def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
 
 
 async def test_the_references_export_is_read(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         done = await bring(it, document())
         assert (done.session.id, done.messages) == (SES, 2)
         assert (done.session.directory, done.session.project_id) == (str(it.work), "global")
@@ -160,7 +168,7 @@ async def test_the_references_export_is_read(tmp_path: Path) -> None:
 
 
 async def test_a_file_can_not_bring_permissions_along(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         done = await bring(it, document())
         assert [rule.action for rule in done.session.permission or ()] == ["deny"]
         assert any("allow" in note for note in done.notes)
@@ -200,7 +208,7 @@ def answer_of(given: dict[str, Any]) -> dict[str, Any]:
 async def test_a_broken_file_is_refused_with_the_place_and_nothing_is_stored(
     tmp_path: Path, change: Any, place: str
 ) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         before = it.project.store.read_last_seq()
         with pytest.raises(OperationError) as raised:
             await bring(it, broken(change))
@@ -211,7 +219,7 @@ async def test_a_broken_file_is_refused_with_the_place_and_nothing_is_stored(
 
 @pytest.mark.parametrize("name", ["ses_../../x", "nonsense", "", "ses_" + "x" * 999, "msg_1f88"])
 async def test_ids_that_are_none_are_replaced(tmp_path: Path, name: str) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         given = document()
         given["info"]["id"] = name
         done = await bring(it, given)
@@ -220,7 +228,7 @@ async def test_ids_that_are_none_are_replaced(tmp_path: Path, name: str) -> None
 
 
 async def test_parts_out_of_order_keep_their_order(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         given = document()
         answer_of(given)["parts"] = [part(9, ANS, "text", text="first"), part(8, ANS, "text", text="second")]
         done = await bring(it, given)
@@ -244,8 +252,8 @@ def paths(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.slow
-@LOCAL
-@settings(max_examples=examples(60), suppress_health_check=SHARES_A_FIXTURE)
+@LOCAL_CLIENT_ONLY
+@settings(max_examples=scale_examples(60), suppress_health_check=SHARED_FIXTURE_CHECKS)
 @given(st.sampled_from(paths(document())), JSON)
 async def test_whatever_a_file_holds_it_is_imported_whole_or_refused(
     tmp_path_factory: pytest.TempPathFactory, path: tuple[Any, ...], value: Any
@@ -255,7 +263,7 @@ async def test_whatever_a_file_holds_it_is_imported_whole_or_refused(
     for key in path[:-1]:
         target = target[key]
     target[path[-1]] = value
-    async with rig(tmp_path_factory.mktemp("import"), []) as it:
+    async with open_scripted_project(tmp_path_factory.mktemp("import"), []) as it:
         done, refused = None, ""
         try:
             done = await bring(it, given)

@@ -30,11 +30,20 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
-from tests.support.project import LOCAL, Rig, both_clients, call, calls, rig, until, words
+from tests.support.scripted_project import (
+    LOCAL_CLIENT_ONLY,
+    ScriptedProject,
+    both_clients,
+    join_texts,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 
 __all__ = ["both_clients"]
 
-WAIT = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
+WAIT = make_answer(make_call("bash", command="until [ -e go ]; do sleep 0.01; done"))
 DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
 
 
@@ -44,7 +53,7 @@ async def refused(wait: Any) -> OperationError:
     return raised.value
 
 
-async def say(it: Rig, text: str) -> str:
+async def say(it: ScriptedProject, text: str) -> str:
     """Send a prompt without waiting, and return its message's id."""
     chosen = new_id("msg")
     await it.client.call(
@@ -53,18 +62,18 @@ async def say(it: Rig, text: str) -> str:
     return chosen
 
 
-async def queue(it: Rig) -> list[str]:
+async def queue(it: ScriptedProject) -> list[str]:
     found = await it.client.call(SESSION_QUEUED, SessionId(session_id=it.session_id))
-    return [words(message.parts) for message in found]
+    return [join_texts(message.parts) for message in found]
 
 
-def prompts(it: Rig, request: int) -> list[str]:
+def prompts(it: ScriptedProject, request: int) -> list[str]:
     turns = [turn for turn in it.model.requests[request].messages if isinstance(turn, UserModelMessage)]
     return [piece.text for turn in turns for piece in turn.content if isinstance(piece, TextPiece)]
 
 
 async def test_pages_go_back_to_the_first_message(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         for number in range(7):
             await it.prompt(str(number), no_reply=True)
         seen: list[str] = []
@@ -72,7 +81,7 @@ async def test_pages_go_back_to_the_first_message(tmp_path: Path) -> None:
         sizes: list[int] = []
         while True:
             messages, before = read_page(it.project, ListMessages(session_id=it.session_id, limit=3, before=before))
-            seen = [words(message.parts) for message in messages] + seen
+            seen = [join_texts(message.parts) for message in messages] + seen
             sizes.append(len(messages))
             if before is None:
                 break
@@ -90,13 +99,13 @@ async def test_pages_go_back_to_the_first_message(tmp_path: Path) -> None:
     [{"limit": 0}, {"limit": -1}, {"before": "nonsense"}, {"before": "é"}, {"before": "eyJpZCI6MX0="}, {"before": ""}],
 )
 async def test_a_bad_page_is_refused(tmp_path: Path, args: dict[str, Any]) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         error = await refused(it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id, **args)))
         assert error.kind == "BadRequest"
 
 
 async def test_messages_and_parts_of_an_idle_session_can_be_changed(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await it.prompt("one")
         await it.prompt("two")
         asked, answer = it.view().entries[:2]
@@ -121,7 +130,7 @@ async def test_messages_and_parts_of_an_idle_session_can_be_changed(tmp_path: Pa
 
 
 async def test_what_is_not_there_or_does_not_belong_together_is_refused(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         stored = await it.prompt("one", no_reply=True)
         part = stored.parts[0]
         where = {"session_id": it.session_id, "message_id": stored.info.id}
@@ -138,9 +147,9 @@ async def test_what_is_not_there_or_does_not_belong_together_is_refused(tmp_path
 
 
 async def test_a_waiting_prompt_is_shown_edited_cancelled_and_taken_up(tmp_path: Path) -> None:
-    async with rig(tmp_path, [WAIT, DONE]) as it:
+    async with open_scripted_project(tmp_path, [WAIT, DONE]) as it:
         turn = asyncio.create_task(it.prompt("begin"))
-        await until(it.calls)
+        await wait_until(it.calls)
         assert await queue(it) == []
         edited, cancelled = await say(it, "a slip"), await say(it, "never mind")
         assert await queue(it) == ["a slip", "never mind"]
@@ -157,9 +166,9 @@ async def test_a_waiting_prompt_is_shown_edited_cancelled_and_taken_up(tmp_path:
 
 
 async def test_what_a_running_turn_works_with_is_not_changed(tmp_path: Path) -> None:
-    async with rig(tmp_path, [WAIT, ScriptedAnswer(text="Done.", deltas=50, delay_ms=10)]) as it:
+    async with open_scripted_project(tmp_path, [WAIT, ScriptedAnswer(text="Done.", deltas=50, delay_ms=10)]) as it:
         turn = asyncio.create_task(it.prompt("begin"))
-        await until(it.calls)
+        await wait_until(it.calls)
         waiting = await say(it, "more")
         begun, answer = it.view().entries[0], it.view().entries[1]
         for entry in (begun, answer):
@@ -172,7 +181,7 @@ async def test_what_a_running_turn_works_with_is_not_changed(tmp_path: Path) -> 
             error = await refused(it.client.call(PART_UPDATE, UpdatePart(**where, part_id=part.id, part=part)))
             assert error.kind == "SessionBusyError"
         (it.work / "go").touch()
-        await until(lambda: len(it.model.requests) == 2)
+        await wait_until(lambda: len(it.model.requests) == 2)
         error = await refused(it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=waiting)))
         assert error.kind == "SessionBusyError"
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
@@ -181,9 +190,9 @@ async def test_what_a_running_turn_works_with_is_not_changed(tmp_path: Path) -> 
 
 
 async def test_after_an_abort_nothing_waits_and_the_prompt_is_still_there(tmp_path: Path) -> None:
-    async with rig(tmp_path, [WAIT, DONE]) as it:
+    async with open_scripted_project(tmp_path, [WAIT, DONE]) as it:
         turn = asyncio.create_task(it.prompt("begin"))
-        await until(it.calls)
+        await wait_until(it.calls)
         await say(it, "later")
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         await turn
@@ -193,9 +202,9 @@ async def test_after_an_abort_nothing_waits_and_the_prompt_is_still_there(tmp_pa
         assert prompts(it, 1)[-2:] == ["later", "now"]
 
 
-@LOCAL  # over HTTP the turn has begun before the message can be deleted
+@LOCAL_CLIENT_ONLY  # over HTTP the turn has begun before the message can be deleted
 async def test_a_prompt_cancelled_before_anything_answered_it_says_so(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         chosen = new_id("msg")
         given = Prompt(session_id=it.session_id, parts=[TextPartInput(text="x")], message_id=chosen)
         asked = asyncio.create_task(it.client.call(PROMPT, given))

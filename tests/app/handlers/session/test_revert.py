@@ -37,7 +37,7 @@ from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 from codeloop.workspace.snapshot.restore import RestoreResult, restore_entries
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
-from tests.support.project import Rig, both_clients, rig
+from tests.support.scripted_project import ScriptedProject, both_clients, open_scripted_project
 from tests.workspace.snapshot.trees_on_disk import snapshots_of, visible, write
 
 __all__ = ["both_clients"]
@@ -51,7 +51,7 @@ def warn(text: str) -> None:
 class Place:
     """A session whose turns are played without a model, and a client that reaches the handlers."""
 
-    rig: Rig
+    rig: ScriptedProject
     clock: int = 1_000
     users: list[str] = field(default_factory=list[str])
 
@@ -131,7 +131,7 @@ class Place:
 
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         write(it.work, {"a": "0", "b": "0"})
         it.project.snapshots = snapshots_of(it.work, tmp_path)
         yield Place(it)
@@ -269,7 +269,7 @@ async def test_a_contents_store_that_is_gone_is_said_and_breaks_nothing(place: P
 
 
 async def test_a_session_of_another_work_tree_is_refused(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         session = it.project.store.get_session(it.session_id)
         moved = replace(session, directory=str(tmp_path / "gone"), path="")
         it.project.store.append(make_session_updated(moved))

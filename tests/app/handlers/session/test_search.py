@@ -10,12 +10,12 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, SearchResult, SearchSessions, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import SESSION_CREATE, SESSION_SEARCH, SESSION_UPDATE
-from tests.support.project import Rig, both_clients, call, calls, rig
+from tests.support.scripted_project import ScriptedProject, both_clients, make_answer, make_call, open_scripted_project
 
 __all__ = ["both_clients"]
 
 
-async def search(it: Rig, query: str, **more: Any) -> SearchResult:
+async def search(it: ScriptedProject, query: str, **more: Any) -> SearchResult:
     return await it.client.call(SESSION_SEARCH, SearchSessions(query=query, **more))
 
 
@@ -36,7 +36,7 @@ async def search(it: Rig, query: str, **more: Any) -> SearchResult:
     ],
 )
 async def test_any_text_is_found_in_any_case(tmp_path: Path, said: str, query: str) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         await it.prompt(f"before {said} after", no_reply=True)
         await it.prompt("something else", no_reply=True)
         (hit,) = (await search(it, query)).hits
@@ -48,15 +48,15 @@ async def test_any_text_is_found_in_any_case(tmp_path: Path, said: str, query: s
 
 @pytest.mark.parametrize("query", ["100%", "a_c", "type", "text", "prt_", "\\n"])
 async def test_what_nobody_said_is_not_found(tmp_path: Path, query: str) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         await it.prompt("100 abc\nline", no_reply=True)
         result = await search(it, query)
         assert (result.hits, result.complete) == ([], True)
 
 
 async def test_answers_and_titles_are_found_and_outputs_of_tools_are_not(tmp_path: Path) -> None:
-    made = calls(call("bash", command="echo se''cret"), text="I look.")
-    async with rig(tmp_path, [made, ScriptedAnswer(text="It is a zebra.")]) as it:
+    made = make_answer(make_call("bash", command="echo se''cret"), text="I look.")
+    async with open_scripted_project(tmp_path, [made, ScriptedAnswer(text="It is a zebra.")]) as it:
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="About Zebras"))
         await it.prompt("go")
         (hit,) = (await search(it, "zebra")).hits
@@ -66,7 +66,7 @@ async def test_answers_and_titles_are_found_and_outputs_of_tools_are_not(tmp_pat
 
 
 async def test_only_some_words_around_are_shown(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         await it.prompt("x" * 500 + " needle " + "y" * 500, no_reply=True)
         (hit,) = (await search(it, "needle")).hits
         text = hit.excerpts[0].text
@@ -76,7 +76,7 @@ async def test_only_some_words_around_are_shown(tmp_path: Path) -> None:
 
 
 async def test_the_newest_sessions_come_first_and_no_more_than_asked_for(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         for number in range(4):
             await it.client.call(SESSION_CREATE, CreateSession(title=f"needle {number}"))
             await asyncio.sleep(0.002)
@@ -88,7 +88,7 @@ async def test_the_newest_sessions_come_first_and_no_more_than_asked_for(tmp_pat
 
 @pytest.mark.parametrize("args", [{"query": " "}, {"query": "x" * 501}, {"query": "x", "limit": 0}])
 async def test_a_bad_search_is_refused(tmp_path: Path, args: dict[str, Any]) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         with pytest.raises(OperationError) as raised:
             await it.client.call(SESSION_SEARCH, SearchSessions(**args))
         assert raised.value.kind == "BadRequest"

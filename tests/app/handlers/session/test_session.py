@@ -42,11 +42,19 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.permission import PermissionRule
 from tests.cli.program import UNCONFINED
-from tests.support.project import Rig, both_clients, call, calls, rig, startup, until
+from tests.support.scripted_project import (
+    ScriptedProject,
+    both_clients,
+    make_answer,
+    make_call,
+    make_startup,
+    open_scripted_project,
+    wait_until,
+)
 
 __all__ = ["both_clients"]
 
-SLEEP = calls(call("bash", command="touch begun; sleep 77"))
+SLEEP = make_answer(make_call("bash", command="touch begun; sleep 77"))
 
 
 def titles(sessions: list[Session]) -> list[str]:
@@ -59,13 +67,13 @@ async def refused(wait: Any) -> OperationError:
     return raised.value
 
 
-async def begin(it: Rig) -> None:
+async def begin(it: ScriptedProject) -> None:
     await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
-    await until((it.work / "begun").exists)
+    await wait_until((it.work / "begun").exists)
 
 
 async def test_what_is_given_changes_and_nothing_else(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         before = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
         rules = [PermissionRule(permission="bash", pattern="*", action="deny")]
         for change in (
@@ -90,11 +98,12 @@ async def test_what_is_given_changes_and_nothing_else(tmp_path: Path) -> None:
 
 
 async def test_a_name_given_while_a_turn_runs_stays(tmp_path: Path) -> None:
-    async with rig(
-        tmp_path, [calls(call("bash", command="until [ -e go ]; do sleep 0.01; done")), ScriptedAnswer(text="Done.")]
+    async with open_scripted_project(
+        tmp_path,
+        [make_answer(make_call("bash", command="until [ -e go ]; do sleep 0.01; done")), ScriptedAnswer(text="Done.")],
     ) as it:
         turn = asyncio.create_task(it.prompt())
-        await until(it.calls)
+        await wait_until(it.calls)
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="mine"))
         (it.work / "go").touch()
         await turn
@@ -102,7 +111,7 @@ async def test_a_name_given_while_a_turn_runs_stays(tmp_path: Path) -> None:
 
 
 async def test_a_list_is_filtered_as_asked(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="100% of Ärger"))
         await it.client.call(SESSION_CREATE, CreateSession(title="child", parent_id=it.session_id))
         await asyncio.sleep(0.002)
@@ -131,10 +140,10 @@ async def test_directories_of_a_repository_are_told_apart(tmp_path: Path) -> Non
     who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
     subprocess.run(["git", "-C", str(work), *who, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
     for name in (".", "sub", "sub/deep", "subway"):
-        project = await open_project(startup(tmp_path / "home", work / name))
+        project = await open_project(make_startup(tmp_path / "home", work / name))
         await LocalClient(project).call(SESSION_CREATE, CreateSession(title=name))
         await project.close()
-    project = await open_project(startup(tmp_path / "home", work / "sub"))
+    project = await open_project(make_startup(tmp_path / "home", work / "sub"))
     client = LocalClient(project)
 
     async def found(**query: Any) -> set[str]:
@@ -155,13 +164,13 @@ async def test_directories_of_a_repository_are_told_apart(tmp_path: Path) -> Non
 
 
 async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         other = it.project.settings.paths.get_project_folder("0" * 40)
         damaged = it.project.settings.paths.get_project_folder("1" * 40)
         damaged.mkdir(parents=True)
         (damaged / "codeloop.db").write_text("not a database, but long enough to be looked at as one" * 9)
         (tmp_path / "else").mkdir()
-        project = await open_project(startup(tmp_path / "second", tmp_path / "else"))
+        project = await open_project(make_startup(tmp_path / "second", tmp_path / "else"))
         await LocalClient(project).call(SESSION_CREATE, CreateSession(title="elsewhere"))
         path = project.store.path
         await project.close()
@@ -174,7 +183,9 @@ async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for
 
 async def test_children_and_the_task_list_are_given(tmp_path: Path) -> None:
     todo = {"content": "a", "status": "pending", "priority": "low"}
-    async with rig(tmp_path, [calls(call("todowrite", todos=[todo])), ScriptedAnswer(text="Done.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("todowrite", todos=[todo])), ScriptedAnswer(text="Done.")]
+    ) as it:
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id))
         assert await it.client.call(SESSION_CHILDREN, SessionId(session_id=it.session_id)) == [child]
         assert await it.client.call(SESSION_TODO, SessionId(session_id=it.session_id)) == []
@@ -188,7 +199,7 @@ async def test_children_and_the_task_list_are_given(tmp_path: Path) -> None:
 
 
 async def test_only_what_is_not_idle_has_a_status(tmp_path: Path) -> None:
-    async with rig(tmp_path, [SLEEP]) as it:
+    async with open_scripted_project(tmp_path, [SLEEP]) as it:
         assert await it.client.call(SESSION_STATUS, NoArguments()) == {}
         await begin(it)
         assert await it.client.call(SESSION_STATUS, NoArguments()) == {it.session_id: Busy()}
@@ -207,10 +218,10 @@ class Overloaded:
 
 
 async def test_waiting_for_another_try_shows_when_it_comes(tmp_path: Path) -> None:
-    async with rig(tmp_path, Overloaded()) as it:
+    async with open_scripted_project(tmp_path, Overloaded()) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         retry = Retry(attempt=1, message="overloaded", next=123)
-        await until(lambda: it.project.store.statuses.get(it.session_id) == retry)
+        await wait_until(lambda: it.project.store.statuses.get(it.session_id) == retry)
         gc.collect()  # nothing but the turn itself holds what it waits for
         assert await it.client.call(SESSION_STATUS, NoArguments()) == {it.session_id: retry}
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
@@ -218,10 +229,12 @@ async def test_waiting_for_another_try_shows_when_it_comes(tmp_path: Path) -> No
 
 
 async def test_a_subagent_is_busy_while_it_works_and_then_idle(tmp_path: Path) -> None:
-    task = call("task", description="d", prompt="p", subagent_type="general")
-    async with rig(tmp_path, [calls(task), SLEEP, ScriptedAnswer(text="Child."), ScriptedAnswer(text="Done.")]) as it:
+    task = make_call("task", description="d", prompt="p", subagent_type="general")
+    async with open_scripted_project(
+        tmp_path, [make_answer(task), SLEEP, ScriptedAnswer(text="Child."), ScriptedAnswer(text="Done.")]
+    ) as it:
         turn = asyncio.create_task(it.prompt())
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         (child,) = await it.client.call(SESSION_CHILDREN, SessionId(session_id=it.session_id))
         assert set(await it.client.call(SESSION_STATUS, NoArguments())) == {it.session_id, child.id}
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
@@ -231,11 +244,11 @@ async def test_a_subagent_is_busy_while_it_works_and_then_idle(tmp_path: Path) -
 
 async def test_a_session_whose_subagent_works_is_not_deleted(tmp_path: Path) -> None:
     # Above it is a session that has no agent yet: the person's rules hold there all the same.
-    async with rig(tmp_path, [SLEEP], **UNCONFINED) as it:
+    async with open_scripted_project(tmp_path, [SLEEP], **UNCONFINED) as it:
         parent = await it.client.call(SESSION_CREATE, CreateSession())
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=parent.id))
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=child.id, parts=[TextPartInput(text="go")]))
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         assert (
             await refused(it.client.call(SESSION_DELETE, SessionId(session_id=parent.id)))
         ).kind == "SessionBusyError"

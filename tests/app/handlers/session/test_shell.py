@@ -18,12 +18,21 @@ from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.operation import ABORT, PROMPT, PROMPT_ASYNC, SESSION_REVERT, SESSION_SHELL, SESSION_UPDATE
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolStateRunning
 from codeloop.schema.permission import PermissionRule
-from tests.support.project import Rig, call, calls, check_turns, rig, told, until, words
+from tests.support.scripted_project import (
+    ScriptedProject,
+    check_turns,
+    join_texts,
+    list_texts,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 
 DONE = ScriptedAnswer(text="Done.")
 
 
-async def run(it: Rig, command: str, **more: Any) -> MessageWithParts:
+async def run(it: ScriptedProject, command: str, **more: Any) -> MessageWithParts:
     async with asyncio.timeout(20):
         return await it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command=command, **more))
 
@@ -42,7 +51,7 @@ async def refused(wait: Any) -> OperationError:
 
 
 async def test_a_command_is_stored_as_a_message_and_a_call_and_no_model_is_asked(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         answer = await run(it, "echo hi")
         done = state(answer)
         assert (done.input, done.output, done.title) == ({"command": "echo hi"}, "hi\n", "")
@@ -59,7 +68,7 @@ async def test_a_command_is_stored_as_a_message_and_a_call_and_no_model_is_asked
 
 
 async def test_the_model_sees_the_command_and_its_output_with_the_next_prompt(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE, DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await run(it, "echo hi; exit 3")
         await it.prompt("what happened?")
         (request,) = it.model.requests
@@ -68,7 +77,7 @@ async def test_the_model_sees_the_command_and_its_output_with_the_next_prompt(tm
         assert [(p.name, p.arguments) for p in made if isinstance(p, CallPiece)] == [
             ("bash", '{"command":"echo hi; exit 3"}')
         ]
-        (output,) = told(request.messages[2])
+        (output,) = list_texts(request.messages[2])
         assert output.startswith("hi\n")
         assert "exit code 3" in output
         await run(it, "echo more")
@@ -78,7 +87,7 @@ async def test_the_model_sees_the_command_and_its_output_with_the_next_prompt(tm
 
 
 async def test_no_rule_stands_between_a_person_and_their_command(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         deny = [
             PermissionRule(permission=name, pattern="*", action="deny")
             for name in ("bash", "external_directory", "read")
@@ -94,7 +103,7 @@ async def test_folder_and_exports_last_from_command_to_command_and_keys_are_not_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    async with rig(tmp_path, [calls(call("bash", command="pwd; echo $X")), DONE]) as it:
+    async with open_scripted_project(tmp_path, [make_answer(make_call("bash", command="pwd; echo $X")), DONE]) as it:
         (it.work / "sub").mkdir()
         await run(it, "cd sub; export X=5")
         assert state(await run(it, "pwd; echo $X")).output == f"{it.work}/sub\n5\n"
@@ -104,10 +113,10 @@ async def test_folder_and_exports_last_from_command_to_command_and_keys_are_not_
 
 
 async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         running = asyncio.create_task(run(it, "echo begun; touch begun; sleep 77"))
-        await until((it.work / "begun").exists)
-        await until(lambda: isinstance(it.calls()[-1].state, ToolStateRunning))
+        await wait_until((it.work / "begun").exists)
+        await wait_until(lambda: isinstance(it.calls()[-1].state, ToolStateRunning))
         assert await it.client.call(ABORT, SessionId(session_id=it.session_id)) is True
         done = state(await running)
         assert done.output.startswith("begun\n")
@@ -120,36 +129,40 @@ async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_running_turn_refuses_a_command_and_a_running_command_another(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))]
+    ) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         assert (await refused(run(it, "echo hi"))).kind == "SessionBusyError"
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         first = asyncio.create_task(run(it, "touch second; until [ -e go ]; do sleep 0.01; done"))
-        await until((it.work / "second").exists)
+        await wait_until((it.work / "second").exists)
         assert (await refused(run(it, "echo hi"))).kind == "SessionBusyError"
         (it.work / "go").touch()
         assert state(await first).output == "(no output, exit code 0)"
 
 
 async def test_a_prompt_sent_while_a_command_runs_is_answered_after_it(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         running = asyncio.create_task(run(it, "touch begun; until [ -e go ]; do sleep 0.01; done; echo over"))
-        await until((it.work / "begun").exists)
+        await wait_until((it.work / "begun").exists)
         asked = asyncio.create_task(
             it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[TextPartInput(text="what came of it?")]))
         )
-        await until(lambda: len(it.view().entries) == 3)
+        await wait_until(lambda: len(it.view().entries) == 3)
         (it.work / "go").touch()
-        assert words((await asked).parts) == "Done."
+        assert join_texts((await asked).parts) == "Done."
         assert state(await running).output == "over\n"
         (request,) = it.model.requests
         check_turns(request.messages)
-        assert told(request.messages[2]) == ["over\n"]
+        assert list_texts(request.messages[2]) == ["over\n"]
 
 
 async def test_undo_leaves_alone_what_a_command_did(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("write", filePath="agent.txt", content="a")), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("write", filePath="agent.txt", content="a")), DONE]
+    ) as it:
         await it.prompt()
         await run(it, "echo mine > own.txt")
         first = it.view().entries[0].info.id
@@ -162,15 +175,15 @@ async def test_undo_leaves_alone_what_a_command_did(tmp_path: Path) -> None:
 
 
 async def test_a_session_is_named_after_the_first_prompt_and_not_after_a_command(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE]) as it:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
         await run(it, "echo hi")
         assert is_untitled(it.view().session.title)
         await it.prompt("Look at the tests")
-        await until(lambda: it.view().session.title == "Look at the tests")
+        await wait_until(lambda: it.view().session.title == "Look at the tests")
 
 
 async def test_what_can_not_be_run_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         for command in ("", "  \n", "echo a\0b"):
             assert (await refused(run(it, command))).kind == "BadRequest"
         assert (await refused(run(it, "true", agent="nobody"))).kind == "NotFoundError"
@@ -185,7 +198,7 @@ async def test_what_can_not_be_run_is_refused_before_anything_is_stored(tmp_path
 
 @pytest.mark.slow
 async def test_long_output_keeps_its_end_and_the_whole_in_a_file(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         done = state(await run(it, "seq 30000"))
         assert done.metadata["truncated"] is True
         assert done.output.rstrip().endswith("30000")

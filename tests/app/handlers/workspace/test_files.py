@@ -12,7 +12,7 @@ from codeloop.schema.api.files import FileContent, FileNode, FileQuery
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import Limit
 from codeloop.schema.operation import FILE_LIST, FILE_READ, FILE_STATUS, NoArguments
-from tests.support.project import Rig, rig, within
+from tests.support.scripted_project import ScriptedProject, open_scripted_project, wait_for_result
 from tests.workspace.snapshot.trees_on_disk import git, repository, write
 
 PNG = base64.b64decode(
@@ -20,18 +20,18 @@ PNG = base64.b64decode(
 )
 
 
-async def listed(it: Rig, path: str = "") -> list[FileNode]:
+async def listed(it: ScriptedProject, path: str = "") -> list[FileNode]:
     return await it.client.call(FILE_LIST, FileQuery(path=path))
 
 
-async def content(it: Rig, path: str) -> FileContent:
-    return await within(it.client.call(FILE_READ, FileQuery(path=path)))
+async def content(it: ScriptedProject, path: str) -> FileContent:
+    return await wait_for_result(it.client.call(FILE_READ, FileQuery(path=path)))
 
 
 async def test_a_folder_is_listed_folders_first_without_git(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"b.txt": "", "a/x.txt": "", ".gitignore": "*.log\nout/\n", "Z/y": ""})
     write(root, {"n.log": "", "out/n": "", "a/n.log": ""})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await listed(it)
         assert [(each.path, each.type, each.ignored) for each in found] == [
             ("Z/", "directory", False),
@@ -53,7 +53,7 @@ async def test_nearer_rules_and_those_outside_of_the_tree_say_what_is_ignored(tm
     write(root, {"in/keep.a": "", "in/lose.a": "", "in/b.mine": "", "in/c.global": "", "in/.h/c.global": ""})
     write(root, {".git/info/exclude": "*.mine\n"})
     write(tmp_path / "home", {".config/git/ignore": "*.global\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = {each.name: each.ignored for each in await listed(it, "in")}
         assert found == {
             **dict.fromkeys((".gitignore", ".h", "keep.a"), False),
@@ -64,7 +64,7 @@ async def test_nearer_rules_and_those_outside_of_the_tree_say_what_is_ignored(tm
 
 async def test_paths_are_relative_to_the_directory_also_above_it(tmp_path: Path) -> None:
     repository(tmp_path, {"top.txt": "t\n", "work/in.txt": "i\n", ".gitignore": "home\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert [each.path for each in await listed(it, "..")] == ["../home/", "./", "../.gitignore", "../top.txt"]
         assert (await content(it, "../top.txt")).content == "t"
         write(tmp_path, {"top.txt": "T\n", "work/in.txt": "I\n"})
@@ -73,7 +73,7 @@ async def test_paths_are_relative_to_the_directory_also_above_it(tmp_path: Path)
 
 async def test_a_missing_folder_and_a_file_are_no_folders(tmp_path: Path) -> None:
     write(tmp_path / "work", {"a.txt": ""})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         for path in ("nowhere", "no/where"):
             with pytest.raises(CodeloopError, match="not found"):
                 await listed(it, path)
@@ -85,7 +85,7 @@ async def test_text_is_trimmed_at_its_end_only(tmp_path: Path) -> None:
     write(tmp_path / "work", {"a.txt": "\n  one\ntwo  \n\n\n", "empty": ""})
     (tmp_path / "work/wide.txt").write_bytes("\ufeffgrün\r\n".encode("utf-16-le"))
     (tmp_path / "work/latin.txt").write_bytes("grün\n".encode("latin-1"))
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await content(it, "a.txt") == FileContent(type="text", content="\n  one\ntwo")
         assert await content(it, "empty") == FileContent(type="text", content="")
         assert await content(it, "missing/file") == FileContent(type="text", content="")
@@ -101,7 +101,7 @@ async def test_what_is_no_text_comes_in_base64_with_its_type(tmp_path: Path) -> 
     (root / "x.bin").write_bytes(b"\0\1\2")
     (root / "y.zip").write_bytes(b"PK\3\4\0\0")
     write(root, {"v.svg": "<svg/>\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await content(it, "p.png")
         assert (found.type, found.encoding, found.mime_type) == ("binary", "base64", "image/png")
         assert base64.b64decode(found.content) == PNG
@@ -114,7 +114,7 @@ async def test_what_is_no_text_comes_in_base64_with_its_type(tmp_path: Path) -> 
 async def test_a_file_that_differs_from_the_last_commit_comes_with_the_difference(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"sub/a.txt": "".join(f"{n}\n" for n in range(30)), "same.txt": "s\n"})
     write(root, {"sub/a.txt": "".join(f"{n}\n" for n in range(30)).replace("15\n", "x\n")[:-1], "new.txt": "n\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await content(it, "sub/a.txt")
         assert found.diff is not None
         assert found.patch is not None
@@ -136,7 +136,7 @@ async def test_a_file_that_differs_from_the_last_commit_comes_with_the_differenc
 async def test_line_ends_alone_make_no_difference(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"a.txt": "1\n2\n"})
     (root / "a.txt").write_bytes(b"1\r\n2\r\n")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await content(it, "a.txt") == FileContent(type="text", content="1\r\n2")
 
 
@@ -145,7 +145,7 @@ async def test_a_larger_file_and_a_larger_folder_are_refused(tmp_path: Path, mon
     monkeypatch.setattr(files, "FILES_CONTENT", Limit("files.content", 100, "bytes", "for this test"))
     from codeloop.workspace.search import directory
 
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert len((await content(it, "fits.txt")).content) == 100
         with pytest.raises(CodeloopError, match="101 bytes"):
             await content(it, "big.txt")
@@ -167,11 +167,11 @@ async def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> Non
             server.bind("sock")
         finally:
             os.chdir(here)
-        async with rig(tmp_path, []) as it:
+        async with open_scripted_project(tmp_path, []) as it:
             for path, why in (("pipe", "named pipe"), ("leads", "named pipe"), ("sock", "socket"), (".", "directory")):
                 with pytest.raises(CodeloopError, match=why):
                     await content(it, path)
-            assert [(each.name, each.type) for each in await within(listed(it))] == [
+            assert [(each.name, each.type) for each in await wait_for_result(listed(it))] == [
                 *(("leads", "file"), ("pipe", "file"), ("sock", "file")),
             ]
 
@@ -181,7 +181,7 @@ async def test_names_that_are_no_characters_are_shown_so_that_json_holds(tmp_pat
     root.mkdir()
     Path(os.fsdecode(os.fsencode(root) + b"/odd\xff")).write_text("x")
     (root / "line\nfeed").write_text("x")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert [each.name for each in await listed(it)] == ["line\nfeed", "odd\ufffd"]
         assert (await content(it, "line\nfeed")).content == "x"
 
@@ -191,7 +191,7 @@ async def test_links_inside_of_the_work_tree_are_followed(tmp_path: Path) -> Non
     (root / "folder").symlink_to("real")
     (root / "chain").symlink_to("folder/a.txt")
     (root / "loop").symlink_to("loop")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert [(each.path, each.type) for each in await listed(it)] == [
             *(("folder/", "directory"), ("real/", "directory"), ("chain", "file"), ("loop", "file")),
         ]

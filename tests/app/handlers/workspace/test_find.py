@@ -13,11 +13,11 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_LINE, FILES_LINES, Limit
 from codeloop.schema.operation import FIND_FILES, FIND_SYMBOLS, FIND_TEXT, FS_FIND
 from codeloop.workspace.search import file_index as module
-from tests.support.project import Rig, rig
+from tests.support.scripted_project import ScriptedProject, open_scripted_project
 from tests.workspace.snapshot.trees_on_disk import repository, write
 
 
-async def names(it: Rig, query: str, **more: Any) -> list[str]:
+async def names(it: ScriptedProject, query: str, **more: Any) -> list[str]:
     return await it.client.call(FIND_FILES, FindFiles(query=query, **more))
 
 
@@ -26,7 +26,7 @@ async def test_lines_come_with_their_place_in_the_file(tmp_path: Path) -> None:
         tmp_path / "work", {"src/a.py": "first\nüber abc abc\n", "b.txt": "abc\n", ".gitignore": "*.log\n"}
     )
     write(root, {"noise.log": "abc\n", ".hidden": "abc"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await it.client.call(FIND_TEXT, FindText(pattern="a(b)c"))
         assert [(each.path.text, each.line_number, each.absolute_offset) for each in found] == [
             (".hidden", 1, 0),
@@ -47,7 +47,7 @@ async def test_lines_come_with_their_place_in_the_file(tmp_path: Path) -> None:
 
 async def test_a_bad_pattern_is_refused_with_ripgreps_words(tmp_path: Path) -> None:
     write(tmp_path / "work", {"a": "a"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         for pattern, why in (("a(", "unclosed group"), ("a\0b", "NUL"), ("a\nb", "not allowed"), ("(?<=a", "missing")):
             with pytest.raises(CodeloopError, match=why):
                 await it.client.call(FIND_TEXT, FindText(pattern=pattern))
@@ -59,7 +59,7 @@ async def test_bytes_that_are_no_text_do_not_break_a_line_or_its_offsets(tmp_pat
     (root / "latin.txt").write_bytes(b"caf\xe9 abc\n")
     (root / os.fsdecode(b"odd\xff\nname")).write_text('say "abc" \\ \u2028 \x1b[0m\n')
     (root / "binary").write_bytes(b"abc\0abc\n")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = {each.path.text: each for each in await it.client.call(FIND_TEXT, FindText(pattern="abc"))}
         assert found["latin.txt"].lines.text == "caf\ufffd abc\n"
         assert found["odd\ufffd\nname"].lines.text == 'say "abc" \\ \u2028 \x1b[0m\n'
@@ -70,7 +70,7 @@ async def test_bytes_that_are_no_text_do_not_break_a_line_or_its_offsets(tmp_pat
 
 async def test_a_million_matches_are_capped(tmp_path: Path) -> None:
     write(tmp_path / "work", {"many.txt": "abc\n" * 1_000_000, "z.txt": "abc\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await it.client.call(FIND_TEXT, FindText(pattern="abc"))
         assert len(found) == FILES_LINES.value
 
@@ -85,7 +85,7 @@ async def test_a_line_of_fifty_megabytes_is_cut_in_flat_memory(tmp_path: Path, p
             file.write(b'x"\\\xc3\xbc ' * 170_000)
         file.write(b"xxxxx needle\nafter\n")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         [found] = await it.client.call(FIND_TEXT, FindText(pattern=pattern))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
     assert (found.line_number, found.absolute_offset) == (2, 6)
@@ -97,7 +97,7 @@ async def test_a_line_of_fifty_megabytes_is_cut_in_flat_memory(tmp_path: Path, p
 
 async def test_a_pattern_that_never_ends_is_stopped(tmp_path: Path) -> None:
     write(tmp_path / "work", {"a.txt": "a" * 5_000 + "\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         async with asyncio.timeout(60):
             assert await it.client.call(FIND_TEXT, FindText(pattern="(a*)*(a*)*(a*)*(a*)*b")) == []
             await it.client.call(FIND_TEXT, FindText(pattern=r"(?=x)|(a+)+\1b"))
@@ -112,7 +112,7 @@ FILES = [
 
 async def test_the_best_name_comes_first(tmp_path: Path) -> None:
     write(tmp_path / "work", dict.fromkeys(FILES, ""))
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await names(it, "files") == [
             "src/codeloop/files/",
             "docs/files.md",
@@ -138,7 +138,7 @@ async def test_the_best_name_comes_first(tmp_path: Path) -> None:
 
 async def test_kinds_and_limits_are_kept(tmp_path: Path) -> None:
     write(tmp_path / "work", dict.fromkeys(FILES, ""))
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         folders = ["tests/app/", "src/codeloop/app/", "src/codeloop/app/handlers/"]
         assert await names(it, "app", type="directory") == folders
         assert not any(each.endswith("/") for each in await names(it, "app", dirs=False))
@@ -152,7 +152,7 @@ async def test_kinds_and_limits_are_kept(tmp_path: Path) -> None:
 
 async def test_without_a_query_the_uppermost_names_come_and_hidden_ones_last(tmp_path: Path) -> None:
     write(tmp_path / "work", dict.fromkeys(FILES, ""))
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await it.client.call(FS_FIND, FindFiles(query=""))
         assert [(each.path, each.type) for each in found.data[:5]] == [
             ("README.md", "file"),
@@ -170,7 +170,7 @@ async def test_without_a_query_the_uppermost_names_come_and_hidden_ones_last(tmp
 async def test_ignored_files_are_not_offered_and_symbols_are_not_known(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"kept.txt": "", ".gitignore": "out\n"})
     write(root, {"out/left.txt": ""})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await names(it, "txt") == ["kept.txt"]
         assert await it.client.call(FIND_SYMBOLS, FindSymbols(query="x")) == []
 
@@ -180,7 +180,7 @@ async def test_a_list_that_aged_is_renewed_behind_the_one_who_asks_and_an_old_on
 ) -> None:
     root = tmp_path / "work"
     write(root, {"a.txt": ""})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await names(it, "txt") == ["a.txt"]
         write(root, {"b.txt": ""})
         assert await names(it, "txt") == ["a.txt"], "the list is not kept"
@@ -200,7 +200,7 @@ async def test_names_of_any_kind_are_found(tmp_path: Path) -> None:
     root.mkdir()
     for name in (b"odd\xff", b"new\nline", "İstanbul.txt".encode(), b"[a-z]*+?.py", b"white space.md"):
         Path(os.fsdecode(os.fsencode(root) + b"/" + name)).write_text("")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await names(it, "odd") == ["odd\ufffd"]
         assert await names(it, "newline") == ["new\nline"]
         assert await names(it, "tanbul") == ["İstanbul.txt"]

@@ -25,13 +25,19 @@ from codeloop.schema.operation import (
     AnyOperation,
     NoArguments,
 )
-from tests.support.project import Rig, rig, startup, until, within
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_startup,
+    open_scripted_project,
+    wait_for_result,
+    wait_until,
+)
 
 Told = PtyCreated | PtyUpdated | PtyExited | PtyDeleted
 
 
 @asynccontextmanager
-async def hearing(desk: Rig) -> AsyncGenerator[list[Told]]:
+async def hearing(desk: ScriptedProject) -> AsyncGenerator[list[Told]]:
     """Collect what is told of terminals, and check that it is told of this directory."""
     told: list[Told] = []
 
@@ -47,12 +53,12 @@ async def hearing(desk: Rig) -> AsyncGenerator[list[Told]]:
     task.cancel()
 
 
-async def opened(desk: Rig, *command: str) -> Pty:
+async def opened(desk: ScriptedProject, *command: str) -> Pty:
     return await desk.client.call(PTY_CREATE, CreatePty(command=command[0], args=list(command[1:])))
 
 
 async def test_every_change_is_told(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, hearing(desk) as told:
+    async with open_scripted_project(tmp_path, []) as desk, hearing(desk) as told:
         made = await opened(desk, "cat")
         renamed = await desk.client.call(
             PTY_UPDATE, UpdatePty(pty_id=made.id, title="mine", size=PtySize(rows=5, cols=6))
@@ -60,7 +66,7 @@ async def test_every_change_is_told(tmp_path: Path) -> None:
         assert renamed.title == "mine"
         assert await desk.client.call(PTY_REMOVE, PtyId(pty_id=made.id)) is True
         next_one = await opened(desk, "cat")
-        await until(lambda: isinstance(told[-1], PtyCreated) and told[-1].properties.info == next_one)
+        await wait_until(lambda: isinstance(told[-1], PtyCreated) and told[-1].properties.info == next_one)
         created, updated, deleted, _ = told
         assert isinstance(created, PtyCreated)
         assert created.properties.info == made
@@ -71,9 +77,9 @@ async def test_every_change_is_told(tmp_path: Path) -> None:
 
 
 async def test_an_exit_is_told_and_the_terminal_is_gone(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, hearing(desk) as told:
+    async with open_scripted_project(tmp_path, []) as desk, hearing(desk) as told:
         made = await opened(desk, "/usr/bin/env", "sh", "-c", "exit 5")
-        await until(lambda: len(told) == 2)
+        await wait_until(lambda: len(told) == 2)
         ended = told[1]
         assert isinstance(ended, PtyExited)
         assert (ended.properties.id, ended.properties.exit_code) == (made.id, 5)
@@ -87,7 +93,7 @@ async def test_an_exit_is_told_and_the_terminal_is_gone(tmp_path: Path) -> None:
 
 async def test_the_users_shell_runs_without_keys_where_the_project_is(tmp_path: Path) -> None:
     secret = "sk-ant-0123456789abcdef"
-    one = startup(tmp_path / "home", tmp_path)
+    one = make_startup(tmp_path / "home", tmp_path)
     environment = {**one.environment, "ANTHROPIC_API_KEY": secret, "MINE": "kept", "SHELL": "/bin/sh"}
     app = App(type(one)(directory=tmp_path, environment=environment), SingleModel(ScriptedModel([])))
     try:
@@ -98,7 +104,7 @@ async def test_the_users_shell_runs_without_keys_where_the_project_is(tmp_path: 
         assert terminal
         watcher = terminal.watch()
         await terminal.send_input(b"env > found; exit\n")
-        while await within(watcher.wait_for_output()):
+        while await wait_for_result(watcher.wait_for_output()):
             pass
         found = (tmp_path / "found").read_text()
         assert "MINE=kept" in found
@@ -108,7 +114,7 @@ async def test_the_users_shell_runs_without_keys_where_the_project_is(tmp_path: 
 
 
 async def test_a_terminal_keeps_its_project_open(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk:
+    async with open_scripted_project(tmp_path, []) as desk:
         assert not desk.project.is_busy
         made = await opened(desk, "cat")
         assert desk.project.is_busy
@@ -117,7 +123,7 @@ async def test_a_terminal_keeps_its_project_open(tmp_path: Path) -> None:
 
 
 async def test_a_project_that_is_read_anew_has_its_terminals_still(tmp_path: Path) -> None:
-    app = App(startup(tmp_path / "home", tmp_path), SingleModel(ScriptedModel([])))
+    app = App(make_startup(tmp_path / "home", tmp_path), SingleModel(ScriptedModel([])))
     try:
         first = await app.get_project(tmp_path)
         made = await LocalClient(first).call(PTY_CREATE, CreatePty(command="cat"))
@@ -133,7 +139,7 @@ async def test_a_project_that_is_read_anew_has_its_terminals_still(tmp_path: Pat
 
 
 async def test_a_terminal_goes_to_the_newest_project_of_a_directory_while_older_ones_still_work(tmp_path: Path) -> None:
-    app = App(startup(tmp_path / "home", tmp_path), SingleModel(ScriptedModel([])))
+    app = App(make_startup(tmp_path / "home", tmp_path), SingleModel(ScriptedModel([])))
     try:
         project = await app.get_project(tmp_path)
         made = await LocalClient(project).call(PTY_CREATE, CreatePty(command="cat"))
@@ -148,7 +154,7 @@ async def test_a_terminal_goes_to_the_newest_project_of_a_directory_while_older_
 
 
 async def test_a_terminal_that_can_not_be_opened_says_why(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk, hearing(desk) as told:
+    async with open_scripted_project(tmp_path, []) as desk, hearing(desk) as told:
         for asked, message in (
             (CreatePty(command="nothing"), "'nothing' is not a program"),
             (CreatePty(cwd="nowhere"), "no directory"),
@@ -162,6 +168,6 @@ async def test_a_terminal_that_can_not_be_opened_says_why(tmp_path: Path) -> Non
 
 
 async def test_the_shells_of_the_machine_are_listed(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as desk:
+    async with open_scripted_project(tmp_path, []) as desk:
         found = await desk.client.call(PTY_SHELLS, NoArguments())
         assert any(shell.name == "sh" and shell.acceptable for shell in found)

@@ -10,13 +10,13 @@ import pytest
 from codeloop.schema.api.files import VcsDiffQuery, VcsFileDiff
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import VCS_DIFF, VCS_GET, VCS_STATUS, NoArguments
-from tests.support.project import Rig, rig, within
+from tests.support.scripted_project import ScriptedProject, open_scripted_project, wait_for_result
 from tests.workspace.snapshot.trees_on_disk import everything, git, repository, write
 
 FILES = {"a.txt": "one\ntwo\nthree\n", "deep/b.txt": "b\n", "c.txt": "c\n"}
 
 
-async def diffs(it: Rig, mode: Any = "git", **args: Any) -> dict[str, VcsFileDiff]:
+async def diffs(it: ScriptedProject, mode: Any = "git", **args: Any) -> dict[str, VcsFileDiff]:
     found = await it.client.call(VCS_DIFF, VcsDiffQuery(mode=mode, **args))
     return {each.file: each for each in found}
 
@@ -24,7 +24,7 @@ async def diffs(it: Rig, mode: Any = "git", **args: Any) -> dict[str, VcsFileDif
 async def test_the_branch_and_the_default_branch_are_named(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", FILES)
     git(root, "checkout", "-q", "-b", "feature/x")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await it.client.call(VCS_GET, NoArguments())
         assert (found.branch, found.default_branch) == ("feature/x", "main")
         git(root, "checkout", "-q", "--detach")
@@ -35,7 +35,7 @@ async def test_a_remote_says_which_branch_is_the_default_one(tmp_path: Path) -> 
     origin = repository(tmp_path / "origin", FILES)
     git(origin, "checkout", "-q", "-b", "trunk")
     git(tmp_path, "clone", "-q", str(origin), str(tmp_path / "work"))
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert (await it.client.call(VCS_GET, NoArguments())).default_branch == "trunk"
 
 
@@ -45,7 +45,7 @@ async def test_a_branch_without_commits_has_a_name_and_its_files_are_added(tmp_p
     git(root, "init", "-q", "-b", "fresh")
     write(root, {"new.txt": "n\n", "staged.txt": "s\n"})
     git(root, "add", "staged.txt")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert (await it.client.call(VCS_GET, NoArguments())).branch == "fresh"
         assert {each.file: each.status for each in await it.client.call(VCS_STATUS, NoArguments())} == {
             "new.txt": "added",
@@ -54,7 +54,7 @@ async def test_a_branch_without_commits_has_a_name_and_its_files_are_added(tmp_p
 
 
 async def test_outside_a_repository_there_is_nothing_to_say(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await it.client.call(VCS_GET, NoArguments())
         assert (found.branch, found.default_branch) == (None, None)
         assert await it.client.call(VCS_STATUS, NoArguments()) == []
@@ -67,7 +67,7 @@ async def test_status_gives_each_changed_file_with_its_lines(tmp_path: Path) -> 
     write(root, {"a.txt": "one\nTWO\nthree\nfour\n", "new/file.txt": "x\ny", "noise.log": "no"})
     (root / "c.txt").unlink()
     git(root, "add", "a.txt")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await it.client.call(VCS_STATUS, NoArguments())
     assert [(each.file, each.status, each.additions, each.deletions) for each in found] == [
         ("a.txt", "modified", 2, 1),
@@ -86,7 +86,7 @@ async def test_patches_are_what_git_would_print_and_apply_to_the_last_commit(tmp
     (root / "c.txt").symlink_to("a.txt")
     (root / "bin").write_bytes(b"\0\1")
     wanted = {name: content for name, content in everything(root).items() if not name.startswith(".git/")}
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await diffs(it)
     assert set(found) == {
         *("a.txt", "name with space", "ünï.txt", 'q"\\\t', "new file", 'new"\n\t', "empty", "run.sh", "link"),
@@ -113,7 +113,7 @@ async def test_patches_are_what_git_would_print_and_apply_to_the_last_commit(tmp
 async def test_context_is_as_many_lines_as_asked_for(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"a.txt": "".join(f"{n}\n" for n in range(20))})
     write(root, {"a.txt": "".join(f"{n}\n" for n in range(20)).replace("10\n", "ten\n")})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         for context in (0, 3, 12):
             patch = (await diffs(it, context=context))["a.txt"].patch or ""
             assert patch.count("\n ") == min(2 * context, 19)
@@ -134,7 +134,7 @@ async def test_mode_branch_compares_with_where_the_branch_left_the_default_one(t
     git(root, "commit", "-q", "-m", "later")
     git(root, "checkout", "-q", "topic")
     write(root, {"open.txt": "o\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert set(await diffs(it, mode="branch")) == {"topic.txt", "open.txt"}
         assert set(await diffs(it)) == {"open.txt"}
         git(root, "branch", "-q", "-m", "main", "elsewhere")
@@ -145,7 +145,7 @@ async def test_mode_branch_compares_with_where_the_branch_left_the_default_one(t
 async def test_a_file_taken_out_of_the_index_only_is_one_modified_file(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", FILES)
     git(root, "rm", "-q", "--cached", "a.txt")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await diffs(it)
     assert [(each.file, each.status, each.additions, each.deletions) for each in found.values()] == [
         ("a.txt", "modified", 3, 3)
@@ -157,7 +157,7 @@ async def test_a_touched_file_is_not_changed_and_the_repository_stays_as_it_was(
     os.utime(root / "a.txt", (1, 1))
     write(root, {"new.txt": "n"})
     before = everything(root / ".git")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert set(await diffs(it)) == {"new.txt"}
         assert [each.file for each in await it.client.call(VCS_STATUS, NoArguments())] == ["new.txt"]
     assert everything(root / ".git") == before
@@ -169,7 +169,7 @@ async def test_a_change_right_after_git_looked_is_seen(tmp_path: Path) -> None:
     (root / "a.txt").write_text("new\n")
     os.utime(root / "a.txt", ns=(info.st_atime_ns, info.st_mtime_ns))
     os.utime(root / ".git" / "index", ns=(info.st_mtime_ns, info.st_mtime_ns))
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert set(await diffs(it)) == {"a.txt"}
 
 
@@ -200,7 +200,7 @@ async def test_nothing_that_a_repository_configures_is_run(tmp_path: Path, confi
     (root / "embedded").mkdir()
     subprocess.run(["git", "init", "-q", "--bare", str(root / "embedded")], check=True)
     subprocess.run(["git", "-C", str(root / "embedded"), "config", "core.fsmonitor", str(trap)], check=True)
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await diffs(it)
         assert {"a.txt", "new.txt", ".gitattributes"} <= set(found)
         assert "+changed" in (found["a.txt"].patch or "")
@@ -220,7 +220,7 @@ async def test_a_submodule_is_one_row_and_its_own_configuration_is_not_run(tmp_p
     sprung = tmp_path / "sprung"
     git(root / "vendor/inner", "config", "core.fsmonitor", f"touch {sprung}; false")
     write(root, {"vendor/inner/lib.c": "int y;\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await diffs(it) == {}
         git(root / "vendor/inner", "-c", "core.fsmonitor=false", "commit", "-q", "-a", "-m", "more")
         found = await diffs(it)
@@ -233,7 +233,7 @@ async def test_a_second_work_tree_has_its_own_branch_and_changes(tmp_path: Path)
     git(root, "worktree", "add", "-q", "-b", "second", str(tmp_path / "work"))
     write(tmp_path / "work", {"a.txt": "here\n"})
     write(root, {"c.txt": "there\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert (await it.client.call(VCS_GET, NoArguments())).branch == "second"
         assert set(await diffs(it)) == {"a.txt"}
 
@@ -256,7 +256,7 @@ async def test_unusual_indexes_are_read_too(tmp_path: Path, kind: str) -> None:
     if kind == "version 4":
         git(root, "update-index", "--index-version", "4")
     write(root, {"a.txt": "one\n", "new.txt": "n\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert {name: each.status for name, each in (await diffs(it)).items()} == {
             "a.txt": "modified",
             "new.txt": "added",
@@ -267,14 +267,14 @@ async def test_line_ends_that_git_converts_are_no_change(tmp_path: Path) -> None
     root = repository(tmp_path / "work", FILES)
     git(root, "config", "core.autocrlf", "true")
     (root / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert await diffs(it) == {}
 
 
 async def test_a_directory_below_the_top_speaks_of_the_whole_work_tree(tmp_path: Path) -> None:
     root = repository(tmp_path, {"top.txt": "t\n", "work/in.txt": "i\n", ".gitignore": "home\n"})
     write(root, {"top.txt": "T\n", "work/in.txt": "I\n", "work/new.txt": "n\n"})
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         assert set(await diffs(it)) == {"top.txt", "work/in.txt", "work/new.txt"}
 
 
@@ -283,7 +283,7 @@ async def test_pipes_and_unreadable_bytes_do_not_stop_a_comparison(tmp_path: Pat
     os.mkfifo(root / "pipe")
     (root / "latin.txt").write_bytes(b"caf\xe9\n")
     Path(os.fsdecode(os.fsencode(root) + b"/odd\xff")).write_text("x\n")
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await diffs(it)
         assert set(found) == {"latin.txt", "odd\ufffd"}
         assert "+caf\ufffd" in (found["latin.txt"].patch or "")
@@ -299,7 +299,7 @@ async def test_what_is_too_much_is_left_out_or_refused(tmp_path: Path, monkeypat
     from codeloop.workspace.git import working_diff
 
     monkeypatch.setattr(working_diff, "VCS_PATCH", small("vcs.patch", 500))
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         found = await diffs(it)
         assert {name: each.patch is None for name, each in found.items()} == {
             **dict.fromkeys(("a.txt", "d.txt"), True),
@@ -316,8 +316,8 @@ async def test_large_files_count_as_binary_and_are_not_read(tmp_path: Path) -> N
     (root / "tracked.txt").write_text("line\n" * 1_000_000)
     with (root / "sparse.img").open("wb") as file:
         file.truncate(100 * 1024**3)
-    async with rig(tmp_path, []) as it:
-        found = await within(diffs(it), 10)
+    async with open_scripted_project(tmp_path, []) as it:
+        found = await wait_for_result(diffs(it), 10)
     assert {name: (each.additions, each.status) for name, each in found.items()} == {
         "sparse.img": (0, "added"),
         "tracked.txt": (0, "modified"),
@@ -343,7 +343,7 @@ async def test_a_git_that_hangs_is_stopped_and_one_that_is_missing_is_named(
     slow.write_text("#!/bin/sh\nexec sleep 30\n")
     slow.chmod(0o755)
     monkeypatch.setattr(module, "VCS_TIME", module.VCS_TIME.__class__("vcs.time", 100, "ms", "for this test"))
-    async with rig(tmp_path, []) as it:
+    async with open_scripted_project(tmp_path, []) as it:
         it.project.workspace.environment["PATH"] = f"{slow.parent}:/usr/bin:/bin"
         with pytest.raises(CodeloopError, match="stopped after"):
             await diffs(it)

@@ -8,7 +8,7 @@ import msgspec
 
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from tests.server.support.serving import Served, served
-from tests.support.project import until
+from tests.support.scripted_project import wait_until
 from tests.workspace.snapshot.trees_on_disk import git, repository, write
 
 PATH = "/experimental/worktree"
@@ -117,7 +117,7 @@ async def test_a_work_tree_in_which_a_session_works_stays(tmp_path: Path) -> Non
         session = (await it.http.post("/session", json={}, headers={"x-opencode-directory": str(folder)})).json()["id"]
         turn = asyncio.create_task(it.prompt(session))
         project = await it.app.get_project(folder)
-        await until(lambda: project.runs.is_running(session))
+        await wait_until(lambda: project.runs.is_running(session))
         assert (await remove(it, folder))["_tag"] == "SessionBusyError"
         (folder / "go").touch()
         await turn

@@ -16,8 +16,8 @@ from codeloop.schema.bounds.session import SLOW_CHECKOUT_TIME
 from codeloop.schema.wire import replace
 from tests.app.handlers.worktrees.test_create import PATH, remove
 from tests.server.support.serving import Served, served
-from tests.support.project import startup
-from tests.support.sandboxed import is_sandboxed
+from tests.support.sandbox_support import has_sandbox
+from tests.support.scripted_project import make_startup
 from tests.workspace.snapshot.trees_on_disk import ENVIRONMENT, git, repository, write
 
 FILES = {"a.txt": "1\n2\n3\n", "b.txt": "b\n", ".gitignore": ".env\nlocal/\nother.env\n"}
@@ -192,7 +192,7 @@ async def test_set_up_commands_run_only_in_what_was_trusted(tmp_path: Path) -> N
     git(root, "checkout", "-q", "-b", "strange")
     commit(root, {"opencode.json": '{"mcp": {"x": {"type": "local", "command": ["evil"]}}}\n'})
     git(root, "checkout", "-q", "main")
-    paths = find_paths(startup(tmp_path / "home", root).environment)
+    paths = find_paths(make_startup(tmp_path / "home", root).environment)
     async with served(tmp_path, worktree={"setup": ["touch ready"]}) as it:
         folder, made = await make(it, name="one")
         assert not (folder / "ready").exists()
@@ -211,12 +211,12 @@ async def test_set_up_commands_run_only_in_what_was_trusted(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
+@pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here")
 async def test_set_up_commands_run_in_the_sandbox_of_the_new_work_tree(tmp_path: Path) -> None:
     marks = tmp_path / "mark", tmp_path / "work/mark"
     lines = [f"touch {mark}" for mark in marks]
     root = repository(tmp_path / "work", {**FILES, "prepare.sh": "\n".join(["touch ready", *lines, "true\n"])})
-    trust_directory(find_paths(startup(tmp_path / "home", root).environment), root)
+    trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path, worktree={"setup": ["sh prepare.sh"]}) as it:
         folder, _ = await make(it, name="one", startCommand="; ".join(["touch given", *lines, "true"]))
         assert ((folder / "ready").exists(), (folder / "given").exists()) == (True, True)
@@ -267,7 +267,7 @@ async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path:
     run("add", "-A")
     run("commit", "-q", "-m", "first")
     if is_trusted:
-        trust_directory(find_paths(startup(tmp_path / "home", root).environment), root)
+        trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path) as it:
         folder, _ = await make(it, name="one")
         text = (folder / "x.bin").read_text()
@@ -289,7 +289,7 @@ async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> 
     root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=lfs -text\n", "x.bin": pointer})
     git(root, "config", "filter.lfs.process", "no-such-git-lfs filter-process")
     git(root, "config", "filter.lfs.required", "true")
-    trust_directory(find_paths(startup(tmp_path / "home", root).environment), root)
+    trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path) as it:
         folder, made = await make(it, name="one")
         assert (folder / "x.bin").read_text() == pointer

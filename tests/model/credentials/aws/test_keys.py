@@ -12,7 +12,7 @@ from codeloop.model.credentials.aws.discovery import describe_credentials, find_
 from codeloop.model.credentials.aws.keys import AwsSigner, fetch_keys
 from codeloop.model.credentials.aws.signature import AwsKeys, make_signature_headers
 from codeloop.model.errors import ModelUnavailable
-from tests.support.cloud import CloudRequest, Reply, serve_cloud
+from tests.support.http_service import Reply, ServiceRequest, run_http_service
 from tests.support.models import no_proxies
 
 __all__ = ["no_proxies"]
@@ -33,7 +33,7 @@ def home(folder: Path, config: str = "", credentials: str = "", **more: str) -> 
     return {"HOME": str(folder), "PATH": "/usr/bin:/bin", **OFF, **more}
 
 
-def check_signature(asked: CloudRequest, keys: AwsKeys, url: str) -> None:
+def check_signature(asked: ServiceRequest, keys: AwsKeys, url: str) -> None:
     """Refuse a request of the token service that another key has signed."""
     header = asked.headers["authorization"]
     names = re.search(r"SignedHeaders=([^,]+)", header)
@@ -95,11 +95,11 @@ role_session_name = me
 """
     keys = [AwsKeys("BASE", "b"), AwsKeys("ASIA1", "a/b&c", "tok+en==")]
 
-    def answer(asked: CloudRequest) -> Reply:
+    def answer(asked: ServiceRequest) -> Reply:
         check_signature(asked, keys[len(server.asked) - 1], f"{server.url}/")
         return 200, STS.replace("{n}", str(len(server.asked))).encode()
 
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         files = home(tmp_path, config, AWS_PROFILE="top", AWS_ENDPOINT_URL_STS=server.url)
         found = await fetch_keys(files, "eu-west-1")
     assert (found.access_key, found.secret_key, found.session_token) == ("ASIA2", "a/b&c", "tok+en==")
@@ -112,11 +112,11 @@ role_session_name = me
 async def test_a_profile_that_is_its_own_source_takes_its_role_with_its_keys(tmp_path: Path) -> None:
     config = "[default]\naws_access_key_id=A\naws_secret_access_key=a\nrole_arn=r\nsource_profile=default"
 
-    def answer(asked: CloudRequest) -> Reply:
+    def answer(asked: ServiceRequest) -> Reply:
         check_signature(asked, AwsKeys("A", "a"), f"{server.url}/")
         return 200, STS.replace("{n}", "9").encode()
 
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         found = await fetch_keys(home(tmp_path, config, AWS_ENDPOINT_URL_STS=server.url), "eu-west-1")
     assert found.access_key == "ASIA9"
 
@@ -144,7 +144,7 @@ async def test_what_does_not_work_says_what_to_do(tmp_path: Path, config: str, s
 
 async def test_a_refused_role_is_said_in_the_services_words(tmp_path: Path) -> None:
     config = "[default]\nrole_arn=r\ncredential_source=Environment"
-    async with serve_cloud(lambda _: (403, DENIED.encode())) as server:
+    async with run_http_service(lambda _: (403, DENIED.encode())) as server:
         files = home(tmp_path, config, AWS_ENDPOINT_URL_STS=server.url, AWS_PROFILE="default")
         with pytest.raises(ModelUnavailable, match="user/me is not authorized"):
             await fetch_keys({**files, "AWS_ACCESS_KEY_ID": "V", "AWS_SECRET_ACCESS_KEY": "v"}, "eu-west-1")
@@ -153,13 +153,13 @@ async def test_a_refused_role_is_said_in_the_services_words(tmp_path: Path) -> N
 async def test_a_web_identity_is_exchanged_unsigned(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("e30.e30.sig\n")
 
-    def answer(asked: CloudRequest) -> Reply:
+    def answer(asked: ServiceRequest) -> Reply:
         assert "authorization" not in asked.headers
         assert asked.form["Action"] == "AssumeRoleWithWebIdentity"
         assert (asked.form["WebIdentityToken"], asked.form["RoleArn"]) == ("e30.e30.sig", "arn:r")
         return 200, STS.replace("{n}", "7").encode()
 
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         named = {"AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"), "AWS_ROLE_ARN": "arn:r"}
         found = await fetch_keys({**home(tmp_path), **named, "AWS_ENDPOINT_URL_STS": server.url}, "eu-west-1")
         config = f"[default]\nrole_arn = arn:r\nweb_identity_token_file = {tmp_path / 'token'}"
@@ -174,7 +174,7 @@ async def test_a_program_prints_keys(tmp_path: Path) -> None:
     assert await fetch_keys(files, "x") == AwsKeys("P", "p", "t", 4_070_908_800.0)
 
 
-def metadata(asked: CloudRequest) -> Reply:
+def metadata(asked: ServiceRequest) -> Reply:
     """Answer as the second version of an instance's metadata service does."""
     if asked.path == "/latest/api/token":
         assert asked.method == "PUT"
@@ -189,7 +189,7 @@ def metadata(asked: CloudRequest) -> Reply:
 
 
 async def test_an_instance_gives_keys_by_the_second_version_only(tmp_path: Path) -> None:
-    async with serve_cloud(metadata) as server:
+    async with run_http_service(metadata) as server:
         where = {"HOME": str(tmp_path), "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"{server.url}/"}
         assert describe_credentials(where) == "the role of this instance"
         assert await fetch_keys(where, "x") == AwsKeys("I", "i", "t", 4_070_908_800.0)
@@ -199,7 +199,7 @@ async def test_an_instance_gives_keys_by_the_second_version_only(tmp_path: Path)
 
 
 async def test_an_instance_without_a_role_says_so(tmp_path: Path) -> None:
-    async with serve_cloud(lambda asked: (200, b"t") if asked.method == "PUT" else (404, b"")) as server:
+    async with run_http_service(lambda asked: (200, b"t") if asked.method == "PUT" else (404, b"")) as server:
         with pytest.raises(ModelUnavailable, match="no role"):
             await fetch_keys({"HOME": str(tmp_path), "AWS_EC2_METADATA_SERVICE_ENDPOINT": server.url}, "x")
 
@@ -207,11 +207,11 @@ async def test_an_instance_without_a_role_says_so(tmp_path: Path) -> None:
 async def test_a_container_gives_keys_for_the_token_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("container-token\n")
 
-    def answer(asked: CloudRequest) -> Reply:
+    def answer(asked: ServiceRequest) -> Reply:
         assert asked.headers.get("authorization") == "container-token"
         return 200, {"AccessKeyId": "C", "SecretAccessKey": "c", "Token": "t", "Expiration": LATER}
 
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         where = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{server.url}/v1/credentials"}
         token = {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(tmp_path / "token")}
         files = home(tmp_path)
@@ -244,11 +244,11 @@ def test_the_region_stands_in_the_address(host: str, region: str) -> None:
 async def test_keys_are_fetched_again_shortly_before_they_expire(tmp_path: Path) -> None:
     lives = iter([200, 4_000])
 
-    def answer(_: CloudRequest) -> Reply:
+    def answer(_: ServiceRequest) -> Reply:
         end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + next(lives)))
         return 200, {"AccessKeyId": "C", "SecretAccessKey": "c", "Token": "t", "Expiration": end}
 
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         where = {**home(tmp_path), "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{server.url}/"}
         signer = AwsSigner(where, "https://bedrock-runtime.us-west-2.amazonaws.com")
         for _ in range(3):

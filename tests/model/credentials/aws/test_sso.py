@@ -12,7 +12,7 @@ import pytest
 
 from codeloop.model.credentials.aws.keys import fetch_keys
 from codeloop.model.errors import ModelUnavailable
-from tests.support.cloud import CloudRequest, Reply, serve_cloud
+from tests.support.http_service import Reply, ServiceRequest, run_http_service
 from tests.support.models import no_proxies
 
 __all__ = ["no_proxies"]
@@ -46,7 +46,7 @@ class Portal:
         self.token = "access-1"
         self.renewals = 0
 
-    def answer(self, asked: CloudRequest) -> Reply:
+    def answer(self, asked: ServiceRequest) -> Reply:
         if asked.path == "/token":
             form = json.loads(asked.body)
             assert (form["grantType"], form["clientId"], form["clientSecret"]) == ("refresh_token", "id", "secret")
@@ -80,7 +80,7 @@ def sign_in(folder: Path, url: str, *, config: str = CONFIG, expires: str, renew
 
 @pytest.mark.parametrize("config", [CONFIG, OLD], ids=["session", "old"])
 async def test_a_sign_in_that_holds_gives_keys(tmp_path: Path, config: str) -> None:
-    async with serve_cloud(Portal().answer) as server:
+    async with run_http_service(Portal().answer) as server:
         found = await fetch_keys(sign_in(tmp_path, server.url, config=config, expires="2099-01-01T00:00:00UTC"), "x")
     assert (found.access_key, found.secret_key, found.session_token) == ("SSO", "s", "t")
     assert 3_500 < found.expires_at - time.time() < 3_601
@@ -88,7 +88,7 @@ async def test_a_sign_in_that_holds_gives_keys(tmp_path: Path, config: str) -> N
 
 async def test_a_renewed_sign_in_is_stored_for_the_next_renewal(tmp_path: Path) -> None:
     portal = Portal()
-    async with serve_cloud(portal.answer) as server:
+    async with run_http_service(portal.answer) as server:
         environment = sign_in(tmp_path, server.url, expires="2020-01-01T00:00:00Z")
         assert (await fetch_keys(environment, "x")).access_key == "SSO"
         assert (await fetch_keys(environment, "x")).access_key == "SSO"
@@ -102,7 +102,7 @@ async def test_a_renewed_sign_in_is_stored_for_the_next_renewal(tmp_path: Path) 
 @pytest.mark.slow
 async def test_processes_that_start_at_once_renew_once(tmp_path: Path) -> None:
     portal = Portal()
-    async with serve_cloud(portal.answer) as server:
+    async with run_http_service(portal.answer) as server:
         environment = sign_in(tmp_path, server.url, expires="2020-01-01T00:00:00Z")
         pipe = asyncio.subprocess.PIPE
         started = [
@@ -118,14 +118,14 @@ async def test_processes_that_start_at_once_renew_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("renews", [True, False])
 async def test_a_sign_in_that_has_run_out_says_how_to_sign_in(tmp_path: Path, *, renews: bool) -> None:
-    async with serve_cloud(lambda _: (400, {"error": "invalid_grant"})) as server:
+    async with run_http_service(lambda _: (400, {"error": "invalid_grant"})) as server:
         environment = sign_in(tmp_path, server.url, expires="2020-01-01T00:00:00Z", renews=renews)
         with pytest.raises(ModelUnavailable, match=r"run out.*aws sso login --profile work"):
             await fetch_keys(environment, "x")
 
 
 async def test_a_refused_role_is_said_in_the_services_words(tmp_path: Path) -> None:
-    async with serve_cloud(lambda _: (403, {"message": "No access"})) as server:
+    async with run_http_service(lambda _: (403, {"message": "No access"})) as server:
         environment = sign_in(tmp_path, server.url, expires="2099-01-01T00:00:00Z")
         with pytest.raises(ModelUnavailable, match=r"profile work: No access.*aws sso login"):
             await fetch_keys(environment, "x")

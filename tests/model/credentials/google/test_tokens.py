@@ -12,7 +12,7 @@ import pytest
 from codeloop.model.credentials.google.discovery import describe_credentials, find_settings, format_host
 from codeloop.model.credentials.google.tokens import GoogleSigner, sign_rs256
 from codeloop.model.errors import ModelUnavailable
-from tests.support.cloud import CloudRequest, Reply, serve_cloud
+from tests.support.http_service import Reply, ServiceRequest, run_http_service
 from tests.support.models import no_proxies
 
 __all__ = ["no_proxies"]
@@ -58,7 +58,7 @@ async def header(environment: dict[str, str]) -> dict[str, str]:
 
 
 async def test_a_service_account_signs_its_claim(tmp_path: Path, key: Any) -> None:
-    def answer(asked: CloudRequest) -> Reply:
+    def answer(asked: ServiceRequest) -> Reply:
         assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
         assert asked.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
         head, claim, signature = asked.form["assertion"].split(".")
@@ -74,7 +74,7 @@ async def test_a_service_account_signs_its_claim(tmp_path: Path, key: Any) -> No
         assert said["exp"] - said["iat"] == 3_600
         return 200, GIVEN
 
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         environment = write_file(
             tmp_path,
             type="service_account",
@@ -104,13 +104,13 @@ async def test_openssl_signs_alike_where_the_library_is_missing(
 
 
 async def test_a_users_sign_in_is_exchanged_and_its_project_pays(tmp_path: Path) -> None:
-    def answer(asked: CloudRequest) -> Reply:
+    def answer(asked: ServiceRequest) -> Reply:
         wanted = {"client_id": "id", "client_secret": "s+=", "refresh_token": "1//r", "grant_type": "refresh_token"}
         assert asked.form == wanted
         return 200, GIVEN
 
     said = {"type": "authorized_user", "client_id": "id", "client_secret": "s+=", "refresh_token": "1//r"}
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         environment = write_file(tmp_path, **said, quota_project_id="q", token_uri=server.url)
         assert await header(environment) == {"authorization": "Bearer ya29.token", "x-goog-user-project": "q"}
         environment["GOOGLE_CLOUD_QUOTA_PROJECT"] = "mine"
@@ -121,7 +121,7 @@ async def test_the_file_of_gcloud_is_found(tmp_path: Path) -> None:
     said = {"type": "authorized_user", "client_id": "id", "client_secret": "s", "refresh_token": "r"}
     folder = tmp_path / ".config" / "gcloud"
     folder.mkdir(parents=True)
-    async with serve_cloud(lambda _: (200, GIVEN)) as server:
+    async with run_http_service(lambda _: (200, GIVEN)) as server:
         file = folder / "application_default_credentials.json"
         file.write_text(json.dumps({**said, "token_uri": server.url}))
         assert describe_credentials({"HOME": str(tmp_path)}) == str(file)
@@ -130,7 +130,7 @@ async def test_the_file_of_gcloud_is_found(tmp_path: Path) -> None:
 
 
 async def test_an_account_may_act_as_another(tmp_path: Path) -> None:
-    def answer(asked: CloudRequest) -> Reply:
+    def answer(asked: ServiceRequest) -> Reply:
         if asked.path == "/token":
             return 200, GIVEN
         assert asked.path == "/v1/other:generateAccessToken"
@@ -138,7 +138,7 @@ async def test_an_account_may_act_as_another(tmp_path: Path) -> None:
         assert json.loads(asked.body) == {"scope": [SCOPE], "lifetime": "3600s", "delegates": ["d"]}
         return 200, {"accessToken": "ya29.other", "expireTime": "2099-01-01T00:00:00Z"}
 
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         source = {"type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "r"}
         environment = write_file(
             tmp_path,
@@ -152,7 +152,7 @@ async def test_an_account_may_act_as_another(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "json-file", "url"])
 async def test_a_token_of_another_issuer_is_exchanged(tmp_path: Path, kind: str) -> None:
-    def answer(asked: CloudRequest) -> Reply:
+    def answer(asked: ServiceRequest) -> Reply:
         match asked.path:
             case "/issuer":
                 assert asked.headers["metadata"] == "yes"
@@ -174,7 +174,7 @@ async def test_a_token_of_another_issuer_is_exchanged(tmp_path: Path, kind: str)
     (tmp_path / "plain").write_text("subject.jwt\n")
     (tmp_path / "object").write_text('{"value": "subject.jwt"}')
     as_json = {"type": "json", "subject_token_field_name": "value"}
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         sources: dict[str, dict[str, Any]] = {
             "file": {"file": str(tmp_path / "plain")},
             "json-file": {"file": str(tmp_path / "object"), "format": as_json},
@@ -195,12 +195,12 @@ async def test_a_token_of_another_issuer_is_exchanged(tmp_path: Path, kind: str)
 async def test_a_machine_of_google_gives_its_own_token() -> None:
     lives = iter([100, 3_600])
 
-    def answer(asked: CloudRequest) -> Reply:
+    def answer(asked: ServiceRequest) -> Reply:
         assert asked.headers["metadata-flavor"] == "Google"
         assert asked.path == "/computeMetadata/v1/instance/service-accounts/default/token"
         return 200, {**GIVEN, "expires_in": next(lives)}
 
-    async with serve_cloud(answer) as server:
+    async with run_http_service(answer) as server:
         environment = {"GCE_METADATA_HOST": server.url.removeprefix("http://")}
         assert describe_credentials(environment) == "the metadata service of this machine"
         signer = GoogleSigner(environment)
@@ -225,7 +225,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 async def test_what_does_not_work_says_what_to_do(tmp_path: Path, name: str) -> None:
     content, says = REFUSED[name]
     refusal = {"error": "invalid_grant", "error_description": "Token has been expired or revoked."}
-    async with serve_cloud(lambda _: (400, refusal)) as server:
+    async with run_http_service(lambda _: (400, refusal)) as server:
         environment = write_file(tmp_path, **{"token_uri": server.url, **content})
         with pytest.raises(ModelUnavailable, match=says) as raised:
             await header(environment)

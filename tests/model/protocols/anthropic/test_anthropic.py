@@ -33,9 +33,9 @@ from codeloop.model.quirks import ANTHROPIC_QUIRKS, Quirks
 from codeloop.schema.errors import APIError, ContextOverflowError, ProviderAuthError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.support.answers import Answer, Call, Counts
-from tests.support.examples import examples
-from tests.support.project import until
-from tests.support.provider import ModelServer
+from tests.support.examples import scale_examples
+from tests.support.model_server import ModelServer
+from tests.support.scripted_project import wait_until
 
 TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 INFO = ModelInfo(
@@ -252,7 +252,7 @@ async def test_an_answer_that_does_not_stream_is_read_all_the_same(anthropic: An
 async def test_silence_in_the_middle_has_a_deadline(anthropic: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="one", stall_after=4)]) as server:
         got = await asking(anthropic(server, idle=0.1))
-        await until(lambda: server.aborted == 1)
+        await wait_until(lambda: server.aborted == 1)
     assert got.text == "one"
     assert "stalled" in got.message
 
@@ -342,7 +342,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(conversations())
 def test_each_request_continues_the_one_before_but_for_the_cache_marks(turns: tuple[ModelMessage, ...]) -> None:
     body = AnthropicBody(INFO, ANTHROPIC_QUIRKS)

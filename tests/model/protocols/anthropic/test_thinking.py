@@ -17,7 +17,7 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from tests.support.answers import Answer
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
 
 TOOL = ToolSpec("read", "Read.", {"type": "object", "properties": {}})
 USER = UserModelMessage((TextPiece("Hi"),))

@@ -24,8 +24,8 @@ from codeloop.model.protocols.bedrock.request import BedrockBody
 from codeloop.model.quirks import BEDROCK_QUIRKS
 from codeloop.model.wire.endpoint import Endpoint
 from tests.support.answers import Answer
-from tests.support.models import ask
-from tests.support.provider import ModelServer
+from tests.support.model_server import ModelServer
+from tests.support.models import send_request
 
 TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 CLAUDE = "us.anthropic.claude-opus-5-5"
@@ -93,7 +93,7 @@ def test_thinking_goes_back_unchanged_to_its_model_alone() -> None:
 async def test_a_models_name_stands_in_the_path_whatever_is_in_it(name: str) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
         model = BedrockConverse(info_of(name), Endpoint(server.url.removesuffix("/v1"), key="k"), BEDROCK_QUIRKS)
-        got = await ask(model)
+        got = await send_request(model)
         await model.aclose()
     assert got.text == "ok", got.message
     plain = name.replace(":", "%3A").replace("/", "%2F")

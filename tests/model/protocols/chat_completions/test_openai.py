@@ -33,8 +33,8 @@ from codeloop.model.quirks import COMPATIBLE_QUIRKS, OPENAI_QUIRKS, QUIRKS_BY_PR
 from codeloop.schema.errors import APIError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.support.answers import Answer, Call, Counts
-from tests.support.examples import examples
-from tests.support.provider import ModelServer
+from tests.support.examples import scale_examples
+from tests.support.model_server import ModelServer
 
 TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 INFO = ModelInfo(provider_id="acme", id="m1", name="M1", input=frozenset({"text", "image", "pdf"}))
@@ -427,7 +427,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(conversations())
 def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
     body = ChatCompletionsBody(INFO, COMPATIBLE_QUIRKS)

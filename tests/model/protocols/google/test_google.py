@@ -18,10 +18,10 @@ from codeloop.model.chat import (
 from codeloop.model.protocols.google.request import PLACEHOLDER_SIGNATURE, GoogleBody
 from codeloop.model.protocols.google_interactions.response import InteractionReader
 from codeloop.model.quirks import GOOGLE_QUIRKS
+from tests.support.adapter_rows import ADAPTER_ROWS, VERTEX_PATH
 from tests.support.answers import Answer
-from tests.support.models import HELLO, ask
-from tests.support.provider import ModelServer
-from tests.support.rows import ROWS, VERTEX
+from tests.support.model_server import ModelServer
+from tests.support.models import HELLO, send_request
 
 GEMINI = ModelInfo(provider_id="google", id="gemini-3.8-flash", name="G", reasoning=True)
 CALLS = (CallPiece("c1", "read", "{}"), CallPiece("c2", "read", "{}"))
@@ -50,14 +50,14 @@ def test_calls_of_another_model_are_marked_as_unsigned() -> None:
 
 
 async def test_claude_on_vertex_has_its_version_in_the_body_and_its_name_in_the_path() -> None:
-    row = ROWS["vertex-claude"]
+    row = ADAPTER_ROWS["vertex-claude"]
     async with ModelServer([Answer(text="ok")]) as server:
         model = row.open(server.url)
-        got = await ask(model)
+        got = await send_request(model)
         await model.aclose()
     assert got.text == "ok", got.message
     sent = server.requests[0]
-    assert sent.path == f"{VERTEX}/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict"
+    assert sent.path == f"{VERTEX_PATH}/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict"
     assert sent.json["anthropic_version"] == "vertex-2023-10-16"
     assert "model" not in sent.json
     assert "anthropic-version" not in sent.headers

@@ -35,8 +35,8 @@ from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 from tests.support.answers import Answer, Call, Counts
-from tests.support.examples import examples
-from tests.support.provider import ModelServer
+from tests.support.examples import scale_examples
+from tests.support.model_server import ModelServer
 
 TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 PATCH = ToolSpec("apply_patch", "Patch.", {"type": "object", "properties": {"patchText": {"type": "string"}}})
@@ -405,7 +405,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
     return tuple(turns)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(conversations())
 def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
     body = ResponsesBody(INFO, OPENAI_QUIRKS)

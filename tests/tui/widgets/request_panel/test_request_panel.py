@@ -21,7 +21,7 @@ from codeloop.tui.actions.send import send_answer
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.widgets.request_panel.form import FormAnswer
 from codeloop.tui.widgets.request_panel.request_panel import WITHDRAWN_NOTICE, RequestPanel
-from tests.support.project import Rig, call, calls, rig, until
+from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
 from tests.tui.stage import Stage, staged
 
 
@@ -47,7 +47,7 @@ class Asked(Stage):
         self.prompt.post_message(early.event)
 
     async def ready(self) -> None:
-        await until(lambda: self.panel.is_ready)
+        await wait_until(lambda: self.panel.is_ready)
         self.panel.draw()
 
     async def typed(self, pilot: Pilot[None], *keys: str) -> None:
@@ -73,10 +73,10 @@ def command(line: str, *, number: int = 1, always: tuple[str, ...] = ("git push 
     )
 
 
-async def show(app: Asked, request: Request, it: Rig, waiting: int = 1) -> None:
+async def show(app: Asked, request: Request, it: ScriptedProject, waiting: int = 1) -> None:
     app.panel.show(request, await find_requester(it.client, request), waiting)
     await app.ready()
-    await until(lambda: "Allow once" in app.shown() or "asks" in app.shown())
+    await wait_until(lambda: "Allow once" in app.shown() or "asks" in app.shown())
 
 
 async def finished(task: asyncio.Task[MessageWithParts]) -> str:
@@ -87,9 +87,9 @@ async def finished(task: asyncio.Task[MessageWithParts]) -> str:
 @pytest.mark.slow
 async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> None:
     lines = ["touch a.txt", "touch b.txt", "touch bc.txt", "touch d.txt"]
-    made = [calls(call("bash", command=line, description="writes")) for line in lines]
+    made = [make_answer(make_call("bash", command=line, description="writes")) for line in lines]
     async with (
-        rig(tmp_path, [*made, ScriptedAnswer(text="All done.")], permission={"bash": "ask"}) as it,
+        open_scripted_project(tmp_path, [*made, ScriptedAnswer(text="All done.")], permission={"bash": "ask"}) as it,
         asked() as (app, pilot),
     ):
         turn = asyncio.create_task(it.prompt())
@@ -100,7 +100,7 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
         assert "1 of 2" in app.shown()
         await app.typed(pilot, "y")
         assert await send_answer(it.client, request, app.answers[-1])
-        await until(lambda: (it.work / "a.txt").exists())
+        await wait_until(lambda: (it.work / "a.txt").exists())
 
         request = next(iter(await _next(it, request)))
         await show(app, request, it)
@@ -126,11 +126,11 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
         assert "use d" in it.results()[-1]
 
 
-async def _next(it: Rig, before: PermissionRequest) -> list[PermissionRequest]:
+async def _next(it: ScriptedProject, before: PermissionRequest) -> list[PermissionRequest]:
     def others() -> list[PermissionRequest]:
         return [each for each in it.project.store.list_pending_permissions() if each.id != before.id]
 
-    await until(others)
+    await wait_until(others)
     return others()
 
 
@@ -143,7 +143,7 @@ def early_key(key: str) -> events.Key:
 
 @pytest.mark.slow
 async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked(settle=600) as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked(settle=600) as (app, pilot):
         request = command("git push")
         app.panel.show(request, await find_requester(it.client, request))
         await app.typed(pilot, "y", "e", "s", "enter")
@@ -154,7 +154,7 @@ async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(
 
 
 async def test_the_first_enter_beside_a_draft_is_taken_for_a_mistake(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         request = command("git push")
         app.panel.show(request, await find_requester(it.client, request), has_draft=True)
         await app.ready()
@@ -166,7 +166,7 @@ async def test_the_first_enter_beside_a_draft_is_taken_for_a_mistake(tmp_path: P
 
 
 async def test_after_an_early_key_the_first_enter_answers_nothing(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
         app.panel.post_message(early_key("x"))
         await pilot.pause()
@@ -176,7 +176,7 @@ async def test_after_an_early_key_the_first_enter_answers_nothing(tmp_path: Path
 
 
 async def test_a_key_that_waited_while_the_panel_was_drawn_does_not_answer_it(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         early = events.Key("y", "y")
         await show(app, command("git push"), it)
         app.panel.post_message(early)
@@ -189,7 +189,7 @@ async def test_a_key_that_waited_while_the_panel_was_drawn_does_not_answer_it(tm
 
 
 async def test_escape_rejects_only_when_it_is_pressed_twice(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
         await app.typed(pilot, "escape")
         assert "again to reject it and stop the turn" in app.shown()
@@ -200,22 +200,22 @@ async def test_escape_rejects_only_when_it_is_pressed_twice(tmp_path: Path) -> N
 
 
 async def test_words_that_are_no_keys_are_what_to_do_instead_and_none_is_lost(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
         for letter in "steer me":  # all at once, as a program pastes or a slow machine reads them
             app.panel.post_message(events.Key("space" if letter == " " else letter, letter))
-        await until(lambda: app.focused is app.panel.query_one(Input))
+        await wait_until(lambda: app.focused is app.panel.query_one(Input))
         await app.typed(pilot, "enter")
         assert app.answers == [FormAnswer("reject", "steer me")]
 
 
 @pytest.mark.parametrize("line", ["/models all", "!ls y"])
 async def test_a_command_is_no_answer_and_goes_to_the_prompt(tmp_path: Path, line: str) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
         for letter in line:
             app.panel.post_message(events.Key("space" if letter == " " else letter, letter))
-        await until(lambda: app.prompt.value == line)
+        await wait_until(lambda: app.prompt.value == line)
         assert app.focused is app.prompt
         app.panel.focus()
         await app.typed(pilot, "r", *"use", "enter")
@@ -224,16 +224,16 @@ async def test_a_command_is_no_answer_and_goes_to_the_prompt(tmp_path: Path, lin
 
 @pytest.mark.slow
 async def test_a_command_for_the_model_to_read_goes_to_the_prompt_too(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
         await app.typed(pilot, "r", *"/help", "enter")
-        await until(lambda: app.prompt.value == "/help")
+        await wait_until(lambda: app.prompt.value == "/help")
         assert "That is a command, not an answer" in app.shown()
         assert not app.answers
 
 
 async def test_always_has_to_be_chosen_twice_where_it_allows_much(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push", always=("git *",)), it)
         await app.typed(pilot, "a")
         assert "That is broad: every `git *` in this directory." in " ".join(app.shown().split())
@@ -248,18 +248,18 @@ async def test_a_change_is_drawn_as_a_diff_and_all_of_a_strange_one_as_text(tmp_
     request = PermissionRequest(
         id="per_7", session_id="ses_1", permission="edit", patterns=["a.py"], metadata={"diff": diff}, always=["*"]
     )
-    async with rig(tmp_path, []) as it, asked() as (app, _):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, _):
         await show(app, request, it)
         assert "Change a.py" in app.shown()
         assert "│ 2 + print(y)" in app.shown()
         strange = msgspec.structs.replace(request, id="per_8", metadata={"diff": diff + "+rm -rf\n+hidden\n"})
         await show(app, strange, it)
-        await until(lambda: "│ +rm -rf" in app.shown() and "│ +hidden" in app.shown())
+        await wait_until(lambda: "│ +rm -rf" in app.shown() and "│ +hidden" in app.shown())
 
 
 @pytest.mark.slow
 async def test_an_edited_pattern_that_is_wider_is_told_and_sent_as_such(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push", always=("git push *", "npm publish *")), it)
         await app.typed(pilot, "e")
         app.panel.query_one(Input).value = "git *"
@@ -275,7 +275,7 @@ async def test_an_edited_pattern_that_is_wider_is_told_and_sent_as_such(tmp_path
 @pytest.mark.slow
 async def test_all_of_a_long_command_can_be_read_and_the_choices_stay(tmp_path: Path) -> None:
     long = "\n".join(f"echo line {number}" for number in range(60))
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command(long), it)
         assert re.search(r"[0-9]+ of 60 rows are shown: pgdn scrolls", app.shown())
         seen: set[str] = set()
@@ -297,7 +297,7 @@ async def test_all_of_a_long_command_can_be_read_and_the_choices_stay(tmp_path: 
 
 
 async def test_what_stands_behind_many_blanks_is_announced(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, _):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, _):
         for hidden in (" " * 3_000, "\n" * 300):
             await show(app, command(f"git status{hidden}; rm -rf x", always=()), it)
             assert "rm -rf x" not in app.shown()
@@ -306,7 +306,7 @@ async def test_what_stands_behind_many_blanks_is_announced(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_what_was_answered_elsewhere_closes(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
         app.panel.withdraw("per_other")
         assert app.panel.display
@@ -320,7 +320,7 @@ async def test_what_was_answered_elsewhere_closes(tmp_path: Path) -> None:
 
 
 async def test_a_click_on_a_choice_takes_it(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push", always=()), it)
         await pilot.click("#request-choices", offset=(6, 0))
         await pilot.pause()
@@ -328,7 +328,7 @@ async def test_a_click_on_a_choice_takes_it(tmp_path: Path) -> None:
 
 
 async def test_a_click_also_has_to_be_made_twice_where_it_allows_much(tmp_path: Path) -> None:
-    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push", always=("git *",)), it)
         for row in (1, 1):
             assert not app.answers
@@ -358,8 +358,8 @@ QUESTIONS = [
 
 @pytest.mark.slow
 async def test_questions_of_the_model_are_answered_one_after_the_other(tmp_path: Path) -> None:
-    script = [calls(call("question", questions=QUESTIONS)), ScriptedAnswer(text="All done.")]
-    async with rig(tmp_path, script) as it, asked() as (app, pilot):
+    script = [make_answer(make_call("question", questions=QUESTIONS)), ScriptedAnswer(text="All done.")]
+    async with open_scripted_project(tmp_path, script) as it, asked() as (app, pilot):
         turn = asyncio.create_task(it.prompt())
         requests = await it.client.call(QUESTION_LIST, NoArguments())
         while not requests:

@@ -13,7 +13,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
-from tests.support.sandboxed import each_sandbox
+from tests.support.sandbox_support import list_sandbox_params
 
 GET = """
 import sys, urllib.request
@@ -39,7 +39,7 @@ except OSError as error:
 """
 
 
-@pytest.fixture(params=each_sandbox("namespaces", "bubblewrap"), autouse=True)
+@pytest.fixture(params=list_sandbox_params("namespaces", "bubblewrap"), autouse=True)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each test run in each kind of sandbox that has a network of its own."""
     monkeypatch.setattr(Sandboxes.__init__, "__defaults__", ((request.param,), None))

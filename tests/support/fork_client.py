@@ -1,4 +1,4 @@
-"""Has the process behind a socket fork a child that runs a code: `python -I -S front.py SOCKET CODE ARGUMENT...`.
+"""Has the process behind a socket fork a child that runs a code: `python -I -S fork_client.py SOCKET CODE ARGUMENT...`.
 
 The child gets the stdin, stdout, stderr, directory and environment of this process. Signals are passed on to it, and
 this process ends as the child does. It imports little, since it is started hundreds of times in place of the program.
@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, signal.SIGUSR1)
+FORWARDED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, signal.SIGUSR1)
 
 
 def main() -> None:
@@ -21,18 +21,18 @@ def main() -> None:
         channel.connect(where)
         socket.send_fds(channel, [len(asked).to_bytes(4, "big")], [0, 1, 2])
         channel.sendall(asked)
-        pid = number_from(channel)
-        for each in SIGNALS:
+        pid = receive_number(channel)
+        for each in FORWARDED_SIGNALS:
             if signal.getsignal(each) != signal.SIG_IGN:
                 signal.signal(each, lambda number, _frame: os.kill(pid, number))
-        code = number_from(channel)
+        code = receive_number(channel)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     sys.exit(code)
 
 
-def number_from(channel: socket.socket) -> int:
+def receive_number(channel: socket.socket) -> int:
     """Return the next number that the channel receives."""
     said = channel.recv(4, socket.MSG_WAITALL)
     if len(said) < 4:

@@ -26,15 +26,15 @@ from typing import Any
 import codeloop
 
 ROOT = Path(__file__).parents[2]
-AT_START = ("LANG", "LC_", "PYTHON", "TZ", "CODELOOP_FAULT")
+START_PREFIXES = ("LANG", "LC_", "PYTHON", "TZ", "CODELOOP_FAULT")
 """Prefixes of variables that the interpreter, or the program while it is loaded, reads only once."""
-FRONT = Path(__file__).with_name("front.py")
+CLIENT_FILE = Path(__file__).with_name("fork_client.py")
 """A script that is started in place of the program; its arguments send_number what the forked child runs."""
-PIPE = 16_000
+MAX_INPUT_BYTES = 16_000
 """Bytes that can be written to any pipe before its other end is read."""
 
 
-class Loaded:
+class ForkServer:
     """A process in which the program is loaded. It forks children, also concurrently, until this process ends."""
 
     def __init__(self) -> None:
@@ -44,9 +44,13 @@ class Loaded:
             listener.bind(str(self.socket))
             listener.listen(64)
             self._process = subprocess.Popen(
-                [sys.executable, "-c", f"from tests.support.forked import serve; exec(serve({listener.fileno()}))"],
+                [
+                    sys.executable,
+                    "-c",
+                    f"from tests.support.fork_server import serve; exec(serve({listener.fileno()}))",
+                ],
                 cwd=ROOT,
-                env={name: value for name, value in os.environ.items() if not name.startswith(AT_START)},
+                env={name: value for name, value in os.environ.items() if not name.startswith(START_PREFIXES)},
                 stdin=subprocess.PIPE,  # is closed when this process ends
                 stdout=subprocess.DEVNULL,  # not a terminal: Python would write line by line to it
                 pass_fds=[listener.fileno()],
@@ -58,7 +62,7 @@ class Loaded:
     ) -> subprocess.CompletedProcess[str] | None:
         """Run `python -c CODE ARGUMENT...` as `subprocess.run` does; None: that needs a new interpreter."""
         given = text.encode("utf-8", "surrogateescape")
-        if len(given) > PIPE or any(map(read_at_start, env)):
+        if len(given) > MAX_INPUT_BYTES or any(map(is_read_at_start, env)):
             return None
         (stdin, to), (out, stdout), (err, stderr) = os.pipe(), os.pipe(), os.pipe()
         os.write(to, given)
@@ -70,9 +74,9 @@ class Loaded:
             channel.sendall(asked)
             for descriptor in (stdin, stdout, stderr):
                 os.close(descriptor)
-            number_from(channel)
-            said = read_both(out, err, seconds)
-            return subprocess.CompletedProcess(list(command), number_from(channel), *said)
+            receive_number(channel)
+            said = read_outputs(out, err, seconds)
+            return subprocess.CompletedProcess(list(command), receive_number(channel), *said)
 
     def _close(self) -> None:
         if self._process.stdin:
@@ -81,19 +85,19 @@ class Loaded:
         self._folder.cleanup()
 
 
-def read_at_start(name: str) -> bool:
+def is_read_at_start(name: str) -> bool:
     """Return whether a variable is read only once, so that a forked child would not use it."""
-    return name.startswith(AT_START)
+    return name.startswith(START_PREFIXES)
 
 
-def number_from(channel: socket.socket) -> int:
+def receive_number(channel: socket.socket) -> int:
     """Return the next number that a channel receives: the child's process id, then its exit code."""
     said = channel.recv(4, socket.MSG_WAITALL)
     assert len(said) == 4, "the process that has the program loaded is gone"
     return int.from_bytes(said, "big", signed=True)
 
 
-def read_both(out: int, err: int, seconds: float) -> list[str]:
+def read_outputs(out: int, err: int, seconds: float) -> list[str]:
     """Read two pipes to their ends and close them. Raises TimeoutError after `seconds`."""
     until = time.monotonic() + seconds
     read = {out: bytearray(), err: bytearray()}
@@ -115,7 +119,7 @@ def read_both(out: int, err: int, seconds: float) -> list[str]:
     return [data.decode().replace("\r\n", "\n").replace("\r", "\n") for data in read.values()]
 
 
-def serve(descriptor: int) -> str:
+def serve_forks(descriptor: int) -> str:
     """Fork a child for each request to a socket, until stdin ends. In a child, return the code that it has to run."""
     for module in pkgutil.walk_packages(codeloop.__path__, "codeloop."):
         if not module.name.endswith("__main__"):

@@ -8,22 +8,22 @@ from typing import Any
 from tests.cli.program import Desk
 
 
-def is_sound(desk: Desk) -> None:
+def check_integrity(desk: Desk) -> None:
     """Check the database as SQLite does."""
     with closing(sqlite3.connect(desk.database())) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def parts(desk: Desk) -> list[dict[str, Any]]:
+def read_parts(desk: Desk) -> list[dict[str, Any]]:
     """Return all stored parts in their order."""
     with closing(sqlite3.connect(desk.database())) as database:
         return [json.loads(data) for (data,) in database.execute("SELECT data FROM part ORDER BY id")]
 
 
-def calls_without_result(desk: Desk) -> list[str]:
+def list_calls_without_result(desk: Desk) -> list[str]:
     """Return the ids of calls that were left open."""
     return [
         part["id"]
-        for part in parts(desk)
+        for part in read_parts(desk)
         if part["type"] == "tool" and part["state"]["status"] in {"pending", "running"}
     ]

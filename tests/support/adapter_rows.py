@@ -23,8 +23,8 @@ from codeloop.model.providers import ADAPTERS
 from codeloop.model.quirks import find_quirks
 from codeloop.model.wire.endpoint import Endpoint
 
-KEY = "sk-test-0123456789abcdef"
-VERTEX = "/v1/projects/p/locations/global/publishers"
+API_KEY = "sk-test-0123456789abcdef"
+VERTEX_PATH = "/v1/projects/p/locations/global/publishers"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class AdapterRow:
 
     def open(self, url: str, **given: Any) -> Any:
         """Return a model that uses a server, whose URL ends in /v1."""
-        values: dict[str, Any] = {"key": KEY, "connect": 2.0, "first_byte": 5.0, "idle": 5.0, **given}
+        values: dict[str, Any] = {"key": API_KEY, "connect": 2.0, "first_byte": 5.0, "idle": 5.0, **given}
         endpoint = Endpoint(url.removesuffix("/v1") + self.base, **values)
         adapter: Any = load_object(ADAPTERS[self.protocol])
         model: ChatModel = adapter(self.info, endpoint, find_quirks(self.info))
@@ -57,7 +57,7 @@ class AdapterRow:
         return self.info.protocol
 
 
-def row_info(protocol: str, provider: str, npm: str, name: str) -> ModelInfo:
+def make_model_info(protocol: str, provider: str, npm: str, name: str) -> ModelInfo:
     """Return a model that can do everything."""
     return ModelInfo(
         provider_id=provider,
@@ -71,92 +71,98 @@ def row_info(protocol: str, provider: str, npm: str, name: str) -> ModelInfo:
     )
 
 
-def error_of(**fields: Any) -> str:
+def make_error(**fields: Any) -> str:
     """Return an error's body."""
     return json.dumps({"error": fields})
 
 
-def anthropic_error(kind: str, message: str) -> str:
+def make_anthropic_error(kind: str, message: str) -> str:
     """Return the body of an error in Anthropic's form."""
     return json.dumps({"type": "error", "error": {"type": kind, "message": message}})
 
 
-LONG = "prompt is too long: 210000 tokens > 200000 maximum"
-GOOGLE_LONG = error_of(
+ANTHROPIC_LONG_MESSAGE = "prompt is too long: 210000 tokens > 200000 maximum"
+GOOGLE_LONG = make_error(
     code=400,
     message="The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
     status="INVALID_ARGUMENT",
 )
-GOOGLE_BUSY = error_of(code=429, message="Resource has been exhausted (e.g. check quota).", status="RESOURCE_EXHAUSTED")
-OPENAI_LONG = error_of(
+GOOGLE_BUSY = make_error(
+    code=429, message="Resource has been exhausted (e.g. check quota).", status="RESOURCE_EXHAUSTED"
+)
+OPENAI_LONG = make_error(
     message="Your input exceeds the context window of this model. Please adjust your input and try again.",
     type="invalid_request_error",
     code="context_length_exceeded",
 )
-OPENAI_BUSY = error_of(message="Rate limit reached for gpt-5.4", type="tokens", code="rate_limit_exceeded")
-ROWS = {
+OPENAI_BUSY = make_error(message="Rate limit reached for gpt-5.4", type="tokens", code="rate_limit_exceeded")
+ADAPTER_ROWS = {
     "chat": AdapterRow(
-        row_info("openai-chat", "acme", "@ai-sdk/openai-compatible", "m1"),
-        overflow=error_of(message="This model's maximum context length is 8 tokens", code="context_length_exceeded"),
-        busy=error_of(message="Rate limit reached", type="rate_limit_error"),
+        make_model_info("openai-chat", "acme", "@ai-sdk/openai-compatible", "m1"),
+        overflow=make_error(message="This model's maximum context length is 8 tokens", code="context_length_exceeded"),
+        busy=make_error(message="Rate limit reached", type="rate_limit_error"),
         signs=False,
         counts_written=False,
     ),
     "responses": AdapterRow(
-        row_info("openai-responses", "openai", "@ai-sdk/openai", "gpt-5.4"),
+        make_model_info("openai-responses", "openai", "@ai-sdk/openai", "gpt-5.4"),
         overflow=OPENAI_LONG,
         busy=OPENAI_BUSY,
         counts_written=False,
     ),
     "copilot-responses": AdapterRow(
-        row_info("openai-responses", "github-copilot", "@ai-sdk/github-copilot", "gpt-5.4"),
+        make_model_info("openai-responses", "github-copilot", "@ai-sdk/github-copilot", "gpt-5.4"),
         overflow=OPENAI_LONG,
         busy=OPENAI_BUSY,
         counts_written=False,
     ),
     "azure-chat": AdapterRow(
-        row_info("openai-chat", "azure", "@ai-sdk/azure", "deepseek-v4"),
+        make_model_info("openai-chat", "azure", "@ai-sdk/azure", "deepseek-v4"),
         overflow=OPENAI_LONG,
         busy=OPENAI_BUSY,
         signs=False,
         counts_written=False,
     ),
     "anthropic": AdapterRow(
-        row_info("anthropic-messages", "anthropic", "@ai-sdk/anthropic", "claude-sonnet-4-5"),
-        overflow=anthropic_error("invalid_request_error", LONG),
-        busy=anthropic_error("rate_limit_error", "This request would exceed your rate limit."),
+        make_model_info("anthropic-messages", "anthropic", "@ai-sdk/anthropic", "claude-sonnet-4-5"),
+        overflow=make_anthropic_error("invalid_request_error", ANTHROPIC_LONG_MESSAGE),
+        busy=make_anthropic_error("rate_limit_error", "This request would exceed your rate limit."),
         counts_thoughts=False,
     ),
     "vertex-claude": AdapterRow(
-        row_info("anthropic-vertex", "google-vertex", "@ai-sdk/google-vertex/anthropic", "claude-sonnet-4-5@20250929"),
-        overflow=anthropic_error("invalid_request_error", LONG),
+        make_model_info(
+            "anthropic-vertex", "google-vertex", "@ai-sdk/google-vertex/anthropic", "claude-sonnet-4-5@20250929"
+        ),
+        overflow=make_anthropic_error("invalid_request_error", ANTHROPIC_LONG_MESSAGE),
         busy=GOOGLE_BUSY,
-        base=f"{VERTEX}/anthropic",
+        base=f"{VERTEX_PATH}/anthropic",
         counts_thoughts=False,
     ),
     "google": AdapterRow(
-        row_info("google-generate-content", "google", "@ai-sdk/google", "gemini-3.5-flash"),
+        make_model_info("google-generate-content", "google", "@ai-sdk/google", "gemini-3.5-flash"),
         overflow=GOOGLE_LONG,
         busy=GOOGLE_BUSY,
         base="/v1beta",
         counts_written=False,
     ),
     "vertex-gemini": AdapterRow(
-        row_info("google-generate-content", "google-vertex", "@ai-sdk/google-vertex", "gemini-3.5-flash"),
+        make_model_info("google-generate-content", "google-vertex", "@ai-sdk/google-vertex", "gemini-3.5-flash"),
         overflow=GOOGLE_LONG,
         busy=GOOGLE_BUSY,
-        base=f"{VERTEX}/google",
+        base=f"{VERTEX_PATH}/google",
         counts_written=False,
     ),
     "interactions": AdapterRow(
-        row_info("google-interactions", "google", "@ai-sdk/google", "gemini-9-pro"),
+        make_model_info("google-interactions", "google", "@ai-sdk/google", "gemini-9-pro"),
         overflow=GOOGLE_LONG,
         busy=GOOGLE_BUSY,
         base="/v1beta",
         counts_written=False,
     ),
     "bedrock": AdapterRow(
-        row_info("bedrock-converse", "amazon-bedrock", "@ai-sdk/amazon-bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"),
+        make_model_info(
+            "bedrock-converse", "amazon-bedrock", "@ai-sdk/amazon-bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"
+        ),
         overflow=json.dumps({"message": "Input is too long for requested model."}),
         busy=json.dumps({"message": "Too many requests, please wait before trying again."}),
         base="",

@@ -39,11 +39,11 @@ from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, T
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.server.server import ListenOptions, Server
 from codeloop.store.conversation import Conversation
-from tests.support.sandboxed import with_commands
+from tests.support.sandbox_support import allow_commands
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PASSWORD = "a password for tests"
-REACHED = "CODELOOP_TEST_CLIENT"
+CLIENT_VARIABLE = "CODELOOP_TEST_CLIENT"
 
 
 class RequestRecorder:
@@ -62,7 +62,7 @@ class RequestRecorder:
         return self._inner.stream(request)
 
 
-class Rig:
+class ScriptedProject:
     """An open project with a session, and the model that records the requests."""
 
     def __init__(self, project: Project, model: RequestRecorder, session_id: str, client: Client) -> None:
@@ -91,7 +91,7 @@ class Rig:
 
     def results(self) -> list[str]:
         """Return the output or error of each call, as the model gets it."""
-        return [result(part) for part in self.calls()]
+        return [read_result(part) for part in self.calls()]
 
     async def question(self) -> PermissionRequest:
         """Wait for a permission request, and return it."""
@@ -99,7 +99,7 @@ class Rig:
 
     async def questions(self, count: int) -> list[PermissionRequest]:
         """Wait until `count` permission requests are open, and return them."""
-        await until(lambda: len(self.project.store.list_pending_permissions()) >= count)
+        await wait_until(lambda: len(self.project.store.list_pending_permissions()) >= count)
         return self.project.store.list_pending_permissions()
 
     async def answer(self, request: PermissionRequest, reply: Reply, message: str | None = None) -> None:
@@ -107,7 +107,7 @@ class Rig:
         await self.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
 
 
-def result(part: ToolPart) -> str:
+def read_result(part: ToolPart) -> str:
     """Return a call's output or error, as the model gets it; fails if there is none."""
     match part.state:
         case ToolStateCompleted(output=output):
@@ -118,54 +118,54 @@ def result(part: ToolPart) -> str:
             raise AssertionError(f"no result: {part}")
 
 
-async def until(ready: Callable[[], object], deadline: float = 60) -> None:
+async def wait_until(ready: Callable[[], object], deadline: float = 60) -> None:
     """Wait for a condition."""
     async with asyncio.timeout(deadline):
         while not ready():
             await asyncio.sleep(0.002)
 
 
-def call(name: str, call_id: str = "", **arguments: Any) -> ScriptedCall:
+def make_call(name: str, call_id: str = "", **arguments: Any) -> ScriptedCall:
     """Return a call for a script."""
     return ScriptedCall(name, arguments, call_id)
 
 
-def calls(*made: ScriptedCall, text: str = "") -> ScriptedAnswer:
+def make_answer(*made: ScriptedCall, text: str = "") -> ScriptedAnswer:
     """Return an answer for a script that makes these calls."""
     return ScriptedAnswer(text=text, calls=made, tokens=TokenCount(input=100, output=10))
 
 
-def startup(home: Path, work: Path, **settings: Any) -> Startup:
+def make_startup(home: Path, work: Path, **settings: Any) -> Startup:
     """Return a startup in `work`, with all of codeloop's own files below `home`."""
     environment = {"CODELOOP_HOME": str(home), "HOME": str(home), "PATH": PATH, "LANG": "C.UTF-8"}
-    return Startup(directory=work, environment=environment, settings=with_commands(settings))
+    return Startup(directory=work, environment=environment, settings=allow_commands(settings))
 
 
 @asynccontextmanager
-async def rig(
+async def open_scripted_project(
     tmp_path: Path,
     answers: Sequence[ScriptedAnswer] | ChatModel,
     *,
     info: ModelInfo = SCRIPT_INFO,
     session_id: str | None = None,
     **settings: Any,
-) -> AsyncGenerator[Rig]:
+) -> AsyncGenerator[ScriptedProject]:
     """Open a project in `tmp_path / "work"` with a scripted model, and the client that `both_clients` has set."""
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     inner = ScriptedModel(answers, info) if isinstance(answers, Sequence) else answers
     model = RequestRecorder(inner)
-    opened = over_http if os.environ.get(REACHED) == "http" else in_process
-    async with opened(startup(tmp_path / "home", work, **settings), SingleModel(model)) as (project, client):
+    opened = open_over_http if os.environ.get(CLIENT_VARIABLE) == "http" else open_in_process
+    async with opened(make_startup(tmp_path / "home", work, **settings), SingleModel(model)) as (project, client):
         known = session_id or (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
-        yield Rig(project, model, known, client)
+        yield ScriptedProject(project, model, known, client)
 
 
-Opened = tuple[Project, Client]
+OpenedProject = tuple[Project, Client]
 
 
 @asynccontextmanager
-async def in_process(start: Startup, model: SingleModel | None) -> AsyncGenerator[Opened]:
+async def open_in_process(start: Startup, model: SingleModel | None) -> AsyncGenerator[OpenedProject]:
     """Open a project, with a client in this process."""
     project = await open_project(start, model)
     try:
@@ -175,7 +175,7 @@ async def in_process(start: Startup, model: SingleModel | None) -> AsyncGenerato
 
 
 @asynccontextmanager
-async def over_http(start: Startup, model: SingleModel | None) -> AsyncGenerator[Opened]:
+async def open_over_http(start: Startup, model: SingleModel | None) -> AsyncGenerator[OpenedProject]:
     """Open a project and serve it on a real socket, with a client of that."""
     server = Server(App(start, model), ListenOptions(password=PASSWORD))
     await server.start()
@@ -190,14 +190,14 @@ async def over_http(start: Startup, model: SingleModel | None) -> AsyncGenerator
 @pytest.fixture(autouse=True, params=["local", "http"])
 def both_clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every test of a module that imports this twice: with the client of `rig` in process, and over HTTP."""
-    monkeypatch.setenv(REACHED, request.param)
+    monkeypatch.setenv(CLIENT_VARIABLE, request.param)
 
 
-LOCAL = pytest.mark.parametrize("both_clients", ["local"], indirect=True)
+LOCAL_CLIENT_ONLY = pytest.mark.parametrize("both_clients", ["local"], indirect=True)
 """Marks a test that does not depend on the client, so that it runs only once."""
 
 
-async def within(wait: Awaitable[Any], seconds: float = 30) -> Any:
+async def wait_for_result(wait: Awaitable[Any], seconds: float = 30) -> Any:
     """Wait for a result, with a deadline."""
     return await asyncio.wait_for(wait, seconds)
 
@@ -227,12 +227,12 @@ def check_turns(turns: Sequence[ModelMessage]) -> None:
                 assert all(piece.output for piece in results)
 
 
-def words(parts: Iterable[Part]) -> str:
+def join_texts(parts: Iterable[Part]) -> str:
     """Return the joined texts of the text parts."""
     return "".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-def told(turn: ModelMessage) -> list[str]:
+def list_texts(turn: ModelMessage) -> list[str]:
     """Return the texts and results of a message, as the model gets them."""
     said: list[str] = []
     for piece in turn.content:

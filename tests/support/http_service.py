@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 
 @dataclass(frozen=True)
-class CloudRequest:
+class ServiceRequest:
     """A request. `headers`: by name, in lower case."""
 
     method: str
@@ -29,15 +29,15 @@ Reply = tuple[int, Any]
 
 
 @dataclass
-class CloudServer:
+class HttpService:
     """A running server: its address, and the requests so far."""
 
     url: str
-    asked: list[CloudRequest] = field(default_factory=list)
+    asked: list[ServiceRequest] = field(default_factory=list)
 
 
 @asynccontextmanager
-async def serve_cloud(answer: Callable[[CloudRequest], Reply]) -> AsyncGenerator[CloudServer]:
+async def run_http_service(answer: Callable[[ServiceRequest], Reply]) -> AsyncGenerator[HttpService]:
     """Answer every request with the result of `answer`; if an assertion fails in it, with 500 and its message."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,7 +45,7 @@ async def serve_cloud(answer: Callable[[CloudRequest], Reply]) -> AsyncGenerator
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         method, path, _ = head.split(" ")
-        cloud.asked.append(CloudRequest(method, path, headers, body))
+        cloud.asked.append(ServiceRequest(method, path, headers, body))
         try:
             status, said = answer(cloud.asked[-1])
         except AssertionError as error:
@@ -57,7 +57,7 @@ async def serve_cloud(answer: Callable[[CloudRequest], Reply]) -> AsyncGenerator
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    cloud = CloudServer(f"http://127.0.0.1:{port}")
+    cloud = HttpService(f"http://127.0.0.1:{port}")
     try:
         yield cloud
     finally:

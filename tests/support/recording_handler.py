@@ -10,10 +10,10 @@ from codeloop.extend.hooks.hooks import Hooks
 from codeloop.model.chat import ChatModel
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.wire import JSON
-from tests.support.project import Rig, rig
+from tests.support.scripted_project import ScriptedProject, open_scripted_project
 
-Answers = Callable[[JSON, JSON], JSON]
-QUIET: dict[str, Any] = {"PreCompact": [{"matcher": "never", "hooks": [{"type": "command", "command": "true"}]}]}
+HookFunction = Callable[[JSON, JSON], JSON]
+UNUSED_HOOKS: dict[str, Any] = {"PreCompact": [{"matcher": "never", "hooks": [{"type": "command", "command": "true"}]}]}
 """The configuration of hooks that never run; with it, a project has a runner of hooks."""
 
 
@@ -24,7 +24,7 @@ class RecordingHandler:
     is_project = False
     seconds: float | None = None
 
-    def __init__(self, answers: dict[str, Answers], policy: frozenset[str] = frozenset()) -> None:
+    def __init__(self, answers: dict[str, HookFunction], policy: frozenset[str] = frozenset()) -> None:
         self.names = frozenset(answers)
         self.policy = policy
         self.asked: list[tuple[str, JSON, JSON]] = []
@@ -44,17 +44,17 @@ class RecordingHandler:
         return Counter(name for name, _, _ in self.asked)
 
 
-def nothing(_given: JSON, output: JSON) -> JSON:
+def change_nothing(_given: JSON, output: JSON) -> JSON:
     """Change nothing."""
     return output
 
 
 @asynccontextmanager
-async def hooked(
+async def open_hooked_project(
     tmp_path: Path, answers: Sequence[ScriptedAnswer] | ChatModel, handler: RecordingHandler, **settings: Any
-) -> AsyncGenerator[Rig]:
+) -> AsyncGenerator[ScriptedProject]:
     """Open a project as `rig` does, with a handler."""
-    async with rig(tmp_path, answers, hooks=QUIET, **settings) as it:
+    async with open_scripted_project(tmp_path, answers, hooks=UNUSED_HOOKS, **settings) as it:
         hooks = it.project.engine.hooks.runner
         assert isinstance(hooks, Hooks)
         hooks.take([handler])

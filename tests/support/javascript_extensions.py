@@ -8,7 +8,7 @@ import pytest
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from tests.support.host_contract import Extensions
 
-TOOLS = """
+TOOL_SOURCE = """
 import { Plugin, tool } from "@opencode-ai/plugin"
 import { count } from "./lib/count"
 
@@ -55,7 +55,7 @@ export const long = tool({ description: "Say much.", args: {}, execute: async ()
 export type Unused = Plugin
 """
 
-PLUGIN = """
+PLUGIN_SOURCE = """
 import type { Plugin } from "@opencode-ai/plugin"
 
 export const Guard: Plugin = async ({ client }) => ({
@@ -75,13 +75,13 @@ export const Guard: Plugin = async ({ client }) => ({
 """
 
 
-def written(folder: Path) -> Extensions:
+def write_extensions(folder: Path) -> Extensions:
     """Write the two extensions of `host_contract` into a folder."""
     tools, plugin = folder / "tool" / "say.ts", folder / "plugin" / "guard.ts"
     library = folder / "tool" / "lib" / "count.ts"
     for path, text in (
-        (tools, TOOLS),
-        (plugin, PLUGIN),
+        (tools, TOOL_SOURCE),
+        (plugin, PLUGIN_SOURCE),
         (library, "export const count = (n: number): string => String(n)\n"),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def written(folder: Path) -> Extensions:
     return Extensions(tools, plugin, "say_")
 
 
-def host_command() -> tuple[str, ...]:
+def find_host_command() -> tuple[str, ...]:
     """Return the command of the host; without a runtime, the test is skipped with the reason."""
     try:
         return check_runtime(os.environ.get("PATH"))

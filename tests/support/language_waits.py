@@ -7,7 +7,7 @@ from codeloop.kit.limit import Limit
 from codeloop.lsp import diagnostics_tracker, server_pool
 
 
-def wait_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def lengthen_language_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let edits and searches wait long enough for language servers and ripgrep."""
     long = Limit("test", 20_000, "ms", "for a test")
     monkeypatch.setattr(server_pool, "LSP_DIAGNOSTICS_TIME", long)

@@ -1,8 +1,8 @@
 """A model server on a local socket that speaks the protocols of `bench/protocols/dialects.py`.
 
-It is used by the bench as a process (`python -m tests.support.provider --script FILE`), and by the tests in their own
-process. It needs only the standard library. It gives the answers, and the failures, that it is told to, and refuses
-histories as services do.
+The bench runs it as a process (`python -m tests.support.model_server --script FILE`), the tests run it in their own
+process. It needs only the standard library. Its answers, and its failures, come from a script; like the services, it
+refuses histories that are not valid.
 """
 
 import argparse
@@ -16,17 +16,17 @@ from typing import Self
 
 from bench.protocols.dialects import DIALECTS, Dialect, find_dialect, make_server_error
 from bench.protocols.encoding import make_model_list
-from tests.support.answers import Answer, Script, read_script
-from tests.support.wire import Client, Received, chunk_of, head_of
+from tests.support.answers import Answer, AnswerScript, read_script
+from tests.support.http_connection import ClientConnection, ReceivedRequest, encode_chunk, encode_head
 
-RENDERED = 256
+MAX_RENDERED_ANSWERS = 256
 """How many answers' bytes are kept."""
-STREAMED = {"transfer-encoding": "chunked"}
-STEP = re.compile(rb'"role":\s*"(?:assistant|model)"|"type":\s*"function_call"')
+STREAM_HEADERS = {"transfer-encoding": "chunked"}
+STEP_PATTERN = re.compile(rb'"role":\s*"(?:assistant|model)"|"type":\s*"function_call"')
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
-READY = ("openai-chat", "anthropic-messages")
+RENDERED_PROTOCOLS = ("openai-chat", "anthropic-messages")
 """Protocols for which a process renders its answers before the first request."""
-Choose = Callable[[Received], Answer]
+AnswerChooser = Callable[[ReceivedRequest], Answer]
 
 
 @dataclass(slots=True)
@@ -38,13 +38,13 @@ class ModelServer:
     kept in `requests`.
     """
 
-    answers: Sequence[Answer] | Choose
+    answers: Sequence[Answer] | AnswerChooser
     key: str = ""
     validate: bool = True
     record: bool = True
     port: int = 0
     models: tuple[str, ...] = ("bench",)
-    requests: list[Received] = field(default_factory=list[Received])
+    requests: list[ReceivedRequest] = field(default_factory=list[ReceivedRequest])
     aborted: int = 0
     """How many connections the client closed in the middle of an answer."""
     connections: int = 0
@@ -86,7 +86,7 @@ class ModelServer:
             task.add_done_callback(self._tasks.discard)
         self.connections += 1
         try:
-            client = Client(reader, writer)
+            client = ClientConnection(reader, writer)
             while (received := await client.request()) is not None:
                 if self.record:
                     self.requests.append(received)
@@ -99,7 +99,7 @@ class ModelServer:
         finally:
             writer.transport.abort()
 
-    async def _answer(self, received: Received, client: Client) -> bool:
+    async def _answer(self, received: ReceivedRequest, client: ClientConnection) -> bool:
         """Answer one request; return False if the connection has to be closed."""
         path = received.path.partition("?")[0]
         dialect = find_dialect(path)
@@ -115,14 +115,14 @@ class ModelServer:
             return await client.send(400, make_server_error(path, "invalid_request_error", reason))
         return await self._play(self._choose(received), dialect, client)
 
-    def _choose(self, received: Received) -> Answer:
+    def _choose(self, received: ReceivedRequest) -> Answer:
         if callable(self.answers):
             return self.answers(received)
         answer = self.answers[min(self._served, len(self.answers) - 1)]
         self._served += 1
         return answer
 
-    async def _play(self, answer: Answer, dialect: Dialect, client: Client) -> bool:
+    async def _play(self, answer: Answer, dialect: Dialect, client: ClientConnection) -> bool:
         """Send an answer, or fail as it says; return False if the connection has to be closed."""
         if answer.hang and not await client.wait(answer.hang):
             self.aborted += 1
@@ -133,14 +133,14 @@ class ModelServer:
             return await client.send(
                 200, answer.body.encode() or dialect.make_response(answer, "bench"), answer.headers
             )
-        client.write(head_of(200, {"content-type": dialect.content_type, **STREAMED, **answer.headers}))
+        client.write(encode_head(200, {"content-type": dialect.content_type, **STREAM_HEADERS, **answer.headers}))
         if answer.delay or answer.pieces or answer.cut_after is not None or answer.stall_after is not None:
             return await self._drip(answer, client, dialect)
         client.write(self.render(answer, dialect))
         await client.drain()
         return True
 
-    async def _drip(self, answer: Answer, client: Client, dialect: Dialect) -> bool:
+    async def _drip(self, answer: Answer, client: ClientConnection, dialect: Dialect) -> bool:
         """Send an answer in pieces, up to the point where it stalls or is cut off."""
         events = list(dialect.stream_events(answer, "bench"))
         kept = min(len(events) if each is None else each for each in (answer.cut_after, answer.stall_after))
@@ -154,7 +154,7 @@ class ModelServer:
             if answer.delay and not await client.wait(max(due - asyncio.get_running_loop().time(), 0.0)):
                 self.aborted += 1
                 return False
-            client.write(chunk_of(piece))
+            client.write(encode_chunk(piece))
             await client.drain()
         if kept == len(events):
             client.write(b"0\r\n\r\n")
@@ -174,43 +174,43 @@ class ModelServer:
         if known is not None and known[0] is answer:
             return known[1]
         events = dialect.stream_events(answer, "bench")
-        chunks = b"".join(map(chunk_of, events)) + b"0\r\n\r\n"
-        if len(self._rendered) >= RENDERED:
+        chunks = b"".join(map(encode_chunk, events)) + b"0\r\n\r\n"
+        if len(self._rendered) >= MAX_RENDERED_ANSWERS:
             self._rendered.clear()
         self._rendered[key] = (answer, chunks)
         return chunks
 
 
-def by_step(script: Script) -> Choose:
+def choose_by_step(script: AnswerScript) -> AnswerChooser:
     """Return a function that chooses by the number of answers in the history, so that sessions can run concurrently."""
 
-    def choose(received: Received) -> Answer:
+    def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
             return script.without_tools
-        return script.answers[min(len(STEP.findall(received.body)), len(script.answers) - 1)]
+        return script.answers[min(len(STEP_PATTERN.findall(received.body)), len(script.answers) - 1)]
 
     return choose
 
 
-async def serve(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
+async def serve_answers(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
     """Render the answers `ready`, print the base URL, and serve until the process is stopped."""
     async with server:
         for answer in ready:
-            for name in READY:
+            for name in RENDERED_PROTOCOLS:
                 server.render(answer, DIALECTS[name])
         print(server.url, flush=True)
         await server.serve_forever()
 
 
-def run_server(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
+def run_model_server(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
     """Run `serve` until Ctrl-C."""
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(server, ready))
+        asyncio.run(serve_answers(server, ready))
 
 
 def main() -> None:
     """Read the command line and serve."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.provider", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.support.model_server", description=__doc__)
     parser.add_argument("--script", type=Path, required=True, help="a JSON file: answers, without_tools")
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--key", default="", help="requests without this key are refused")
@@ -218,9 +218,9 @@ def main() -> None:
     arguments = parser.parse_args()
     script = read_script(arguments.script)
     server = ModelServer(
-        by_step(script), key=arguments.key, validate=arguments.validate, record=False, port=arguments.port
+        choose_by_step(script), key=arguments.key, validate=arguments.validate, record=False, port=arguments.port
     )
-    run_server(server, (*script.answers, script.without_tools))
+    run_model_server(server, (*script.answers, script.without_tools))
 
 
 if __name__ == "__main__":

@@ -18,21 +18,21 @@ from codeloop.workspace.sandbox.sandboxes import Backend, SandboxRefused
 
 
 @cache
-def sandbox_here() -> str:
+def find_sandbox() -> str:
     """Return which kind of sandbox works here; "": none does. It is tried once in a process."""
     with ThreadPoolExecutor(1) as thread:  # the calling test may have a running event loop
         return thread.submit(asyncio.run, _try_sandbox()).result()
 
 
-def each_sandbox(*kinds: Backend) -> list[Any]:
+def list_sandbox_params(*kinds: Backend) -> list[Any]:
     """Return `kinds` as parameters of a test; all but the one that works here are for `make slow` only."""
-    here = sandbox_here()
+    here = find_sandbox()
     return [pytest.param(kind, marks=() if kind == here else pytest.mark.slow) for kind in kinds]
 
 
-def is_sandboxed() -> bool:
+def has_sandbox() -> bool:
     """Return whether a sandbox works here."""
-    return bool(sandbox_here())
+    return bool(find_sandbox())
 
 
 async def _try_sandbox() -> str:
@@ -48,13 +48,13 @@ async def _try_sandbox() -> str:
             await shells.close()
 
 
-def with_commands(settings: Mapping[str, Any]) -> dict[str, Any]:
+def allow_commands(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings in which commands need no permission: where no sandbox works, a rule that allows them is added.
 
     The permissions of the settings come after that rule; with `{"bash": {}}` the rule is not added.
     """
     given = settings.get("permission", {})
     bash = given.get("bash", {"*": "allow"}) if isinstance(given, dict) else {}
-    if is_sandboxed() or not bash or isinstance(bash, str):
+    if has_sandbox() or not bash or isinstance(bash, str):
         return {**settings}
     return {**settings, "permission": {**given, "bash": {"*": "allow", **bash}}}

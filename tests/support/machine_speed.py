@@ -2,7 +2,7 @@
 
 import time
 
-COUNTING = 0.05
+REFERENCE_SECONDS = 0.05
 """Seconds of processor time in which the machine that the tests' times are meant for adds up a million squares."""
 
 
@@ -10,4 +10,4 @@ def measure_slowness() -> float:
     """Return how many times as long as the machine of `COUNTING` this one takes now, at least 1."""
     begun = time.process_time()
     sum(number * number for number in range(1_000_000))
-    return max(1.0, (time.process_time() - begun) / COUNTING)
+    return max(1.0, (time.process_time() - begun) / REFERENCE_SECONDS)

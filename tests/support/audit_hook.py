@@ -13,7 +13,7 @@ _thread = threading.local()
 
 
 @contextmanager
-def audited(audit: Audit) -> Generator[None]:
+def add_audit(audit: Audit) -> Generator[None]:
     """Call `audit(event, arguments)` before each operation that Python audits, on the operation's thread.
 
     Operations of the audit itself are not reported. See `sys.addaudithook` and the table of audit events.

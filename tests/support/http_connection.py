@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
+STATUS_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
 _POLL_SECONDS = 0.01
 """Seconds between two checks whether the client is still connected."""
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedRequest:
     """A request. `path`: the target of the request line; `headers`: by name, in lower case; `at`: monotonic seconds."""
 
     path: str
@@ -28,18 +28,23 @@ class Received:
         return json.loads(self.body)
 
 
-def chunk_of(data: bytes) -> bytes:
+def encode_chunk(data: bytes) -> bytes:
     """Return data as one chunk of a chunked body."""
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def head_of(status: int, headers: Mapping[str, str]) -> bytes:
+def encode_head(status: int, headers: Mapping[str, str]) -> bytes:
     """Return the status line and headers."""
-    lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}", *(f"{k}: {v}" for k, v in headers.items()), "", ""]
+    lines = [
+        f"HTTP/1.1 {status} {STATUS_REASONS.get(status, 'Status')}",
+        *(f"{k}: {v}" for k, v in headers.items()),
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode()
 
 
-class Client:
+class ClientConnection:
     """One connection of a client."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -48,7 +53,7 @@ class Client:
         self.write = writer.write
         self.drain = writer.drain
 
-    async def request(self) -> Received | None:
+    async def request(self) -> ReceivedRequest | None:
         """Read a request; None: the client closed between two requests. Raises IncompleteReadError within one."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
@@ -61,13 +66,13 @@ class Client:
             name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)
         }
         body = await self._reader.readexactly(int(headers.get("content-length", "0")))
-        return Received(first.split(" ")[1], headers, body)
+        return ReceivedRequest(first.split(" ")[1], headers, body)
 
     async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> bool:
         """Send a whole answer, as JSON unless `headers` differ; return whether the connection stays open."""
         given = {name.lower(): value for name, value in (headers or {}).items()}
         self._writer.write(
-            head_of(status, {"content-type": "application/json", "content-length": str(len(body)), **given}) + body
+            encode_head(status, {"content-type": "application/json", "content-length": str(len(body)), **given}) + body
         )
         await self._writer.drain()
         return given.get("connection") != "close"
