@@ -54,7 +54,7 @@ class Choices:
 
     async def connect(self, target: Target) -> None:
         """Load the choices from a target."""
-        self.client.become(target.client)
+        self.client.set_client(target.client)
         if target.connection is not None:
             target.connection.on_report = self.report_connection
         await self.reload()

@@ -142,7 +142,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             self._empty_tab(tab)
             view = await self.sessions.open(session)
             tab.show(view)
-            if view.is_cut and not view.requests:
+            if view.is_interrupted and not view.requests:
                 tab.say(NoticeItem("cut", INCOMPLETE_ANSWER, "warning"))
             # While the lock is held, this session was created for the text that is being sent from this prompt.
             tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creation_lock.locked())

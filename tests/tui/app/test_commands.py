@@ -23,7 +23,7 @@ async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -
         assert len(desk.project.store.read_conversation(ui.ui.session.id).entries) == 2
         await ui.type("", "ctrl+c")
         await ui.type("/theme nord", "enter")
-        await ui.until(lambda: ui.ui.appearance.name == "nord")
+        await ui.until(lambda: ui.ui.appearance.theme_name == "nord")
         for _ in range(2):
             await ui.type("/model fake/nope", "enter")
             await ui.sees("There is no model fake/nope.")

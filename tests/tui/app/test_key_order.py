@@ -30,7 +30,7 @@ async def test_what_is_typed_right_after_a_command_goes_to_what_it_opens(tmp_pat
         burst(ui, "ctrl+p", "show the status", "enter")
         await ui.sees(f"{ui.ui.session.id}  ")
         burst(ui, "/themes", "enter", "nord", "enter")
-        await ui.until(lambda: ui.ui.appearance.name == "nord" and len(ui.ui.screen_stack) == 1)
+        await ui.until(lambda: ui.ui.appearance.theme_name == "nord" and len(ui.ui.screen_stack) == 1)
         burst(ui, "ctrl+x", "n", "for the new one")
         await ui.until(lambda: ui.ui.tab.session is None and ui.ui.tab.prompt.entry.text == "for the new one")
         burst(ui, "f1", "previous tab", "enter", "back")

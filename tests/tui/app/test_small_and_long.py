@@ -45,8 +45,8 @@ async def test_the_first_message_of_a_long_session_is_there_before_those_between
             view, sessions = ui.ui.tab.view, ui.ui.sessions
             assert view is not None
             assert sessions is not None
-            await sessions.read_first(view)
-            assert view.log.prompts()[0].time.created < view.log.prompts()[1].time.created
+            await sessions.load_first(view)
+            assert view.log.list_prompts()[0].time.created < view.log.list_prompts()[1].time.created
             assert len(view.log.ids) < MESSAGES // 2
             await ui.pilot.press("ctrl+g")
             await ui.sees("prompt 0.")

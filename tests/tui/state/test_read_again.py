@@ -24,20 +24,20 @@ def log_of_all() -> MessageLog:
 
 def test_what_was_removed_meanwhile_is_gone_and_what_is_older_stays() -> None:
     log = log_of_all()
-    assert log.renew(NEWER[:-1], is_all=False)
+    assert log.replace_newest(NEWER[:-1], is_all=False)
     assert log.ids == IDS[:-1]
 
 
 def test_what_stands_before_a_hole_is_read_again() -> None:
     log = MessageLog()
     log.add(OLDER)
-    assert not log.renew(NEWER[1:], is_all=False)
+    assert not log.replace_newest(NEWER[1:], is_all=False)
     assert log.ids == IDS[3:]
 
 
 def test_where_nothing_older_is_stored_nothing_older_is_known() -> None:
     log = log_of_all()
-    assert not log.renew(NEWER, is_all=True)
+    assert not log.replace_newest(NEWER, is_all=True)
     assert log.ids == IDS[2:]
 
 

@@ -188,7 +188,7 @@ async def choose_theme(ui: Ui, words: str) -> None:
     """Choose a theme, which is shown while the cursor is on it."""
 
     def show(name: str) -> None:
-        ui.appearance.choose(name)
+        ui.appearance.use_theme(name)
         ui.restyle()
 
     if words:
@@ -197,7 +197,7 @@ async def choose_theme(ui: Ui, words: str) -> None:
     else:
         appearance = ui.appearance
         theme = await show_dialog(
-            ui, ThemePicker(appearance.list_themes(), appearance.name, show, lambda: appearance.styles)
+            ui, ThemePicker(appearance.list_themes(), appearance.theme_name, show, lambda: appearance.styles)
         )
     if theme:
         ui.choices.save("theme", theme)

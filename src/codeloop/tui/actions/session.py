@@ -26,7 +26,7 @@ async def interrupt_turn(ui: Ui, _words: str) -> None:
     if view is None or not view.is_busy:
         ui.tab.clear_notices()
         ui.tab.sync()
-        has_prompts = view is not None and bool(view.log.prompts()) and not ui.tab.prompt.entry.text
+        has_prompts = view is not None and bool(view.log.list_prompts()) and not ui.tab.prompt.entry.text
         if has_prompts and ui.repeated_key.confirm(
             f"{ui.keymap.format_key('session_interrupt')} again to go back to a prompt"
         ):
@@ -35,7 +35,7 @@ async def interrupt_turn(ui: Ui, _words: str) -> None:
         # Prompts that wait for the next step of the turn would be lost with it.
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.server_prompts]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
-        prompts_without_answer = [message for message in waiting if not view.log.turn(message.info.id)]
+        prompts_without_answer = [message for message in waiting if not view.log.list_answers(message.info.id)]
         await prompt.queue.withdraw_unread(prompts_without_answer, to_editor=not prompt.entry.text)
 
 

@@ -80,7 +80,7 @@ async def quit_program(ui: Ui, key: str) -> None:
     # Turns on a server go on without this program.
     if any(view.is_busy for view in views) and not ui.launch.server:
         question = QUIT_QUESTION
-    elif any(not view.is_busy and time.monotonic() - view.since < STOP_GRACE for view in views):
+    elif any(not view.is_busy and time.monotonic() - view.status_changed_at < STOP_GRACE for view in views):
         # Meant for the turn?
         question = "The turn is over: again to leave"
     else:

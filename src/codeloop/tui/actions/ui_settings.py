@@ -79,7 +79,7 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     if (origin := sources.origins.get(key)) not in {None, file}:
         ui.notify(f"{origin} also sets {key}, and takes precedence.", severity="warning", timeout=15, markup=False)
     ui.choices.settings = settings = sources.settings
-    ui.appearance.adopt(settings)
+    ui.appearance.apply_settings(settings)
     ui.scroll_sensitivity_y = settings.scroll_speed
     for tab in ui.tabs:
         set_vim_mode(tab.prompt.editor, is_wanted=settings.vim)

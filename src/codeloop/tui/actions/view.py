@@ -48,7 +48,7 @@ async def show_first_message(ui: Ui, _words: str) -> None:
     view, sessions = ui.tab.view, ui.sessions
     # Loading all messages may take long: the first page is shown at once.
     if sessions is not None and view is not None and view.cursor is not None:
-        await sessions.read_first(view)
+        await sessions.load_first(view)
         ui.start_task(_load_older_messages(ui, sessions, view))
     ui.draw()
     ui.tab.transcript.scroll_rows(-ui.tab.transcript.scroll_y)
@@ -80,7 +80,7 @@ async def show_next_prompt(ui: Ui, _words: str) -> None:
 
 async def show_last_prompt(ui: Ui, _words: str) -> None:
     """Scroll to the last prompt."""
-    prompts = ui.tab.view.log.prompts() if ui.tab.view is not None else []
+    prompts = ui.tab.view.log.list_prompts() if ui.tab.view is not None else []
     if prompts:
         scroll_to_item(ui, prompts[-1].id)
 
@@ -131,7 +131,9 @@ async def show_status(ui: Ui, _words: str) -> None:
         lines.append(f"{session.id}  {one_line(session.title, MAX_TITLE)}")
         lines.append(" · ".join((*describe_spending(tokens, session.cost or 0.0),)) or format_cost(0.0))
     name = f"{model.provider_id}/{model.model_id}" if model is not None else "none yet (/connect)"
-    lines.append(f"agent {ui.choices.find_agent(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.name}")
+    lines.append(
+        f"agent {ui.choices.find_agent(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.theme_name}"
+    )
     if profile := ui.choices.get_profile(ui.tab):
         lines.append(f"permission profile {profile} (/profile changes it)")
     ui.say("\n".join(filter(None, lines)))
@@ -147,7 +149,7 @@ def _scroll_to_prompt(ui: Ui, step: int) -> None:
     view, transcript = ui.tab.view, ui.tab.transcript
     if view is None:
         return
-    tops = [top for prompt in view.log.prompts() if (top := transcript.blocks.find_top_row(prompt.id)) is not None]
+    tops = [top for prompt in view.log.list_prompts() if (top := transcript.blocks.find_top_row(prompt.id)) is not None]
     current_row = round(transcript.scroll_y)
     candidates = [top for top in tops if (top > current_row if step > 0 else top < current_row)]
     if candidates:

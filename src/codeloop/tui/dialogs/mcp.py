@@ -22,7 +22,7 @@ from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import SignInScreen
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.state.server_states import CONNECTING, HEALTH, ServerState, describe_mcp
+from codeloop.tui.state.server_states import CONNECTING, HEALTH_COLOURS, ServerState, describe_mcp
 
 _MAX_ROW_STATE = 50
 """Characters of a state that fit into a row; the reason of a longer one is also shown below the list."""
@@ -56,7 +56,7 @@ class McpPicker(Picker[str]):
     def _make_pick(self, name: str, status: MCPStatus) -> Pick[str]:
         state = ServerState(CONNECTING) if name in self._connecting else describe_mcp(status)
         mark = "●" if status.status == "connected" and status.state is None else ""
-        look = HEALTH[state.health] if state.health in {"wanting", "bad"} else "text_muted"
+        look = HEALTH_COLOURS[state.health] if state.health in {"wanting", "bad"} else "text_muted"
         detail = f"{state.words}: {state.reason}" if state.reason else state.words
         note = state.reason if len(detail) > _MAX_ROW_STATE else ""
         return Pick(name, name, detail, mark=mark, note=note, look=look)

@@ -43,7 +43,7 @@ from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.formats import format_short_time
-from codeloop.tui.state.children import title_of
+from codeloop.tui.state.subagents import format_session_title
 
 _MAX_SESSIONS = 1_000
 """Sessions that are listed; older ones are found by searching."""
@@ -285,7 +285,7 @@ class ChildPicker(Picker[str]):
             children = await client.call(SESSION_CHILDREN, SessionId(session_id=parent))
             for child in children:
                 mark = "●" if child.id == self._current else ""
-                title = f"{_draw_branch(depth)}{title_of(child)}"
+                title = f"{_draw_branch(depth)}{format_session_title(child)}"
                 picks.append(Pick(child.id, title, child.agent or "", labels.get(child.id, ""), mark=mark))
                 waiting.append((child.id, depth + 1))
         return picks

@@ -1,4 +1,4 @@
-"""The appearance of the UI: the theme that is in use, and the display options."""
+"""`Appearance`: the theme that is in use, and the display options."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,26 +42,26 @@ class Appearance:
         self.diff: DiffView
         self.mode: Literal["dark", "light"]
         self.problem = ""
-        self.name = ""
+        self.theme_name = ""
         self.styles: Styles
         self.theme: Theme
         self._folders = tuple(folders)
         self._terminal = terminal or TerminalColours()
-        self.adopt(settings)
+        self.apply_settings(settings)
 
-    def adopt(self, settings: UiSettings) -> None:
+    def apply_settings(self, settings: UiSettings) -> None:
         """Apply settings, with no more colours than the terminal has."""
         self.thinking, self.details = settings.thinking, settings.details
         self.sidebar, self.diff = settings.sidebar, settings.diff_view
         self._settings = settings
         self.mode = self._choose_mode()
         try:
-            self.choose(settings.theme if self.has_colours else COLOURLESS_THEME)
+            self.use_theme(settings.theme if self.has_colours else COLOURLESS_THEME)
             if self._terminal.depth == "standard" and not self.theme.ansi:
-                self.choose(TERMINAL_THEME)
+                self.use_theme(TERMINAL_THEME)
         except CodeloopError as error:
             self.problem = str(error)
-            self.choose(DEFAULT_THEME)
+            self.use_theme(DEFAULT_THEME)
 
     @property
     def has_colours(self) -> bool:
@@ -85,8 +85,9 @@ class Appearance:
         if before == self.mode:
             return False
         try:
-            self.choose(self.name)
-        except CodeloopError:  # a user's theme with colours for the other mode only
+            self.use_theme(self.theme_name)
+        # A user's theme may have colours for the other mode only.
+        except CodeloopError:
             self.mode = before
         return self.mode != before
 
@@ -98,14 +99,14 @@ class Appearance:
     def switch_mode(self) -> None:
         """Use the light colours instead of the dark ones, or the dark ones again."""
         self.mode = "light" if self.mode == "dark" else "dark"
-        self.choose(self.name)
+        self.use_theme(self.theme_name)
 
-    def choose(self, name: str) -> Theme:
+    def use_theme(self, name: str) -> Theme:
         """Use another theme, and return it for the widgets. Raises CodeloopError if it can't be used."""
         colours = load_theme(name, self.mode, self._folders)
         if self._terminal.depth == "256":
             colours = fit_palette(colours, is_dark=self.mode == "dark")
-        self.styles, self.name = Styles(colours), name
+        self.styles, self.theme_name = Styles(colours), name
         self.theme = make_textual_theme(colours, f"codeloop-{name}-{self.mode}")
         return self.theme
 

@@ -1,4 +1,4 @@
-"""The user's settings of the terminal UI: reads and writes `tui.json`. OpenCode's file of that name is read too."""
+"""Reads and writes `tui.json`, the user's settings of the terminal UI. OpenCode's file of that name is read too."""
 
 import re
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.render.canvas import DiffView
 
-_COMMA = re.compile(r"((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*", re.DOTALL)
+_COMMA_AFTER_VALUE = re.compile(r"((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*", re.DOTALL)
 """The comma after a value, perhaps after comments."""
-_LAST_COMMA = re.compile(r",\s*\Z")
+_COMMA_BEFORE_END = re.compile(r",\s*\Z")
 
-ALIASES = {
+COMMAND_ALIASES = {
     "help_show": "help",
     "diff_open": "session_changes",
     "prompt_submit": "input_submit",
@@ -76,9 +76,10 @@ def read_settings(files: Sequence[Path]) -> SettingsSources:
     origins: dict[str, Path] = {}
     problems: list[str] = []
     for file in files:
-        for key, value in _read(file, problems).items():
+        for key, value in _read_values(file, problems).items():
             if key not in UiSettings.__struct_fields__:
                 continue
+            # Key by key, so that one wrong value does not make the other settings of the file useless.
             try:
                 msgspec.convert({key: value}, UiSettings)
             except msgspec.ValidationError as error:
@@ -86,7 +87,7 @@ def read_settings(files: Sequence[Path]) -> SettingsSources:
                 continue
             if key == "keybinds":
                 keys_by_name = {
-                    ALIASES.get(name, name): keys for name, keys in cast("dict[str, object]", value).items()
+                    COMMAND_ALIASES.get(name, name): keys for name, keys in cast("dict[str, object]", value).items()
                 }
                 values[key] = {**values.get(key, {}), **keys_by_name}
             else:
@@ -106,7 +107,8 @@ def write_setting(file: Path, key: str, value: str | float) -> None:
     if span is not None:
         _write(file, text[: span.start] + literal + text[span.end :])
         return
-    inside = document.spans[()].start + 1  # behind the brace
+    # Behind the opening brace.
+    inside = document.spans[()].start + 1
     others = text[inside:] if document.value else f"\n{text[inside:]}"
     _write(file, f'{text[:inside]}\n  "{key}": {literal}{"," if document.value else ""}{others}')
 
@@ -117,10 +119,10 @@ def unset_setting(file: Path, key: str) -> None:
     if (span := document.spans.get((key,))) is None:
         return
     before, after = document.text[: span.key], document.text[span.end :]
-    if (comma := _COMMA.match(after)) is not None:
+    if (comma := _COMMA_AFTER_VALUE.match(after)) is not None:
         _write(file, before + (comma[1] if comma[1].strip() else "") + after[comma.end() :])
     else:
-        _write(file, _LAST_COMMA.sub("", before) + after)
+        _write(file, _COMMA_BEFORE_END.sub("", before) + after)
 
 
 def _parse_file(file: Path) -> Document:
@@ -145,7 +147,7 @@ def _write(file: Path, text: str) -> None:
         raise CodeloopError(f"{file} can't be written: {error.strerror or error}.") from error
 
 
-def _read(file: Path, problems: list[str]) -> dict[str, Any]:
+def _read_values(file: Path, problems: list[str]) -> dict[str, Any]:
     try:
         text = read_bounded(file, CONFIG_BYTES.value).decode()
     except FileNotFoundError:

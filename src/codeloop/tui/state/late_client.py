@@ -1,4 +1,4 @@
-"""A client that can be called before its project is open: calls wait for it."""
+"""`LateClient`: a client that can be called before its project is open. Calls wait until it is."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,12 +9,12 @@ from codeloop.schema.operation import Gives, Operation, Takes
 
 
 class LateClient:
-    """Forwards calls to the client given to `become`; calls made before that wait for it."""
+    """Forwards calls to the client given to `set_client`; calls made before that wait for it."""
 
     def __init__(self) -> None:
         self._client: asyncio.Future[Client] | None = None
 
-    def become(self, client: Client) -> None:
+    def set_client(self, client: Client) -> None:
         """Pass calls on to this client from now on."""
         if self._client is None or self._client.done():
             self._client = asyncio.get_running_loop().create_future()
@@ -32,6 +32,8 @@ class LateClient:
             yield event
 
     async def _wait_for_client(self) -> Client:
-        if self._client is None:  # not made in the constructor, where no loop runs yet
+        # Not created in the constructor, where no event loop runs yet.
+        if self._client is None:
             self._client = asyncio.get_running_loop().create_future()
-        return await asyncio.shield(self._client)  # a cancelled call must not cancel the others' future
+        # A cancelled call must not cancel the future that the other calls wait for.
+        return await asyncio.shield(self._client)

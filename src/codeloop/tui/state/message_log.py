@@ -1,4 +1,4 @@
-"""The loaded messages of one session: applies events to them, and keeps the ids of changed messages."""
+"""`MessageLog`: the loaded messages of one session. It applies events to them, and notes which have changed."""
 
 from bisect import insort
 
@@ -31,11 +31,9 @@ class MessageLog:
         self._order: list[SortKey] = []
         self._turns: dict[str, list[str]] = {}
         """The answers to a prompt, by the prompt's id."""
+        # Joining each delta as it comes would copy a long text too often.
         self._pending_deltas: dict[str, list[str]] = {}
-        """The deltas that are not in the texts of their parts yet, by part id.
-
-        They are joined only once a frame, in `settle`: joining each as it comes would copy a long text too often.
-        """
+        """The deltas that are not in their parts' texts yet, by part id; `apply_deltas` joins them once a frame."""
 
     @property
     def ids(self) -> list[str]:
@@ -54,12 +52,12 @@ class MessageLog:
         infos = (self.messages[message_id].info for _, message_id in reversed(self._order))
         return next((used for info in infos if isinstance(info, AssistantMessage) and (used := info.tokens.all)), 0)
 
-    def prompts(self) -> list[UserMessage]:
+    def list_prompts(self) -> list[UserMessage]:
         """Return the user's messages, oldest first."""
         infos = (self.messages[message_id].info for _, message_id in self._order)
         return [info for info in infos if isinstance(info, UserMessage)]
 
-    def turn(self, prompt_id: str) -> list[AssistantMessage]:
+    def list_answers(self, prompt_id: str) -> list[AssistantMessage]:
         """Return the answers to a prompt, in the order of arrival."""
         infos = (self.messages[message_id].info for message_id in self._turns.get(prompt_id, ()))
         return [info for info in infos if isinstance(info, AssistantMessage)]
@@ -72,7 +70,7 @@ class MessageLog:
             for part in message.parts:
                 self._pending_deltas.pop(part.id, None)
 
-    def renew(self, newest: list[MessageWithParts], *, is_all: bool) -> bool:
+    def replace_newest(self, newest: list[MessageWithParts], *, is_all: bool) -> bool:
         """Replace the newest messages by the stored ones; return whether older loaded messages adjoin them.
 
         Loaded messages that are missing among the stored ones are removed. If there is a gap between both, all older
@@ -95,7 +93,7 @@ class MessageLog:
         self._turns.clear()
         self._pending_deltas.clear()
 
-    def take(self, event: Event) -> None:
+    def apply_event(self, event: Event) -> None:
         """Apply an event of the session. Events of messages that are not loaded are ignored."""
         match event:
             case MessageUpdated(properties=p):
@@ -103,6 +101,7 @@ class MessageLog:
             case MessageRemoved(properties=p):
                 self._remove(p.message_id)
             case PartUpdated(properties=p) if (message := self.messages.get(p.part.message_id)) is not None:
+                # The stored part contains the text of all earlier deltas.
                 self._pending_deltas.pop(p.part.id, None)
                 message.parts[p.part.id] = p.part
                 self.changed_ids.add(p.part.message_id)
@@ -116,7 +115,7 @@ class MessageLog:
             case _:
                 pass
 
-    def settle(self) -> None:
+    def apply_deltas(self) -> None:
         """Apply the pending deltas to their parts, once a frame."""
         for message in (self.messages[message_id] for message_id in self.changed_ids if message_id in self.messages):
             for part_id in self._pending_deltas.keys() & message.parts.keys():

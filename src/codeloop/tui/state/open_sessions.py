@@ -61,7 +61,8 @@ class OpenSessions:
     async def start(self) -> None:
         """Start following events."""
         self._follow_task = asyncio.create_task(self._follow())
-        await asyncio.sleep(0)  # let the task begin, so that no event is missed
+        # Lets the task begin, so that no event is missed.
+        await asyncio.sleep(0)
 
     async def stop(self) -> None:
         """Stop following."""
@@ -74,10 +75,11 @@ class OpenSessions:
         """Return a session's view, read from the store if it is not open yet. Raises CodeloopError."""
         view = self.views.get(session.id)
         if view is None:
-            view = self.views[session.id] = SessionView(session)  # added before it is read, so that no event is missed
+            # Added before it is read, so that no event is missed.
+            view = self.views[session.id] = SessionView(session)
             is_read = False
             try:
-                await self._read(view)
+                await self._load(view)
                 is_read = True
             finally:
                 if not is_read:
@@ -92,10 +94,11 @@ class OpenSessions:
     async def load_older(self, view: SessionView) -> None:
         """Read the page of messages before the oldest loaded one. Raises CodeloopError."""
         if (cursor := view.cursor) is not None:
+            # A second call while this one reads must not load the same page.
             view.cursor = None
             await self._load_page(view, cursor)
 
-    async def read_first(self, view: SessionView) -> None:
+    async def load_first(self, view: SessionView) -> None:
         """Read the session's first page. `load_older` then fills the gap between it and the loaded messages.
 
         Raises CodeloopError.
@@ -117,7 +120,8 @@ class OpenSessions:
         view.log.add(page)
         self.changed_ids.add(view.session.id)
 
-    async def _read(self, view: SessionView) -> None:
+    async def _load(self, view: SessionView) -> None:
+        """Read all that is shown of a session: its newest messages, status, subagents, todos and requests."""
         client, session = self.get_session_client(view.session), SessionId(session_id=view.session.id)
         await self._load_page(view, None)
         statuses = await client.call(SESSION_STATUS, NoArguments())
@@ -125,7 +129,8 @@ class OpenSessions:
         for child in await client.call(SESSION_CHILDREN, session):
             view.update_session(child)
         view.todos = await client.call(SESSION_TODO, session)
-        view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))  # of other terminals, too
+        # Requests that were made before this program started, too: another terminal may have begun the turn.
+        view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))
         view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
         self.changed_ids.add(view.session.id)
 
@@ -149,7 +154,8 @@ class OpenSessions:
         while True:
             try:
                 async for event in self.client.follow():
-                    self._take(event.event)
+                    self._apply_event(event.event)
+            # The server has dropped events that were not fetched in time; following goes on with newer ones.
             except GapError:
                 self._schedule_reread()
             except CodeloopError as error:
@@ -158,11 +164,12 @@ class OpenSessions:
             else:
                 return
 
-    def _take(self, event: Event) -> None:
+    def _apply_event(self, event: Event) -> None:
         if isinstance(event, ServerConnected | ServerResync):
             self._schedule_reread()
+        # Messages that are being read may be older than the events that arrive meanwhile, which are applied afterwards.
         for session_id, view in self.views.items():
-            if view.take(event):
+            if view.apply_event(event):
                 self.changed_ids.add(session_id)
                 for reading, since in self._reading:
                     if reading is view:
@@ -177,8 +184,9 @@ class OpenSessions:
 
     async def _reread_sessions(self) -> None:
         for view in list(self.views.values()):
+            # A session that can't be read stays as it is shown.
             with suppress(CodeloopError):
                 session = SessionId(session_id=view.session.id)
                 view.session = await self.get_session_client(view.session).call(SESSION_GET, session)
                 view.requests.clear()
-                await self._read(view)
+                await self._load(view)

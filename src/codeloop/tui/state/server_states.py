@@ -1,4 +1,4 @@
-"""The displayed state of MCP servers and language servers: a text, how healthy that is, and the reason."""
+"""The displayed states of MCP servers and language servers: a text, how healthy the server is, and the reason."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from codeloop.schema.api.project import LSPStatus, MCPStatus
 
 Health = Literal["good", "resting", "wanting", "bad"]
 CONNECTING = "connecting…"
-_WORDS = {
+_STATE_TEXTS = {
     "configured": "not looked at yet",
     "known": "starts at the first call",
     "starting": CONNECTING,
@@ -16,7 +16,7 @@ _WORDS = {
     "needs_client_registration": "wants a registered client",
 }
 """The texts of reported states, where they differ from the state's name."""
-_HEALTH: dict[str, Health] = {
+_HEALTH_BY_STATE: dict[str, Health] = {
     "connected": "good",
     "known": "good",
     "needs_auth": "wanting",
@@ -24,7 +24,7 @@ _HEALTH: dict[str, Health] = {
     "failed": "bad",
     "error": "bad",
 }
-HEALTH: dict[Health, str] = {"good": "success", "resting": "text_muted", "wanting": "warning", "bad": "error"}
+HEALTH_COLOURS: dict[Health, str] = {"good": "success", "resting": "text_muted", "wanting": "warning", "bad": "error"}
 """The theme's colour of each health."""
 
 
@@ -39,13 +39,13 @@ class ServerState(Struct, frozen=True):
 def describe_mcp(status: MCPStatus) -> ServerState:
     """Return the state of an MCP server, from `state`, or if a server of OpenCode lacks that, the coarser `status`."""
     name = status.state or status.status
-    words = _WORDS.get(name, name)
+    words = _STATE_TEXTS.get(name, name)
     if status.sandbox is False:
         words = f"{words}, without a sandbox"
-    return ServerState(words, _HEALTH.get(name, "resting"), status.error or "")
+    return ServerState(words, _HEALTH_BY_STATE.get(name, "resting"), status.error or "")
 
 
 def describe_lsp(status: LSPStatus) -> ServerState:
     """Return the state of a language server."""
     words = "connected" if status.status == "connected" else "given up"
-    return ServerState(words, _HEALTH[status.status], status.error or "")
+    return ServerState(words, _HEALTH_BY_STATE[status.status], status.error or "")

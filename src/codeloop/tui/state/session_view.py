@@ -1,4 +1,4 @@
-"""The state of a session in a tab, made from its stored messages and kept up to date by events."""
+"""`SessionView`: the state of a session in a tab, made from its stored messages and kept up to date by events."""
 
 import math
 import re
@@ -24,26 +24,26 @@ from codeloop.schema.live_events import Busy, Idle, PartDelta, Retry, SessionIdl
 from codeloop.schema.message import AssistantMessage, Session, Todo
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
-from codeloop.tui.state.children import Children
 from codeloop.tui.state.conversation_items import Item
-from codeloop.tui.state.message_items import INTERMEDIATE, Showing, items_of
+from codeloop.tui.state.message_items import INTERMEDIATE_FINISHES, DisplayState, make_items
 from codeloop.tui.state.message_log import MessageLog
+from codeloop.tui.state.subagents import Subagents
 
-_FILE = re.compile(r"^Index: (.+)$", re.MULTILINE)
+_FILE_LINE = re.compile(r"^Index: (.+)$", re.MULTILINE)
 """Matches the line of a diff that names a file."""
 Request = PermissionRequest | QuestionRequest
 """A question to the user, of a tool or of the model."""
 
 
 class SessionView:
-    """The state of a session. `take` applies an event; `take_changes` lists the messages to redraw."""
+    """The state of a session. `apply_event` applies an event; `take_changes` lists the messages to redraw."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.log = MessageLog()
-        self.children = Children(session.id)
+        self.children = Subagents(session.id)
         self.status: Status = Idle()
-        self.since = -math.inf
+        self.status_changed_at = -math.inf
         """When this process saw the running turn start, or the last one end (monotonic seconds)."""
         self.todos: list[Todo] = []
         self.requests: dict[str, Request] = {}
@@ -63,16 +63,16 @@ class SessionView:
         return isinstance(self.status, Busy | Retry)
 
     @property
-    def is_cut(self) -> bool:
+    def is_interrupted(self) -> bool:
         """Whether the last answer is incomplete, and no turn is running."""
         last = self.log.last_answer
         return last is not None and last.time.completed is None and not self.is_busy
 
     @property
-    def showing(self) -> Showing:
+    def display_state(self) -> DisplayState:
         """The state that the items of a message depend on, besides the message."""
         tools = (request.tool for request in self.requests.values())
-        return Showing(
+        return DisplayState(
             open_keys=self.open_keys,
             queued_ids=self._queued_ids,
             undone_from=self.session.revert.message_id if self.session.revert else "",
@@ -82,18 +82,19 @@ class SessionView:
             children=self.children.visible,
         )
 
-    def items(self, message_id: str) -> list[Item]:
+    def list_items(self, message_id: str) -> list[Item]:
         """Return the items of a message."""
-        return items_of(self.log, message_id, self.showing)
+        return make_items(self.log, message_id, self.display_state)
 
     def load(self, page: list[MessageWithParts], cursor: str | None, since: Iterable[Event] = ()) -> None:
         """Load a page of the newest messages. `cursor`: of the page before it; `since`: events during the reading."""
-        if not self.log.renew(page, is_all=cursor is None):
+        if not self.log.replace_newest(page, is_all=cursor is None):
             self.cursor = cursor
         ids = {message.info.id for message in page}
         for event in since:
+            # The page already contains the deltas of its messages; applied again, their text would be doubled.
             if not isinstance(event, PartDelta) or event.properties.message_id not in ids:
-                self.take(event)
+                self.apply_event(event)
         self._update_queue()
 
     def load_older(self, page: list[MessageWithParts], cursor: str | None) -> None:
@@ -112,7 +113,7 @@ class SessionView:
         """Return whether a session is this one, or that of a subagent of it."""
         return session_id == self.session.id or (session_id or "") in self.children.sessions
 
-    def take(self, event: Event) -> bool:
+    def apply_event(self, event: Event) -> bool:
         """Apply an event; return whether it belongs to this session or a subagent of it."""
         if isinstance(event, SessionCreated | SessionUpdated):
             self.update_session(event.properties.info)
@@ -125,7 +126,7 @@ class SessionView:
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
                 self._remove_request(p.request_id)
             case _ if session_id != self.session.id:
-                self._take_child_event(event, session_id or "")
+                self._apply_child_event(event, session_id or "")
             case StatusChanged(properties=p):
                 self.set_status(p.status)
             case SessionIdle():
@@ -133,14 +134,14 @@ class SessionView:
             case TodoUpdated(properties=p):
                 self.todos = p.todos
             case _:
-                self.log.take(event)
+                self.log.apply_event(event)
                 if isinstance(event, MessageUpdated):
                     self._update_queue()
         return True
 
     def take_changes(self) -> set[str]:
         """Return the ids of the messages whose items may have changed since the last call."""
-        self.log.settle()
+        self.log.apply_deltas()
         changed_ids, self.log.changed_ids = self.log.changed_ids, set()
         return changed_ids
 
@@ -152,6 +153,7 @@ class SessionView:
     def update_session(self, info: Session) -> None:
         """Update this session, or a subagent of it, from its stored data; other sessions are ignored."""
         if info.id == self.session.id:
+            # An undo or redo changes how every message is shown.
             if info.revert != self.session.revert:
                 self.log.changed_ids.update(self.log.messages)
                 self._undone_files = _list_undone_files(info)
@@ -163,15 +165,15 @@ class SessionView:
         """Set the status: whether a turn runs, or waits to retry."""
         was_busy, self.status = self.is_busy, status
         if was_busy != self.is_busy:
-            self.since = time.monotonic()
+            self.status_changed_at = time.monotonic()
         self._update_queue()
 
-    def _take_child_event(self, event: Event, session_id: str) -> None:
-        if self.children.take(event, session_id):
+    def _apply_child_event(self, event: Event, session_id: str) -> None:
+        if self.children.apply_event(event, session_id):
             self._mark_child_changed(session_id)
 
     def _mark_child_changed(self, session_id: str) -> None:
-        if (message_id := self.children.message_of(session_id, self.log)) is not None:
+        if (message_id := self.children.find_starting_message(session_id, self.log)) is not None:
             self.log.changed_ids.add(message_id)
 
     def _add_request(self, request: Request) -> None:
@@ -197,20 +199,22 @@ class SessionView:
             since = current.info.time.created if current else 0
             queued_ids = frozenset(
                 prompt.id
-                for prompt in self.log.prompts()
-                if prompt.time.created > since and prompt.id != last.parent_id and not self.log.turn(prompt.id)
+                for prompt in self.log.list_prompts()
+                if prompt.time.created > since and prompt.id != last.parent_id and not self.log.list_answers(prompt.id)
             )
-            if _is_over(last) and queued_ids:  # the oldest (ids sort by time) is no longer queued: its turn begins now
+            # The oldest prompt (ids sort by time) is no longer queued: its turn begins now.
+            if _ends_turn(last) and queued_ids:
                 queued_ids -= {min(queued_ids)}
         self.log.changed_ids.update(queued_ids ^ self._queued_ids)
         self._queued_ids = queued_ids
 
 
-def _is_over(answer: AssistantMessage) -> bool:
-    return answer.time.completed is not None and answer.finish not in INTERMEDIATE
+def _ends_turn(answer: AssistantMessage) -> bool:
+    """Return whether no other step follows an answer."""
+    return answer.time.completed is not None and answer.finish not in INTERMEDIATE_FINISHES
 
 
 def _list_undone_files(session: Session) -> list[str]:
     """Return the files that were restored when a part of a session was undone."""
     diff = session.revert.diff if session.revert is not None else None
-    return [one_line(name, 200) for name in _FILE.findall(diff or "")]
+    return [one_line(name, 200) for name in _FILE_LINE.findall(diff or "")]

@@ -1,13 +1,14 @@
-"""The Rich styles of a theme, made from the names of its colours."""
+"""`Styles`: the Rich styles of a theme, by the names of its colours."""
 
 from rich.style import Style
 
 from codeloop.tui.themes.theme import ColourTheme
 
-_FAINT = frozenset(
+# Where a theme leaves one of these to the terminal, the terminal's text colour is dimmed instead.
+_FAINT_COLOURS = frozenset(
     {"text_muted", "border", "border_subtle", "diff_line_number", "markdown_block_quote", "syntax_comment"}
 )
-"""Muted colours: where a theme leaves one to the terminal, the terminal's text colour is dimmed instead."""
+"""The muted colours of a theme."""
 
 
 class Styles:
@@ -22,11 +23,12 @@ class Styles:
 
         `look`: attributes as Rich writes them, such as `bold italic`.
         """
+        # Creating a style is slow, and every drawn segment needs one.
         key = (colour, look, on)
         style = self._cache.get(key)
         if style is None:
             colour_name = self._colour_of(colour)
-            faint = " dim" if colour_name is None and colour in _FAINT else ""
+            faint = " dim" if colour_name is None and colour in _FAINT_COLOURS else ""
             style = self._cache[key] = Style.parse(f"{look}{faint}".strip() or "none") + Style(
                 color=colour_name, bgcolor=self._colour_of(on)
             )

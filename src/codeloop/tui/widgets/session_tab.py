@@ -14,9 +14,9 @@ from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart
 from codeloop.tui.keys.early_keys import TypingRhythm
 from codeloop.tui.render.canvas import Canvas
-from codeloop.tui.state.children import title_of
 from codeloop.tui.state.conversation_items import Item, NoticeItem
 from codeloop.tui.state.session_view import Request, SessionView
+from codeloop.tui.state.subagents import format_session_title
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import EmptyWidget, get_app
 from codeloop.tui.widgets.find_bar import FindBar
@@ -80,7 +80,7 @@ class SessionTab(EmptyWidget):
     @property
     def title(self) -> str:
         """The title of the tab: the session's."""
-        return title_of(self.session) if self.session is not None else "New session"
+        return format_session_title(self.session) if self.session is not None else "New session"
 
     def show(self, view: SessionView) -> None:
         """Show a session."""
@@ -154,7 +154,7 @@ class SessionTab(EmptyWidget):
 
     def _list_items(self, message_id: str) -> list[Item]:
         if message_id != NOTICES and self.view is not None:
-            return self.view.items(message_id)
+            return self.view.list_items(message_id)
         status = self.view.status if self.view is not None else None
         retry = [NoticeItem("retry", status.message, "warning")] if isinstance(status, Retry) else []
         return [*retry, *self._notices]
@@ -178,7 +178,9 @@ class SessionTab(EmptyWidget):
         """Return which tool and which subagent asks, as far as the log knows."""
         view, call = self.view, request.tool
         child = view.children.sessions.get(request.session_id) if view is not None else None
-        subagent = f"subagent {child.agent or ''} “{one_line(title_of(child), 80)}”" if child is not None else ""
+        subagent = (
+            f"subagent {child.agent or ''} “{one_line(format_session_title(child), 80)}”" if child is not None else ""
+        )
         tool = ""
         if view is not None and call is not None and (message := view.log.messages.get(call.message_id)) is not None:
             tool_parts = (part for part in message.parts.values() if isinstance(part, ToolPart))

@@ -17,7 +17,7 @@ from codeloop.kit.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_path, cut_text
-from codeloop.tui.state.server_states import HEALTH, ServerState
+from codeloop.tui.state.server_states import HEALTH_COLOURS, ServerState
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import CommandWidget, run_on_click
@@ -151,7 +151,7 @@ class Sidebar(CommandWidget, ScrollView):
         words = cut_text(state.words, remaining) if remaining >= MIN_STATE_WIDTH else ""
         rows: list[Row] = [
             [
-                Segment("• ", styles.of(HEALTH[state.health])),
+                Segment("• ", styles.of(HEALTH_COLOURS[state.health])),
                 Segment(visible_name, styles.of("text")),
                 Segment(f" {words}", styles.of("text_muted")),
             ]

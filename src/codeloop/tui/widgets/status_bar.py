@@ -133,7 +133,7 @@ class StatusBar(CommandWidget):
             words = f"{wait}{one_line(view.status.message, room)}"
             return [Segment(cut_text(words, room), styles.of("warning"))]
         frame = SPINNER[int(now * FRAMES_PER_SECOND) % len(SPINNER)] if self._content.is_animated else "*"
-        state = "waits for you" if view.requests else f"{time.monotonic() - view.since:.0f}s"
+        state = "waits for you" if view.requests else f"{time.monotonic() - view.status_changed_at:.0f}s"
         return [Segment(f"{frame} {state}", styles.of("warning" if view.requests else "primary"))]
 
     def _draw_right(self, hint: str) -> Row:

@@ -335,7 +335,9 @@ def get_typed_character(event: events.Key) -> str | None:
 def set_vim_mode(editor: PromptEditor, *, is_wanted: bool) -> None:
     """Switch vi mode on or off."""
     if is_wanted != (editor.vim is not None):
-        editor.vim = Vim(editor.buffer, editor.run_key_action, lambda text: copy_text(editor, text)) if is_wanted else None
+        editor.vim = (
+            Vim(editor.buffer, editor.run_key_action, lambda text: copy_text(editor, text)) if is_wanted else None
+        )
 
 
 def copy_text(editor: PromptEditor, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The subagents of a session, with the state that the calls that started them show."""
+"""`Subagents`: the subagents of a session, and their state, which is shown in the calls that started them."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -10,13 +10,13 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tui.state.conversation_items import Child
 from codeloop.tui.state.message_log import MessageLog
 
-MAX_CALLS = 4
+MAX_SHOWN_CALLS = 4
 """Calls of a subagent that are shown, the latest."""
-STATE_KEY = "task"
+SUBAGENT_STATE_KEY = "task"
 """The key in a session's metadata for the subagent's state."""
 
 
-class Children:
+class Subagents:
     """The subagents of one session, and the subagents of those. `sessions`: their sessions by id."""
 
     def __init__(self, session_id: str) -> None:
@@ -36,30 +36,31 @@ class Children:
         if session.parent_id != self._session_id and session.parent_id not in self.sessions:
             return False
         self.sessions[session.id] = session
-        metadata = (session.metadata or {}).get(STATE_KEY)
+        metadata = (session.metadata or {}).get(SUBAGENT_STATE_KEY)
         state = str(cast("JSON", metadata).get("state", "")) if isinstance(metadata, dict) else ""
         before = self._visible.get(session.id) or Child(session.id, "")
         self._visible[session.id] = replace(before, title=session.title, agent=session.agent or "", state=state)
         return True
 
-    def take(self, event: Event, session_id: str) -> bool:
+    def apply_event(self, event: Event, session_id: str) -> bool:
         """Apply an event of a subagent's session; return whether the displayed state has changed."""
         child = self._visible[session_id]
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
+                # The model still writes the arguments, so that there is nothing to show, and many such events come.
                 if isinstance(p.part.state, ToolStatePending):
                     return False
                 calls = [call for call in child.calls if call.id != p.part.id]
                 index = next((at for at, call in enumerate(child.calls) if call.id == p.part.id), len(calls))
                 calls.insert(index, p.part)
-                self._visible[session_id] = replace(child, calls=tuple(calls[-MAX_CALLS:]))
+                self._visible[session_id] = replace(child, calls=tuple(calls[-MAX_SHOWN_CALLS:]))
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.time.completed:
                 self._visible[session_id] = replace(child, steps=child.steps + 1)
             case _:
                 return False
         return True
 
-    def message_of(self, session_id: str, log: MessageLog) -> str | None:
+    def find_starting_message(self, session_id: str, log: MessageLog) -> str | None:
         """Return the id of the message of this session whose call started a subagent, or the subagent's own parent.
 
         None: the message is not loaded.
@@ -74,18 +75,18 @@ class Children:
                 for part in log.messages[message_id].parts.values()
                 if isinstance(part, ToolPart)
             )
-            starter_id = next((message_id for message_id, part in calls if child_of(part) == session_id), None)
+            starter_id = next((message_id for message_id, part in calls if find_child_id(part) == session_id), None)
             if starter_id is not None:
                 self._message_ids[session_id] = starter_id
         return starter_id
 
 
-def title_of(session: Session) -> str:
+def format_session_title(session: Session) -> str:
     """Return a session's title; a subagent's without the agent's name, which is shown next to it."""
     return session.title.removesuffix(f" (@{session.agent} subagent)")
 
 
-def child_of(part: ToolPart) -> str:
+def find_child_id(part: ToolPart) -> str:
     """Return the id of the session that a call has started; "": it has started none."""
     metadata: JSON | None = None if isinstance(part.state, ToolStatePending) else part.state.metadata
     return str((metadata or {}).get("sessionId", ""))
