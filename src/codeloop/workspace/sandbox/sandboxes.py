@@ -312,7 +312,7 @@ class Sandboxes:
 
             own = OwnFolders(temporary, private and private.path)
             hidden = [path for path in policy.hidden if os.path.lexists(path)]
-            wrap = partial(wrap_command, policy=policy, own=own)
+            wrap = partial(wrap_command, policy=policy, own_folders=own)
             try:
                 return await self._launcher.make_wrapped_sandbox(wrap, rows)
             except OSError:
