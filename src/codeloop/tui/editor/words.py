@@ -1,4 +1,4 @@
-"""Finds the boundaries of words in a text, by the rules of readline and of vi."""
+"""Finds the boundaries of words in a text: by the rules of vi, for its motions, and of readline, for the other keys."""
 
 import re
 from typing import Literal
@@ -24,6 +24,8 @@ def _is_punctuation(char: str) -> bool:
 
 
 def _is_same_class(text: str, first: int, second: int, *, big: bool) -> bool:
+    """Return whether two characters belong to the same word, or run of blanks or marks."""
+    # Each chip is a word of its own, even next to another one.
     kind = classify_character(text[first], big=big)
     return kind != "chip" and classify_character(text[second], big=big) == kind
 

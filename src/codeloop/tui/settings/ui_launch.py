@@ -1,4 +1,4 @@
-"""The start parameters of the terminal UI: how to reach a project, and where the user's settings are."""
+"""`UiLaunch`: the start parameters of the terminal UI, such as how to reach a project, and where the settings are."""
 
 import hashlib
 import os
@@ -49,5 +49,6 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     @property
     def prompt_folder(self) -> Path:
         """The folder of the directory's drafts and history, so that other projects' prompts are not offered here."""
+        # A hash, since a path contains slashes, and may be longer than the name of a folder.
         key = f"{self.server}\n{os.path.realpath(self.directory)}"
         return self.state_folder / "projects" / hashlib.sha256(os.fsencode(key)).hexdigest()[:16]

@@ -14,6 +14,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.render.canvas import DiffView
 
+# Removing a value also removes the comma that separates it from the next one, but not the comments between them.
 _COMMA_AFTER_VALUE = re.compile(r"((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*", re.DOTALL)
 """The comma after a value, perhaps after comments."""
 _COMMA_BEFORE_END = re.compile(r",\s*\Z")

@@ -137,9 +137,10 @@ class Vim(VimOperators):
         low, high = sorted((min(self._visual_anchor, len(text)), self.buffer.cursor))
         if self.mode == "lines":
             return find_line_start(text, low), min(find_line_end(text, high) + 1, len(text))
-        return low, min(find_line_end(text, high) + 1, len(text)) if self.column == _END_COLUMN else find_next_edge(
-            text, high
-        )
+        # As in vi, `$` selects the line feed too.
+        if self.column == _END_COLUMN:
+            return low, min(find_line_end(text, high) + 1, len(text))
+        return low, find_next_edge(text, high)
 
     def reset(self) -> None:
         """Go back to insert mode, for a new prompt."""

@@ -10,8 +10,8 @@ from codeloop.tui.editor.vim.registers import CLIPBOARD_NAMES, Registers
 from codeloop.tui.editor.vim.text_objects import find_text_object
 from codeloop.tui.editor.vim.vim_memory import LastSearch, VimMemory
 
+# At the start of the text they do nothing, and an operator must not apply to the character there.
 _BACKWARD_MOTIONS = {"b", "B", "ge", "gE", "("}
-"""Motions that do nothing at the start of the text, where an operator must not apply to a character."""
 
 
 class VimOperators:

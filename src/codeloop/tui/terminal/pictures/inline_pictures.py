@@ -68,7 +68,7 @@ class InlinePictures:
             self._fit_pictures()
         if query != ATTRIBUTES or self._gallery is not None:
             return
-        # The answers so far are those of tmux itself.
+        # Within tmux, the answers so far are those of tmux itself.
         if self._answers.get(VERSION, "").startswith("tmux") or os.environ.get("TMUX"):
             self._answers |= {VERSION: "", ATTRIBUTES: ""} | await query_outer_terminal()
         protocol = find_protocol(self._answers)
