@@ -61,7 +61,7 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, own_folders: Own
         command += (
             ("--tmpfs", path) if path in emptied_folders else ("--bind", f"{own_folders.private}/{HOME_NAME}", path)
         )
-    replica_by_root = {} if policy.replica_by_root is None else {writable[0]: str(policy.replica_by_root)}
+    replica_by_root = {} if policy.replica is None else {writable[0]: str(policy.replica)}
     binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(binds):
         _prepare_mount_point(Path(path), policy, own_folders)
@@ -148,20 +148,20 @@ def _bind_guarded(option: str, path: str, policy: SandboxPolicy, binds: Iterable
     source = _find_in_replica(path, policy, binds)
     if source is not None:
         return (option, source, path) if os.path.lexists(source) and os.path.realpath(source) == source else ()
-    in_replica = policy.replica_by_root is not None and is_below(path, (str(policy.writable[0]),))
+    in_replica = policy.replica is not None and is_below(path, (str(policy.writable[0]),))
     return _bind_to_itself("--ro-bind" if in_replica else option, path)  # what is shown in a replica is only read
 
 
 def _find_in_replica(path: str, policy: SandboxPolicy, binds: Iterable[str]) -> str | None:
     """Return the replica's path for a path; None if there is no replica, or it shows the project's own file."""
-    root = str(policy.writable[0]) if policy.replica_by_root is not None else ""
+    root = str(policy.writable[0]) if policy.replica is not None else ""
     if (
         not root
         or not is_below(path, (root,))
         or is_below(path, (each for each in binds if each.startswith(f"{root}/")))
     ):
         return None
-    return f"{policy.replica_by_root}{path.removeprefix(root)}"
+    return f"{policy.replica}{path.removeprefix(root)}"
 
 
 def _bind_to_itself(option: str, path: str) -> tuple[str, str, str]:
