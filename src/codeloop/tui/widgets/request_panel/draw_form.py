@@ -40,9 +40,9 @@ def draw_head(form: Form, title: str, waiting_count: int, styles: Styles, width:
     rows[0] = justify_row(rows[0], [Segment(count, styles.of("text_muted"))], width)
     if form.tabs:
         tabs: Row = []
-        for number, (name, is_done) in enumerate(form.tabs):
+        for number, tab in enumerate(form.tabs):
             look = styles.of("primary", "bold underline") if number == form.tab else styles.of("text_muted")
-            tabs += [Segment(f"{'✓ ' if is_done else ''}{name}", look), Segment("   ")]
+            tabs += [Segment(f"{'✓ ' if tab.is_answered else ''}{tab.name}", look), Segment("   ")]
         rows.append(tabs)
     return rows
 

@@ -3,12 +3,19 @@
 A form holds the content and the state of one request, without widgets: `permission_form.py`, `question_form.py`.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
 from codeloop.client.formatting import Look
 from codeloop.schema.permission import Reply
+
+
+class FormTab(NamedTuple):
+    """One of several questions: its name, and whether it is answered."""
+
+    name: str
+    is_answered: bool
 
 
 class FormChoice(Struct, frozen=True):
@@ -90,8 +97,8 @@ class Form(Protocol):
     entry: FormEntry | None
 
     @property
-    def tabs(self) -> tuple[tuple[str, bool], ...]:
-        """The names of the questions, and whether each is answered; empty if there is only one."""
+    def tabs(self) -> tuple[FormTab, ...]:
+        """The questions; empty if there is only one."""
         ...
 
     @property

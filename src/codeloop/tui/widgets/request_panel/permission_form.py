@@ -17,6 +17,7 @@ from codeloop.tui.widgets.request_panel.form import (
     FormChoice,
     FormContent,
     FormEntry,
+    FormTab,
     RepeatedChoice,
 )
 
@@ -39,7 +40,7 @@ class PermissionForm:
         self.answer: FormAnswer | None = None
         self.entry: FormEntry | None = None
         self.tab = 0
-        self.tabs: tuple[tuple[str, bool], ...] = ()
+        self.tabs: tuple[FormTab, ...] = ()
         self._request = request
         self._offered_patterns = tuple(request.always)
         self._requester = requester

@@ -14,6 +14,7 @@ from codeloop.tui.widgets.request_panel.form import (
     FormChoice,
     FormContent,
     FormEntry,
+    FormTab,
     RepeatedChoice,
 )
 
@@ -46,16 +47,16 @@ class QuestionForm:
         self._repeated_choice = RepeatedChoice()
 
     @property
-    def tabs(self) -> tuple[tuple[str, bool], ...]:
-        """The names of the questions, and whether each is answered; empty for a single one."""
+    def tabs(self) -> tuple[FormTab, ...]:
+        """The questions, and a last tab that sends the answers; empty for a single question."""
         questions = self._request.questions
         if len(questions) < 2:
             return ()
-        titles = (
-            (one_line(q.header or f"Question {n}", 20), bool(self._answer_to(n - 1)))
-            for n, q in enumerate(questions, 1)
+        tabs = (
+            FormTab(one_line(question.header or f"Question {index + 1}", 20), bool(self._list_answers(index)))
+            for index, question in enumerate(questions)
         )
-        return (*titles, ("Send", False))
+        return (*tabs, FormTab("Send", is_answered=False))
 
     @property
     def is_multiple(self) -> bool:
@@ -75,7 +76,7 @@ class QuestionForm:
             return FormContent(who, _apply_look("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
         for number, question in enumerate(self._request.questions):
             rows += _apply_look(None, quote_text(question.question, width, 3))
-            answer = ", ".join(self._answer_to(number)) or "(no answer)"
+            answer = ", ".join(self._list_answers(number)) or "(no answer)"
             rows += _apply_look("bold", quote_text(f"  → {answer}", width, 3))
         return FormContent(f"{who}. These are your answers", rows)
 
@@ -182,7 +183,7 @@ class QuestionForm:
         else:
             labels.append(label)
 
-    def _answer_to(self, number: int) -> list[str]:
+    def _list_answers(self, number: int) -> list[str]:
         """Return the answer to a question: the options in their order, then the user's words."""
         labels = [option.label for option in self._request.questions[number].options]
         selected_labels = sorted(set(self._selections[number]), key=labels.index)
@@ -195,16 +196,16 @@ class QuestionForm:
             return
         # From here on, and then from the first question: an earlier one may have been skipped.
         later = [*range(self.tab + 1, len(self._selections)), *range(self.tab)]
-        self._show_question(next((number for number in later if not self._answer_to(number)), len(self._selections)))
+        self._show_question(next((number for number in later if not self._list_answers(number)), len(self._selections)))
 
     def _send(self) -> None:
         for number in range(len(self._selections)):
-            if not self._answer_to(number):
+            if not self._list_answers(number):
                 self._show_question(number)
                 self.notice = "Choose at least one, or answer in your own words."
                 return
         self.answer = FormAnswer(
-            answers=tuple(tuple(self._answer_to(number)) for number in range(len(self._selections)))
+            answers=tuple(tuple(self._list_answers(number)) for number in range(len(self._selections)))
         )
 
     def _show_question(self, tab: int) -> None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -33,6 +34,16 @@ _HALF_LIFE_MS = 7 * 86_400_000.0
 """Milliseconds after which a mention counts half."""
 
 
+class Mention(NamedTuple):
+    """How often a file, an agent or a command was mentioned, as a weight of the time of its last mention.
+
+    `at`: that time, in ms since the epoch.
+    """
+
+    weight: float
+    at: int
+
+
 class PromptStore:
     """The files in `folder`, which all processes of the user in this project share."""
 
@@ -41,7 +52,7 @@ class PromptStore:
         self.chip_contents = ChipContents(folder / "contents")
         self.drafts = DraftFiles(folder / "drafts", self.chip_contents)
         self._history: tuple[FileState, list[StoredPrompt]] = (None, [])
-        self._mentions: tuple[FileState, dict[str, tuple[float, int]]] = (None, {})
+        self._mentions: tuple[FileState, dict[str, Mention]] = (None, {})
 
     def list_history(self) -> list[StoredPrompt]:
         """Return the prompts that were sent in this project by any process, the latest last."""
@@ -95,7 +106,7 @@ class PromptStore:
         path = self.folder / "mentions.json"
         with self._hold_lock():
             mentions = dict(self.read_mentions())
-            mentions[name] = self.compute_mention_weight(name) + 1.0, now_ms()
+            mentions[name] = Mention(self.compute_mention_weight(name) + 1.0, now_ms())
             if len(mentions) > PROMPT_MENTIONS.value:
                 lightest = min(mentions, key=self.compute_mention_weight)
                 # Not the new one: with one mention it is often the lightest, and would never get in.
@@ -106,11 +117,15 @@ class PromptStore:
 
     def compute_mention_weight(self, name: str) -> float:
         """Return how often a name was mentioned; a mention counts half after a week, a quarter after two."""
-        count, at = self.read_mentions().get(name, (0.0, 0))
-        return count * 0.5 ** (max(now_ms() - at, 0) / _HALF_LIFE_MS) if count else 0.0
+        mention = self.read_mentions().get(name)
+        if mention is None:
+            return 0.0
+        # Not negative, should the clock have been set back.
+        age = max(now_ms() - mention.at, 0)
+        return mention.weight * 0.5 ** (age / _HALF_LIFE_MS)
 
-    def read_mentions(self) -> dict[str, tuple[float, int]]:
-        """Return the weight of each mention when it was last used, and when that was (ms since the epoch)."""
+    def read_mentions(self) -> dict[str, Mention]:
+        """Return the mentions of this project by their names, read from the file only if it has changed."""
         path = self.folder / "mentions.json"
         state = read_file_state(path)
         if state != self._mentions[0]:
@@ -179,8 +194,8 @@ def _write_lines(path: Path, prompts: list[StoredPrompt]) -> None:
     write_atomically(path, b"".join(msgspec.json.encode(each) + b"\n" for each in prompts))
 
 
-def _read_mentions(path: Path) -> dict[str, tuple[float, int]]:
+def _read_mentions(path: Path) -> dict[str, Mention]:
     try:
-        return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=dict[str, tuple[float, int]])
+        return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=dict[str, Mention])
     except (OSError, msgspec.MsgspecError):
         return {}
