@@ -26,7 +26,7 @@ async def test_the_loop_turns_while_a_project_of_many_files_is_looked_at(tmp_pat
 
     async def commands() -> None:
         for _ in range(5):
-            await shells.survey(place, config)
+            await shells.scan_work_tree(place, config)
             assert root / "folder7/.env" in shells.make_policy(place, config).hidden
             await asyncio.sleep(0)
 
