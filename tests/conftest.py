@@ -1,4 +1,4 @@
-"""What every test starts from."""
+"""Settings and fixtures of all tests: signals, file modes, garbage collection, temporary folders."""
 
 import gc
 import os
@@ -33,7 +33,8 @@ def pytest_collection() -> Generator[None, object, object]:
     """Leave thousands of collected tests out of what is searched for garbage: that was a sixth of the suite's time."""
     gc.disable()
     collected = yield
-    gc.freeze()  # with what garbage there is: to look for it takes each worker half a second
+    # Without a collection before: that takes each worker half a second.
+    gc.freeze()
     gc.enable()
     return collected
 

@@ -1,4 +1,4 @@
-"""What a stored session must be after a fault, read from the database file itself."""
+"""Checks of a stored session after a fault, which read the database file itself."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""How long a loop stands still while something is worked out, in CPU time of this process: load does not count."""
+"""Measures how long an event loop stands still during some work, in CPU time of this process: load does not count."""
 
 import asyncio
 import gc
@@ -21,7 +21,8 @@ MAX_CPU_SECONDS = 15.0
 async def measure_stall(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
     """Return the longest time between two turns of the loop while `work` runs, and what it took in all; CPU seconds."""
     gc.collect()
-    gc.freeze()  # what earlier tests left is not to be looked through: it would take longer than what is measured
+    # A collection of the objects of earlier tests would take longer than the measured work.
+    gc.freeze()
     longest, is_over = 0.0, False
 
     async def tick() -> None:

@@ -1,4 +1,4 @@
-"""What the tests of this folder stand on: programs of others in a cache, a project, a model service, our server."""
+"""Sets up interop tests: third-party programs in a cache, a project, a model service, our server."""
 
 import fcntl
 import hashlib

@@ -29,9 +29,9 @@ ROOT = Path(__file__).parents[2]
 START_PREFIXES = ("LANG", "LC_", "PYTHON", "TZ", "CODELOOP_FAULT")
 """Prefixes of variables that the interpreter, or the program while it is loaded, reads only once."""
 CLIENT_FILE = Path(__file__).with_name("fork_client.py")
-"""A script that is started in place of the program; its arguments send_number what the forked child runs."""
+"""A script that is started in place of the program; its arguments name the code that the forked child runs."""
 MAX_INPUT_BYTES = 16_000
-"""Bytes that can be written to any pipe before its other end is read."""
+"""So many bytes fit into a pipe whose other end nobody reads yet; with more, the write would block."""
 
 
 class ForkServer:
@@ -51,8 +51,10 @@ class ForkServer:
                 ],
                 cwd=ROOT,
                 env={name: value for name, value in os.environ.items() if not name.startswith(START_PREFIXES)},
-                stdin=subprocess.PIPE,  # is closed when this process ends
-                stdout=subprocess.DEVNULL,  # not a terminal: Python would write line by line to it
+                # The server ends when this pipe is closed, also if this process is killed.
+                stdin=subprocess.PIPE,
+                # Not a terminal, to which Python would write line by line.
+                stdout=subprocess.DEVNULL,
                 pass_fds=[listener.fileno()],
             )
         atexit.register(self._close)
@@ -124,6 +126,7 @@ def serve_forks(descriptor: int) -> str:
     for module in pkgutil.walk_packages(codeloop.__path__, "codeloop."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
+    # A collection in a child would write to the pages that it shares with this process.
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -198,7 +201,8 @@ def set_up_child(given: Sequence[int], argv: list[str], cwd: str, env: Mapping[s
         os.dup2(each, number)
         os.close(each)
     os.chdir(cwd)
-    own = {name: value for name, value in os.environ.items() if name == "LC_CTYPE"}  # as the interpreter set it
+    # The interpreter sets LC_CTYPE when it starts; a new one would set it, too.
+    own = {name: value for name, value in os.environ.items() if name == "LC_CTYPE"}
     os.environ.clear()
     os.environ.update({**env, **own})
     sys.argv = ["-c", *argv]

@@ -3,7 +3,7 @@
 import time
 
 REFERENCE_SECONDS = 0.05
-"""Seconds of processor time in which the machine that the tests' times are meant for adds up a million squares."""
+"""CPU seconds in which the reference machine, for which the tests' limits are meant, adds up a million squares."""
 
 
 def measure_slowness() -> float:

@@ -20,7 +20,7 @@ from tests.support.answers import Answer, AnswerScript, read_script
 from tests.support.http_connection import ClientConnection, ReceivedRequest, encode_chunk, encode_head
 
 MAX_RENDERED_ANSWERS = 256
-"""How many answers' bytes are kept."""
+"""Rendered answers that are kept in memory."""
 STREAM_HEADERS = {"transfer-encoding": "chunked"}
 STEP_PATTERN = re.compile(rb'"role":\s*"(?:assistant|model)"|"type":\s*"function_call"')
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
@@ -62,7 +62,7 @@ class ModelServer:
 
     async def __aenter__(self) -> Self:
         """Listen on the loopback address."""
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, limit=1 << 20)
+        self._server = await asyncio.start_server(self._serve_connection, "127.0.0.1", self.port, limit=1 << 20)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -79,7 +79,7 @@ class ModelServer:
         if self._server is not None:
             await self._server.serve_forever()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         if task is not None:
             self._tasks.add(task)
@@ -150,7 +150,8 @@ class ModelServer:
             pieces = [joined[at : at + answer.pieces] for at in range(0, len(joined), answer.pieces)]
         due = asyncio.get_running_loop().time()
         for piece in pieces:
-            due += answer.delay  # a fixed schedule, so that waking late does not make the whole answer slower
+            # A fixed schedule, so that waking late does not make the whole answer slower.
+            due += answer.delay
             if answer.delay and not await client.wait(max(due - asyncio.get_running_loop().time(), 0.0)):
                 self.aborted += 1
                 return False
