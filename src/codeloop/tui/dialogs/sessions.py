@@ -43,7 +43,7 @@ from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.formats import format_short_time
-from codeloop.tui.state.subagents import format_session_title
+from codeloop.tui.state.subagent_states import format_session_title
 
 _MAX_SESSIONS = 1_000
 """Sessions that are listed; older ones are found by searching."""
@@ -266,7 +266,7 @@ class ChildPicker(Picker[str]):
         self._root_id = parent
         self._current = current
         source = PickSource(
-            title="Subagents",
+            title="SubagentStates",
             load=self._load_rows,
             preview=partial(draw_last_messages, context),
             start=current or None,

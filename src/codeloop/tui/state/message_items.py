@@ -20,7 +20,7 @@ from codeloop.tui.state.conversation_items import (
     ToolItem,
 )
 from codeloop.tui.state.message_log import LoggedMessage, MessageLog
-from codeloop.tui.state.subagents import find_child_id
+from codeloop.tui.state.subagent_states import find_child_id
 
 _MAX_LISTED_FILES = 12
 """Files that an undo restored, which are listed by name."""

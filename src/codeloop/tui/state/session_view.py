@@ -27,7 +27,7 @@ from codeloop.schema.question import QuestionRequest
 from codeloop.tui.state.conversation_items import Item
 from codeloop.tui.state.message_items import INTERMEDIATE_FINISHES, DisplayState, make_items
 from codeloop.tui.state.message_log import MessageLog
-from codeloop.tui.state.subagents import Subagents
+from codeloop.tui.state.subagent_states import SubagentStates
 
 _FILE_LINE = re.compile(r"^Index: (.+)$", re.MULTILINE)
 """Matches the line of a diff that names a file."""
@@ -41,7 +41,7 @@ class SessionView:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.log = MessageLog()
-        self.children = Subagents(session.id)
+        self.children = SubagentStates(session.id)
         self.status: Status = Idle()
         self.status_changed_at = -math.inf
         """When this process saw the running turn start, or the last one end (monotonic seconds)."""

@@ -16,7 +16,7 @@ from codeloop.tui.keys.early_keys import TypingRhythm
 from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.state.conversation_items import Item, NoticeItem
 from codeloop.tui.state.session_view import Request, SessionView
-from codeloop.tui.state.subagents import format_session_title
+from codeloop.tui.state.subagent_states import format_session_title
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import EmptyWidget, get_app
 from codeloop.tui.widgets.find_bar import FindBar

@@ -1,4 +1,4 @@
-"""`Subagents`: the subagents of a session, and their state, which is shown in the calls that started them."""
+"""`SubagentStates`: the subagents of a session, and their state, which is shown in the calls that started them."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -16,7 +16,7 @@ SUBAGENT_STATE_KEY = "task"
 """The key in a session's metadata for the subagent's state."""
 
 
-class Subagents:
+class SubagentStates:
     """The subagents of one session, and the subagents of those. `sessions`: their sessions by id."""
 
     def __init__(self, session_id: str) -> None:
