@@ -26,7 +26,7 @@ def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str
                 note=agent.description or "" if len(agent.description or "") > _MAX_ROW_DESCRIPTION else "",
             )
             for agent in agents
-            # SubagentStates are started by other agents only; hidden agents do internal work, such as titles.
+            # Subagents are started by other agents only; hidden agents do internal work, such as titles.
             if agent.mode != "subagent" and not agent.hidden
         ]
 

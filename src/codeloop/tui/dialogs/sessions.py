@@ -266,7 +266,7 @@ class ChildPicker(Picker[str]):
         self._root_id = parent
         self._current = current
         source = PickSource(
-            title="SubagentStates",
+            title="Subagents",
             load=self._load_rows,
             preview=partial(draw_last_messages, context),
             start=current or None,
