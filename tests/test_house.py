@@ -30,7 +30,9 @@ COMMITTED_BYTES = 1_000_000
 EXCEPTIONS: frozenset[str] = frozenset()
 
 # The only functions that may catch everything: "file below src/codeloop::function". A tool call, a follower, a handler.
-BOUNDARIES = frozenset({"agent/tool_calls.py::_run", "app/runs.py::_drive", "server/application.py::_run_and_respond"})
+BOUNDARIES = frozenset(
+    {"agent/calls/tool_calls.py::_run", "app/runs.py::_drive", "server/application.py::_run_and_respond"}
+)
 
 GRAMMARS = tuple(
     f"tree_sitter_{name}" for name in ("c", "cpp", "go", "java", "javascript", "php", "ruby", "rust", "typescript")

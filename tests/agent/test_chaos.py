@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.request.projection import project
+from codeloop.agent.request.projection import project_conversation
 from codeloop.model.testing.chaos import ChaosModel, FaultRates
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
@@ -63,7 +63,7 @@ async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start:
                     assert answer.info.error is not None
             for request in it.model.requests:
                 check_turns(request.messages)
-            check_turns(project(it.view().entries, SCRIPT_INFO))
+            check_turns(project_conversation(it.view().entries, SCRIPT_INFO))
             assert all(isinstance(part.state, ToolStateCompleted | ToolStateError) for part in it.calls())
             effects = (it.work / "ran").read_text() if (it.work / "ran").exists() else ""
             done = [each for each in it.calls() if each.tool == "bash" and "echo" in str(each.state.input)]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.compaction import read_room
-from codeloop.agent.request.window import compute_room, make_window
+from codeloop.agent.compaction import read_request_limit
+from codeloop.agent.request.window import compute_compaction_threshold, make_window
 from codeloop.model.chat import ModelInfo, TextPiece, TokenLimits, ToolModelMessage, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize
@@ -28,14 +28,14 @@ def texts(turns: list[UserModelMessage]) -> str:
 
 
 def test_room_is_nine_tenths_of_what_the_answer_leaves() -> None:
-    assert compute_room(SMALL, None) == 8_100
-    assert compute_room(SMALL, 5_000) == 4_500
-    assert compute_room(ModelInfo(provider_id="a", id="b", name="c"), None) is None
+    assert compute_compaction_threshold(SMALL, None) == 8_100
+    assert compute_compaction_threshold(SMALL, 5_000) == 4_500
+    assert compute_compaction_threshold(ModelInfo(provider_id="a", id="b", name="c"), None) is None
 
 
 def test_the_limit_that_a_service_names_is_learnt() -> None:
-    assert read_room("This model's maximum context length is 8192 tokens, however you requested 9000") == 5898
-    assert read_room("prompt is too long") is None
+    assert read_request_limit("This model's maximum context length is 8192 tokens, however you requested 9000") == 5898
+    assert read_request_limit("prompt is too long") is None
 
 
 async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path) -> None:

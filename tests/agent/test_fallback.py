@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.agent.engine import Policy
-from codeloop.agent.moves import AskModel, FallBack, Stop, next_move
+from codeloop.agent.engine import TurnSettings
+from codeloop.agent.moves import AskModel, FallBack, Stop, decide_next_move
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.wire import replace
@@ -45,7 +45,7 @@ def turn(asked: str, answered: str, error: APIError, *, summary: bool = False) -
 def test_the_model_after_the_failed_one_takes_over(
     asked: str, answered: str, error: APIError, model: str | None
 ) -> None:
-    move = next_move(turn(asked, answered, error), Policy(fallback=("b/1", "c/1")))
+    move = decide_next_move(turn(asked, answered, error), TurnSettings(fallback_models=("b/1", "c/1")))
     if model is None:
         assert isinstance(move, Stop)
     else:
@@ -63,12 +63,12 @@ def test_the_model_after_the_failed_one_takes_over(
     ],
 )
 def test_a_model_that_took_over_is_asked_and_none_before_it_again(asked: str, answered: str, goes_on: bool) -> None:
-    move = next_move(turn(asked, answered, BUSY), Policy(fallback=("b/1", "c/1")))
+    move = decide_next_move(turn(asked, answered, BUSY), TurnSettings(fallback_models=("b/1", "c/1")))
     assert isinstance(move, AskModel if goes_on else Stop)
 
 
 def test_a_summary_that_failed_stays_failed() -> None:
-    move = next_move(turn("b/1", "a/1", BUSY, summary=True), Policy(fallback=("b/1",)))
+    move = decide_next_move(turn("b/1", "a/1", BUSY, summary=True), TurnSettings(fallback_models=("b/1",)))
     assert isinstance(move, Stop)
 
 

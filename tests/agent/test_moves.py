@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.agent.engine import Policy
-from codeloop.agent.moves import REJECTED, AskModel, Recover, Stop, list_open_calls, list_turn_steps, next_move
+from codeloop.agent.engine import TurnSettings
+from codeloop.agent.moves import (
+    REJECTED_KEY,
+    AskModel,
+    Recover,
+    Stop,
+    decide_next_move,
+    list_open_calls,
+    list_turn_steps,
+)
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import ToolPart, ToolStateError, ToolStatePending, ToolTime
@@ -16,7 +24,7 @@ from codeloop.store.conversation import Conversation, Entry
 from tests.store.states import assistant, session, user
 
 SESSION: Session = session()
-UNBOUND = Policy()
+UNBOUND = TurnSettings()
 API = APIError(data=APIErrorData(message="down", is_retryable=False))
 
 
@@ -40,8 +48,8 @@ def with_call(entry: Entry, metadata: dict[str, Any] | None) -> Entry:
     return Entry(entry.info, (part,))
 
 
-def stopped(entries: tuple[Entry, ...], policy: Policy = UNBOUND) -> Stop:
-    move = next_move(view(*entries), policy)
+def stopped(entries: tuple[Entry, ...], settings: TurnSettings = UNBOUND) -> Stop:
+    move = decide_next_move(view(*entries), settings)
     assert isinstance(move, Stop)
     return move
 
@@ -56,7 +64,7 @@ def stopped(entries: tuple[Entry, ...], policy: Policy = UNBOUND) -> Stop:
         ((asked(), answered("content-filter")), "filtered"),
         ((asked(), answered(None, error=API)), "error"),
         ((asked(), answered(None, error=MessageAbortedError(data=ErrorText(message="Aborted")))), "aborted"),
-        ((asked(), with_call(answered("tool-calls"), {REJECTED: True})), "rejected"),
+        ((asked(), with_call(answered("tool-calls"), {REJECTED_KEY: True})), "rejected"),
     ],
 )
 def test_a_turn_stops(entries: tuple[Entry, ...], reason: str) -> None:
@@ -74,11 +82,11 @@ def test_a_turn_stops(entries: tuple[Entry, ...], reason: str) -> None:
         ((asked(), answered("tool-calls"), asked()), 1),
         ((asked(), answered(None, error=API), asked()), 0),
         ((asked(), with_call(answered("tool-calls"), {"denied": True})), 1),
-        ((asked(), with_call(answered("tool-calls"), {REJECTED: True}), asked()), 1),
+        ((asked(), with_call(answered("tool-calls"), {REJECTED_KEY: True}), asked()), 1),
     ],
 )
 def test_the_model_is_asked_and_steps_are_counted_within_the_turn(entries: tuple[Entry, ...], steps: int) -> None:
-    move = next_move(view(*entries), Policy())
+    move = decide_next_move(view(*entries), TurnSettings())
     assert isinstance(move, AskModel)
     users = [entry.info for entry in entries if not isinstance(entry.info, AssistantMessage)]
     assert move.user == users[-1]
@@ -92,30 +100,30 @@ def test_the_error_of_the_service_is_said() -> None:
 def test_what_is_open_is_settled_first_wherever_it_stands_in_the_turn() -> None:
     left = answered(None, done=False)
     for entries in ((asked(), left), (asked(), left, asked()), (asked(), answered("tool-calls"), left, asked())):
-        assert next_move(view(*entries), Policy(steps=0)) == Recover((left,))
+        assert decide_next_move(view(*entries), TurnSettings(max_steps=0)) == Recover((left,))
 
 
 @pytest.mark.parametrize(
-    ("policy", "words"),
+    ("settings", "words"),
     [
-        (Policy(steps=2), "The limit of 2 steps is reached."),
-        (Policy(cost=0.5, cost_before=9.0), "The limit of $0.50 is reached: $0.60 spent."),
-        (Policy(cost=0, cost_before=9.0), "Nothing is left of the limit of cost, so no request was made."),
-        (Policy(cost=1e-05, cost_before=9.0), "The limit of $0.00001 is reached: $0.60 spent."),
-        (Policy(steps=1), "The limit of 1 step is reached."),
-        (Policy(tokens=0), "The limit of 0 tokens is reached: 0 used."),
+        (TurnSettings(max_steps=2), "The limit of 2 steps is reached."),
+        (TurnSettings(max_cost=0.5, cost_before=9.0), "The limit of $0.50 is reached: $0.60 spent."),
+        (TurnSettings(max_cost=0, cost_before=9.0), "Nothing is left of the limit of cost, so no request was made."),
+        (TurnSettings(max_cost=1e-05, cost_before=9.0), "The limit of $0.00001 is reached: $0.60 spent."),
+        (TurnSettings(max_steps=1), "The limit of 1 step is reached."),
+        (TurnSettings(max_tokens=0), "The limit of 0 tokens is reached: 0 used."),
     ],
 )
-def test_limits_count_the_steps_of_the_turn_only(policy: Policy, words: str) -> None:
+def test_limits_count_the_steps_of_the_turn_only(settings: TurnSettings, words: str) -> None:
     before = (asked(), answered("stop", cost=9.0))
     spent = (asked(), answered("tool-calls", cost=0.3), answered("tool-calls", cost=0.3))
-    assert stopped((*before, *spent), policy) == Stop("limit", words)
-    roomy = Policy(steps=3, cost=0.7, cost_before=9.0, tokens=1)
-    assert isinstance(next_move(view(*before, *spent), roomy), AskModel)
+    assert stopped((*before, *spent), settings) == Stop("limit", words)
+    roomy = TurnSettings(max_steps=3, max_cost=0.7, cost_before=9.0, max_tokens=1)
+    assert isinstance(decide_next_move(view(*before, *spent), roomy), AskModel)
 
 
 def test_a_finished_turn_is_done_whatever_its_limits() -> None:
-    assert stopped((asked(), answered("stop", cost=9.0)), Policy(steps=1, cost=1)).reason == "done"
+    assert stopped((asked(), answered("stop", cost=9.0)), TurnSettings(max_steps=1, max_cost=1)).reason == "done"
 
 
 def test_calls_without_a_result_are_open() -> None:
@@ -146,13 +154,15 @@ def test_what_came_before_a_finished_turn_does_not_count(
 ) -> None:
     before = (*entries, answered("stop"))
     turn = (asked(), *more)
-    assert next_move(view(*before, *turn), Policy(steps=steps)) == next_move(view(*turn), Policy(steps=steps))
+    assert decide_next_move(view(*before, *turn), TurnSettings(max_steps=steps)) == decide_next_move(
+        view(*turn), TurnSettings(max_steps=steps)
+    )
 
 
 @pytest.mark.slow
 @given(entries=ENTRIES)
 def test_settling_leads_to_a_move_that_is_not_settling(entries: list[Entry]) -> None:
-    move = next_move(view(*entries), Policy())
+    move = decide_next_move(view(*entries), TurnSettings())
     if not isinstance(move, Recover):
         return
     closed = [
@@ -161,4 +171,4 @@ def test_settling_leads_to_a_move_that_is_not_settling(entries: list[Entry]) -> 
         else entry
         for entry in entries
     ]
-    assert not isinstance(next_move(view(*closed), Policy()), Recover)
+    assert not isinstance(decide_next_move(view(*closed), TurnSettings()), Recover)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from codeloop.agent.engine import Policy
-from codeloop.agent.moves import Recover, next_move
-from codeloop.agent.recovery import ABORTED, CHECK_FIRST, INTERRUPTED, NOT_STARTED, recover
+from codeloop.agent.engine import TurnSettings
+from codeloop.agent.moves import Recover, decide_next_move
+from codeloop.agent.recovery import ABORTED_ERROR, CHECK_FIRST_ADVICE, INTERRUPTED_ERROR, NOT_STARTED_ERROR, recover
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
@@ -111,21 +111,21 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         entry = it.view().entries[1]
         assert entry.info.id == left.id
         assert isinstance(entry.info, AssistantMessage)
-        assert entry.info.error == ABORTED
+        assert entry.info.error == ABORTED_ERROR
         assert entry.info.time.completed is not None
         running, pending = it.calls()
         assert isinstance(running.state, ToolStateError)
-        assert (running.state.error, running.state.time.start) == (INTERRUPTED, 5)
-        assert running.state.metadata == {"output": "so far\n", "interrupted": True, ADVICE_KEY: CHECK_FIRST}
+        assert (running.state.error, running.state.time.start) == (INTERRUPTED_ERROR, 5)
+        assert running.state.metadata == {"output": "so far\n", "interrupted": True, ADVICE_KEY: CHECK_FIRST_ADVICE}
         assert isinstance(pending.state, ToolStateError)
-        assert pending.state.error == NOT_STARTED
+        assert pending.state.error == NOT_STARTED_ERROR
         assert it.project.store.list_pending_permissions() == []
         assert not (it.work / "x").exists(), "it is not run again"
         turns = it.model.requests[0].messages
         check_turns(turns)
         assert [output.split("\n")[0] for output in list_texts(turns[2])] == [
-            f"{INTERRUPTED} {CHECK_FIRST}",
-            NOT_STARTED,
+            f"{INTERRUPTED_ERROR} {CHECK_FIRST_ADVICE}",
+            NOT_STARTED_ERROR,
         ]
         assert "so far" in list_texts(turns[2])[0]
 
@@ -133,11 +133,11 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
 async def test_recovery_twice_changes_nothing(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         left_by_a_crash(it)
-        move = next_move(it.view(), Policy())
+        move = decide_next_move(it.view(), TurnSettings())
         assert isinstance(move, Recover)
         recover(it.project.store, it.session_id, move.entries)
         once = it.view()
-        assert not isinstance(next_move(once, Policy()), Recover)
+        assert not isinstance(decide_next_move(once, TurnSettings()), Recover)
         recover(it.project.store, it.session_id, tuple(once.entries))
         twice = it.view()
         assert [entry.parts for entry in twice.entries] == [entry.parts for entry in once.entries]
@@ -154,7 +154,7 @@ async def test_a_crash_during_recovery_is_recovered_from(tmp_path: Path) -> None
         await it.prompt("go on")
         assert [part.state.error for part in it.calls() if isinstance(part.state, ToolStateError)] == [
             "closed before",
-            NOT_STARTED,
+            NOT_STARTED_ERROR,
         ]
         check_turns(it.model.requests[0].messages)
 
@@ -198,8 +198,8 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
     async with open_scripted_project(tmp_path, [AFTER], session_id=session_id) as it:
         await it.prompt("go on")
         assert [part.state.error for part in it.calls() if isinstance(part.state, ToolStateError)] == [
-            INTERRUPTED,
-            NOT_STARTED,
+            INTERRUPTED_ERROR,
+            NOT_STARTED_ERROR,
         ]
         check_turns(it.model.requests[0].messages)
     assert (work / "count").read_text() == "run\n"

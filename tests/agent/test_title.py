@@ -27,7 +27,7 @@ SLOW = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)
 class WithSmall(SingleModel):
     """One model that is its own small model."""
 
-    def small_model(self, ref: str) -> str | None:
+    def find_small_model(self, ref: str) -> str | None:
         return ref
 
 
@@ -39,7 +39,7 @@ class WithCheap(SingleModel):
         self.asked = list[ModelRequest]()
         self._script = model
 
-    def cheapest(self, ref: str) -> str | None:
+    def find_cheapest_model(self, ref: str) -> str | None:
         return ref
 
     def open(self, ref: str) -> ChatModel:

@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.lsp.client.client import parse_file_uri
 from codeloop.lsp.client.document import read_text
-from codeloop.lsp.symbols import apply_edits
+from codeloop.lsp.text_edits import apply_edits
 from codeloop.permission.gate import Denied
 from codeloop.schema.permission import PermissionRule
 from tests.lsp.world import world

@@ -357,9 +357,9 @@ def test_the_cheapest_model_is_one_of_the_provider_that_costs_less_else_the_same
         "large": {"cost": {"input": 3, "output": 15}}, "cheap": {"cost": {"input": 1, "output": 2}}, "unknown": {}
     }}}}  # fmt: skip
     models = OpenModels(world.providers())
-    assert models.cheapest("acme/large") == "acme/cheap"
-    assert models.cheapest("acme/cheap") == "acme/cheap"
-    assert models.cheapest("acme/unknown") == "acme/unknown"
+    assert models.find_cheapest_model("acme/large") == "acme/cheap"
+    assert models.find_cheapest_model("acme/cheap") == "acme/cheap"
+    assert models.find_cheapest_model("acme/unknown") == "acme/unknown"
 
 
 def test_a_local_server_has_no_small_model(world: World) -> None:

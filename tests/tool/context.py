@@ -44,7 +44,7 @@ class TestContext:
 
     def __post_init__(self) -> None:
         call = QuestionTool(message_id=self.message_id, call_id=self.call_id)
-        self.session = CallSession(self.store, self.session_id, call, self._judge, denials=self._denials)
+        self.session = CallSession(self.store, self.session_id, call, self._judge, list_denials=self._denials)
 
     async def ask(self, *needs: Need) -> bool:
         for need in needs:

@@ -91,7 +91,7 @@ async def made(tmp_path: Path, tool: str, case: Case) -> ToolPart:
         if case.answers is not None:
             await reply(it, case.answers)
         await turn
-        await wait_until(lambda: not it.project.engine.tasks.is_any_running)
+        await wait_until(lambda: not it.project.engine.supervisor.is_any_running)
         return it.calls()[0]
 
 
@@ -132,7 +132,7 @@ async def asked_about(tmp_path: Path, subagent: Sequence[ScriptedAnswer], *, wai
     async with open_scripted_project(tmp_path, [background, *subagent]) as it:
         await it.prompt()
         (child,) = it.project.store.list_sessions(parent=it.session_id)
-        await wait_until(lambda: not it.project.engine.tasks.is_any_running if wait else is_calling(it, child.id))
+        await wait_until(lambda: not it.project.engine.supervisor.is_any_running if wait else is_calling(it, child.id))
     given = {"task_id": other or child.id}
     async with open_scripted_project(
         tmp_path, [make_answer(make_call("task_output", **given)), DONE], session_id=child.parent_id

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codeloop.agent.calls.call_rules import list_rulesets
 from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.app.toolbox import list_builtin_tools
 from codeloop.model.chat import ModelInfo
@@ -63,6 +64,6 @@ def test_what_a_tool_says_of_itself_no_system_prompt_repeats(prompt: str) -> Non
 async def test_the_order_of_the_tools_never_changes_inside_a_session(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as room:
         engine = room.project.engine
-        rulesets, *_ = engine.list_rulesets(room.session_id, engine.get_agent("build"))
+        rulesets, *_ = list_rulesets(engine, room.session_id, engine.get_agent("build"))
         first, second = (engine.toolbox.list_specs("m", *rulesets) for _ in range(2))
         assert msgspec.json.encode(first) == msgspec.json.encode(second)

@@ -7,12 +7,12 @@ import re
 from functools import partial
 from itertools import takewhile
 
-from codeloop.agent.answer.answer_lifecycle import AbortGuard, new_message, store_finish
+from codeloop.agent.answer.answer_lifecycle import AbortGuard, make_answer, store_finish
 from codeloop.agent.answer.live_status import show_status
 from codeloop.agent.answer.usage import BYTES_PER_TOKEN, Usage, ask_for_text
-from codeloop.agent.engine import Engine, model_ref
+from codeloop.agent.engine import Engine
 from codeloop.agent.moves import Compact, find_required_format
-from codeloop.agent.request.projection import project
+from codeloop.agent.request.projection import project_conversation
 from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.agent.request.window import estimate_size, find_compaction_part, make_window, read_own_text
 from codeloop.agent.turn_diffs import store_diffs
@@ -42,7 +42,7 @@ from codeloop.schema.limits import (
     SUMMARY_OUTPUT,
 )
 from codeloop.schema.live_events import Busy, SessionCompacted, SessionRef
-from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
+from codeloop.schema.message import AssistantMessage, UserMessage, UserTime, format_model_ref
 from codeloop.schema.part import CompactionPart, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, choose_creation_time, make_next_prompt
@@ -50,9 +50,11 @@ from codeloop.tool.superseded_outputs import find_superseded
 
 CONTINUE_PROMPT = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
 SUMMARY_PROMPT = "Write the hand-over note now."
+MAX_PIECE_CHARS = 2_000
+"""Characters of arguments and of a result that the summary's input keeps."""
 
 
-def read_room(message: str) -> int | None:
+def read_request_limit(message: str) -> int | None:
     """Return how many tokens a request may have by the context size in a service's error; None: it names none.
 
     A fifth less than `COMPACT_THRESHOLD` per cent of it: the tokens counted here are estimates.
@@ -74,18 +76,20 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     await store_diffs(engine, session_id)
     view = engine.store.read_context(session_id)
     request = move.request or _store_request(engine, view, move)
-    answer = new_message(engine, session_id, request)
+    answer = make_answer(engine, session_id, request)
     info = replace(answer, mode="compaction", agent="compaction", variant=None, summary=True)
     show_status(engine, session_id, Busy())
     engine.store.append(make_message_updated(info))
-    model = engine.models.open(model_ref(request.model))
+    model = engine.models.open(format_model_ref(request.model))
     entries = _list_entries_before(view, request)
-    room = engine.policy.room or _find_reported_room(view)
+    max_tokens = engine.turn_settings.compact_at_tokens or _find_reported_limit(view)
     # Usage is counted from the request, which extensions may still change here.
     with AbortGuard(engine, info):
-        model_request = _make_summary_request(model.info, await engine.hooks.change_history(session_id, entries), room)
+        model_request = _make_summary_request(
+            model.info, await engine.hooks.change_history(session_id, entries), max_tokens
+        )
         model_request = await engine.hooks.change_summary_request(request, model.info, model_request, auto=move.auto)
-    usage = Usage(model.info.prices, model_request, engine.policy.budget)
+    usage = Usage(model.info.prices, model_request, engine.turn_settings.shared_budget)
     with AbortGuard(engine, info, usage):
         await fault_injection.reach("compaction.start")
         text, finished = await ask_for_text(model, model_request, usage)
@@ -100,7 +104,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         engine.store.publish_live(SessionCompacted(properties=SessionRef(session_id=session_id)))
         if not move.auto:
             return
-        texts = await engine.hooks.texts_after_summary(request, model.info, overflow=move.overflow)
+        texts = await engine.hooks.list_texts_after_summary(request, model.info, overflow=move.overflow)
         if texts is not None:
             view = engine.store.read_context(session_id)
             engine.store.append(*_make_continuation(view, request, texts, overflow=move.overflow))
@@ -128,9 +132,9 @@ def _store_request(engine: Engine, view: Conversation, move: Compact) -> UserMes
     """Store the message that asks for a summary, and the start of the tail that is kept verbatim."""
     message = make_next_prompt(view, format=find_required_format(view))
     budget = COMPACT_TAIL.value * BYTES_PER_TOKEN
-    if engine.policy.room is not None:
+    if engine.turn_settings.compact_at_tokens is not None:
         # A model with a small context keeps a quarter of it, so that the summary has room.
-        budget = min(budget, engine.policy.room * BYTES_PER_TOKEN // 4)
+        budget = min(budget, engine.turn_settings.compact_at_tokens * BYTES_PER_TOKEN // 4)
     part = CompactionPart(
         id=new_id("prt"),
         session_id=message.session_id,
@@ -160,11 +164,11 @@ def _list_entries_before(view: Conversation, request: UserMessage) -> tuple[Entr
     return tuple(takewhile(lambda entry: entry.info.id != request.id, view.entries))
 
 
-def _find_reported_room(view: Conversation) -> int | None:
+def _find_reported_limit(view: Conversation) -> int | None:
     """Return the tokens that the service said a request may have when it last refused one; None: it named none."""
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage) and isinstance(entry.info.error, ContextOverflowError):
-            return read_room(entry.info.error.data.message)
+            return read_request_limit(entry.info.error.data.message)
     return None
 
 
@@ -174,24 +178,25 @@ def _make_text_part(info: AssistantMessage, text: str) -> TextPart:
     return TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text, time=span)
 
 
-def _make_summary_request(info: ModelInfo, entries: tuple[Entry, ...], room: int | None) -> ModelRequest:
+def _make_summary_request(info: ModelInfo, entries: tuple[Entry, ...], max_tokens: int | None) -> ModelRequest:
     """Return the request for the summary, which prompts call a hand-over note."""
     return ModelRequest(
         system=read_prompt("compaction").strip(),
-        messages=(*shorten_to_fit(entries, info, room), UserModelMessage((TextPiece(SUMMARY_PROMPT),))),
+        messages=(*shorten_to_fit(entries, info, max_tokens), UserModelMessage((TextPiece(SUMMARY_PROMPT),))),
         max_tokens=min(SUMMARY_OUTPUT.value, info.limits.output or SUMMARY_OUTPUT.value),
     )
 
 
-def shorten_to_fit(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tuple[ModelMessage, ...]:
+def shorten_to_fit(entries: tuple[Entry, ...], info: ModelInfo, max_tokens: int | None) -> tuple[ModelMessage, ...]:
     """Return the messages to summarise: calls and results as text, long results cut, oldest dropped until they fit."""
     visible = make_window(entries)
     groups: list[list[UserModelMessage | AssistantModelMessage]] = [list(visible.head)]
     notes = find_superseded(visible.select(entries))
     groups += [
-        [_replace_calls(message) for message in project([entry], info, notes)] for entry in visible.select(entries)
+        [_replace_calls(message) for message in project_conversation([entry], info, notes)]
+        for entry in visible.select(entries)
     ]
-    budget = (room or SUMMARY_INPUT.value) * BYTES_PER_TOKEN
+    budget = (max_tokens or SUMMARY_INPUT.value) * BYTES_PER_TOKEN
     newest_groups: list[list[UserModelMessage | AssistantModelMessage]] = []
     for group in reversed(groups):
         budget -= sum(len(piece.text) for message in group for piece in message.content if isinstance(piece, TextPiece))
@@ -216,10 +221,6 @@ def _replace_calls(message: ModelMessage) -> UserModelMessage | AssistantModelMe
             return AssistantModelMessage((*text_pieces, *calls), origin)
         case UserModelMessage(content=content):
             return UserModelMessage(tuple(p if isinstance(p, TextPiece) else _name_file(p) for p in content))
-
-
-MAX_PIECE_CHARS = 2_000
-"""Characters of arguments and of a result that the summary's input keeps."""
 
 
 def _name_file(piece: ImagePiece) -> TextPiece:

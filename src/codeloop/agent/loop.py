@@ -1,11 +1,13 @@
 """The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
 
 from codeloop.agent.answer.reminders import end_turn
-from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover, Stop, next_move
+from codeloop.agent.engine import Engine
+from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover, Stop, decide_next_move
 from codeloop.agent.recovery import fall_back, recover
 from codeloop.agent.request.request_cache import RequestCache
-from codeloop.agent.step import ask_model, delegate
+from codeloop.agent.step import ask_model
+from codeloop.agent.subagent.delegate import delegate
+from codeloop.schema.message import format_model_ref
 
 
 async def run(engine: Engine, session_id: str) -> Stop:
@@ -13,7 +15,7 @@ async def run(engine: Engine, session_id: str) -> Stop:
     cache = RequestCache()
     has_asked = False
     while True:
-        match next_move(engine.store.read_context(session_id), engine.policy):
+        match decide_next_move(engine.store.read_context(session_id), engine.turn_settings):
             case Stop() as stop:
                 # A run that found nothing to do sends no reminder: it would wake the model for nothing.
                 end = await end_turn(engine, session_id, stop) if has_asked else stop
@@ -32,11 +34,11 @@ async def run(engine: Engine, session_id: str) -> Stop:
                 await delegate(engine, session_id, move)
             case AskModel() as move:
                 has_asked = True
-                budget = engine.policy.budget
+                budget = engine.turn_settings.shared_budget
                 if budget is None:
                     await ask_model(engine, session_id, move, cache)
                     continue
-                async with budget.reserve(session_id, model_ref(move.user.model)) as is_affordable:
+                async with budget.reserve(session_id, format_model_ref(move.user.model)) as is_affordable:
                     # Otherwise the next move is to stop, with the budget's refusal as the reason.
                     if is_affordable:
                         await ask_model(engine, session_id, move, cache)

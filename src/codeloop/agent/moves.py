@@ -8,11 +8,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.agent.engine import Policy, model_ref
+from codeloop.agent.engine import TurnSettings
 from codeloop.agent.request.shared_budget import format_dollars
 from codeloop.agent.request.window import find_compaction_part
 from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, get_error_message
-from codeloop.schema.message import AssistantMessage, Session, UserMessage, describe_move
+from codeloop.schema.message import AssistantMessage, Session, UserMessage, describe_move, format_model_ref
 from codeloop.schema.part import (
     LOOPED_KEY,
     Part,
@@ -30,7 +30,7 @@ from codeloop.tool.tool import TURN_ENDED_KEY
 StopReason = Literal[
     "done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted", "not_done", "moved"
 ]
-REJECTED = "rejected"
+REJECTED_KEY = "rejected"
 """Metadata key of a tool part: the user refused the call without a message."""
 # Entries at the end among which the last step with token counts is searched; a step that failed may have none.
 _RECENT_ENTRIES = 8
@@ -91,7 +91,7 @@ class FallBack(Struct, frozen=True):
 Move = AskModel | Recover | Compact | Delegate | FallBack | Stop
 
 
-def next_move(view: Conversation, policy: Policy) -> Move:
+def decide_next_move(view: Conversation, settings: TurnSettings) -> Move:
     """Decide the next move from the end of a conversation."""
     entries = view.entries
     open_answers = _find_open_answers(entries)
@@ -106,14 +106,14 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     if compaction_part is not None and isinstance(last.info, UserMessage):
         return Compact(compaction_part.auto, bool(compaction_part.overflow), last.info)
     if isinstance(last.info, AssistantMessage):
-        if isinstance(last.info.error, ContextOverflowError) and policy.compact and _has_progress(entries):
-            return _check_limits(view, policy) or Compact(auto=True, overflow=True)
-        stop = None if _is_replaced(last.info, user, policy) else _find_stop(last.info, last.parts)
+        if isinstance(last.info.error, ContextOverflowError) and settings.can_compact and _has_progress(entries):
+            return _check_limits(view, settings) or Compact(auto=True, overflow=True)
+        stop = None if _is_replaced(last.info, user, settings) else _find_stop(last.info, last.parts)
         if stop is not None:
-            return _find_fallback(last.info, user, policy) or stop
+            return _find_fallback(last.info, user, settings) or stop
     if move_note := describe_move(view.session):
         return Stop("moved", move_note)
-    limit = _check_limits(view, policy)
+    limit = _check_limits(view, settings)
     if limit is not None:
         return limit
     # All prompts since the last answer: the subtasks may be in one that was sent before the newest.
@@ -121,7 +121,12 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     subtasks = tuple(part for entry in prompts for part in entry.parts if isinstance(part, SubtaskPart))
     if subtasks:
         return Delegate(user, subtasks)
-    if policy.compact and policy.room is not None and _is_full(entries, policy.room) and _has_progress(entries):
+    if (
+        settings.can_compact
+        and settings.compact_at_tokens is not None
+        and _is_full(entries, settings.compact_at_tokens)
+        and _has_progress(entries)
+    ):
         return Compact(auto=True, overflow=False)
     return AskModel(user, required_format)
 
@@ -258,21 +263,21 @@ def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
             return Stop("done")
 
 
-def _find_fallback(info: AssistantMessage, user: UserMessage, policy: Policy) -> FallBack | None:
+def _find_fallback(info: AssistantMessage, user: UserMessage, settings: TurnSettings) -> FallBack | None:
     """Return the fallback model after a failed answer; None: no fallback applies, or none is left."""
     if not isinstance(info.error, APIError) or info.summary or not is_service_failure(info.error):
         return None
-    failed_ref, requested_ref = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
+    failed_ref, requested_ref = f"{info.provider_id}/{info.model_id}", format_model_ref(user.model)
     # The prompt names another model by now, which has not answered yet.
     if failed_ref != requested_ref:
         return None
-    fallbacks = list_fallbacks(failed_ref, policy)
+    fallbacks = list_fallbacks(failed_ref, settings)
     return FallBack(user, fallbacks[0], info.error.data.message) if fallbacks else None
 
 
-def list_fallbacks(ref: str, policy: Policy) -> tuple[str, ...]:
+def list_fallbacks(ref: str, settings: TurnSettings) -> tuple[str, ...]:
     """Return the fallback models after a given model, in order."""
-    chain = policy.fallback
+    chain = settings.fallback_models
     return chain[chain.index(ref) + 1 :] if ref in chain else chain
 
 
@@ -281,17 +286,19 @@ def is_service_failure(error: APIError) -> bool:
     return error.data.is_retryable or (error.data.metadata or {}).get("kind") == "credit"
 
 
-def _is_replaced(info: AssistantMessage, user: UserMessage, policy: Policy) -> bool:
+def _is_replaced(info: AssistantMessage, user: UserMessage, settings: TurnSettings) -> bool:
     """Return whether an answer failed and a fallback model has since taken over its prompt.
 
-    Fallbacks are only tried in the order of `policy.fallback`, so a turn always ends.
+    Fallbacks are only tried in the order of `settings.fallback_models`, so a turn always ends.
     """
     if not isinstance(info.error, APIError) or info.summary or info.parent_id != user.id:
         return False
-    failed_ref, requested_ref = f"{info.provider_id}/{info.model_id}", model_ref(user.model)
-    if requested_ref not in policy.fallback or failed_ref == requested_ref:
+    failed_ref, requested_ref = f"{info.provider_id}/{info.model_id}", format_model_ref(user.model)
+    if requested_ref not in settings.fallback_models or failed_ref == requested_ref:
         return False
-    return failed_ref not in policy.fallback or policy.fallback.index(failed_ref) < policy.fallback.index(requested_ref)
+    return failed_ref not in settings.fallback_models or settings.fallback_models.index(
+        failed_ref
+    ) < settings.fallback_models.index(requested_ref)
 
 
 def _find_ending(part: Part) -> Stop | None:
@@ -303,38 +310,43 @@ def _find_ending(part: Part) -> Stop | None:
         return Stop("rejected", str(metadata[TURN_ENDED_KEY]))
     if LOOPED_KEY in metadata:
         return Stop("loop", str(metadata[LOOPED_KEY]))
-    is_rejected = REJECTED in metadata and isinstance(part.state, ToolStateError)
+    is_rejected = REJECTED_KEY in metadata and isinstance(part.state, ToolStateError)
     return Stop("rejected", "A tool call was rejected.") if is_rejected else None
 
 
-def _check_limits(view: Conversation, policy: Policy) -> Stop | None:
-    if policy.budget is not None and policy.budget.refusal:
-        return Stop("limit", policy.budget.refusal)
+def _check_limits(view: Conversation, settings: TurnSettings) -> Stop | None:
+    if settings.shared_budget is not None and settings.shared_budget.refusal:
+        return Stop("limit", settings.shared_budget.refusal)
     if (
-        policy.spending is not None
-        and (cost := _sum_cost(view, policy) + policy.spending.spent) >= policy.spending.limit
+        settings.configured_budget is not None
+        and (cost := _sum_cost(view, settings) + settings.configured_budget.spent) >= settings.configured_budget.limit
     ):
-        limit, name = format_dollars(policy.spending.limit), policy.spending.name
+        limit, name = format_dollars(settings.configured_budget.limit), settings.configured_budget.name
         more = "`codeloop stats` shows what was spent; the configuration has the limit"
         return Stop("limit", f"`budget.{name}` is used up: {format_dollars(cost)} of {limit} spent. {more}.")
     # Most turns have no limit: their entries need not be searched.
-    if policy.steps is None and policy.cost is None and policy.tokens is None:
+    if settings.max_steps is None and settings.max_cost is None and settings.max_tokens is None:
         return None
     steps = list_turn_steps(view)
-    if policy.steps is not None and len(steps) >= policy.steps:
-        return Stop("limit", f"The limit of {_format_count(policy.steps, 'step')} is reached.")
-    if policy.cost == 0:
+    if settings.max_steps is not None and len(steps) >= settings.max_steps:
+        return Stop("limit", f"The limit of {_format_count(settings.max_steps, 'step')} is reached.")
+    if settings.max_cost == 0:
         return Stop("limit", "Nothing is left of the limit of cost, so no request was made.")
-    if policy.cost is not None and (cost := _sum_cost(view, policy)) >= policy.cost:
-        return Stop("limit", f"The limit of {format_dollars(policy.cost)} is reached: {format_dollars(cost)} spent.")
-    if policy.tokens is not None and (used := count_used_tokens(view.session) - policy.tokens_before) >= policy.tokens:
-        return Stop("limit", f"The limit of {_format_count(policy.tokens, 'token')} is reached: {used} used.")
+    if settings.max_cost is not None and (cost := _sum_cost(view, settings)) >= settings.max_cost:
+        return Stop(
+            "limit", f"The limit of {format_dollars(settings.max_cost)} is reached: {format_dollars(cost)} spent."
+        )
+    if (
+        settings.max_tokens is not None
+        and (used := count_used_tokens(view.session) - settings.tokens_before) >= settings.max_tokens
+    ):
+        return Stop("limit", f"The limit of {_format_count(settings.max_tokens, 'token')} is reached: {used} used.")
     return None
 
 
-def _sum_cost(view: Conversation, policy: Policy) -> float:
+def _sum_cost(view: Conversation, settings: TurnSettings) -> float:
     """Return the dollars that the run has cost, with those of its subagents."""
-    return (view.session.cost or 0.0) - policy.cost_before
+    return (view.session.cost or 0.0) - settings.cost_before
 
 
 def _format_count(number: int, what: str) -> str:

@@ -3,7 +3,7 @@
 No tool call is ever repeated automatically: it is not known how far it got, and it may have changed something.
 """
 
-from codeloop.agent.engine import Engine, model_ref
+from codeloop.agent.engine import Engine
 from codeloop.agent.moves import FallBack, list_open_calls
 from codeloop.kit import fault_injection
 from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
@@ -18,7 +18,7 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import Toast, ToastShown
-from codeloop.schema.message import AssistantMessage, ModelRef
+from codeloop.schema.message import AssistantMessage, ModelRef, format_model_ref
 from codeloop.schema.part import (
     ADVICE_KEY,
     Part,
@@ -35,15 +35,15 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
 
-NOT_STARTED = "Interrupted before the call's arguments were complete. It was not run."
-INTERRUPTED = "Interrupted: the call was started, but how far it got is unknown."
-CHECK_FIRST = "It was not, and will not be, run again by itself. Check what it did before you repeat it."
+NOT_STARTED_ERROR = "Interrupted before the call's arguments were complete. It was not run."
+INTERRUPTED_ERROR = "Interrupted: the call was started, but how far it got is unknown."
+CHECK_FIRST_ADVICE = "It was not, and will not be, run again by itself. Check what it did before you repeat it."
 """Advice about an interrupted call, for the model only."""
-NOT_ALLOWED = "Interrupted while waiting for permission. It was not run."
-ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
+NOT_ALLOWED_ERROR = "Interrupted while waiting for permission. It was not run."
+ABORTED_ERROR = MessageAbortedError(data=ErrorText(message="Aborted"))
 
 
-def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED) -> None:
+def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED_ERROR) -> None:
     """Close the open answers in one transaction. Idempotent."""
     events: list[StoredEvent] = []
     for entry in entries:
@@ -77,19 +77,19 @@ def make_closing_events(info: AssistantMessage, parts: tuple[Part, ...], error: 
     return events
 
 
-def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart:
+def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED_ERROR) -> ToolPart:
     """Return the call as interrupted at `now` (ms since the epoch), with the progress that it had reported.
 
-    `reason`: the error of a call that had started; one that had not gets `NOT_STARTED`.
+    `reason`: the error of a call that had started; one that had not gets `NOT_STARTED_ERROR`.
     """
     metadata = {"interrupted": True}
-    start, why = now, NOT_STARTED
+    start, why = now, NOT_STARTED_ERROR
     match call.state:
         case ToolStateRunning(time=time, metadata=progress):
             metadata = {**(progress or {}), **metadata}
             start, why = time.start, reason
-            # A call that waited for permission (`NOT_ALLOWED`) has done nothing: there is nothing to check.
-            metadata |= {ADVICE_KEY: CHECK_FIRST} if reason == INTERRUPTED else {}
+            # A call that waited for permission (`NOT_ALLOWED_ERROR`) has done nothing: there is nothing to check.
+            metadata |= {ADVICE_KEY: CHECK_FIRST_ADVICE} if reason == INTERRUPTED_ERROR else {}
         case ToolStatePending() | _:
             pass
     state = ToolStateError(
@@ -104,5 +104,5 @@ def fall_back(engine: Engine, move: FallBack) -> None:
     # Without the variant: it is one of the model that it was chosen with.
     model = ModelRef(provider_id=provider_id, model_id=model_id)
     engine.store.append(make_message_updated(replace(move.user, model=model)))
-    text = f"{move.model} takes over from {model_ref(move.user.model)}, which failed: {move.reason}"
+    text = f"{move.model} takes over from {format_model_ref(move.user.model)}, which failed: {move.reason}"
     engine.store.publish_live(ToastShown(properties=Toast(message=text, variant="warning", title="Another model")))

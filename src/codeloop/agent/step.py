@@ -1,19 +1,17 @@
 """One step: sends a request to the model, stores the parts of the answer, and runs its tool calls as they come."""
 
-from collections.abc import Callable
 from contextlib import aclosing
 
-import msgspec
-
-from codeloop.agent.answer.answer_draft import Draft
-from codeloop.agent.answer.answer_lifecycle import AbortGuard, make_finish_part, new_message, store_finish
+from codeloop.agent.answer.answer_draft import AnswerDraft
+from codeloop.agent.answer.answer_lifecycle import AbortGuard, make_answer, make_finish_part, store_finish
 from codeloop.agent.answer.live_status import RetryStatus, show_status
 from codeloop.agent.answer.usage import Usage
-from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.moves import AskModel, Delegate, list_fallbacks
+from codeloop.agent.calls.call_rules import list_rulesets
+from codeloop.agent.calls.tool_calls import ToolCalls
+from codeloop.agent.engine import Engine
+from codeloop.agent.moves import AskModel, list_fallbacks
 from codeloop.agent.request.projection import describe_changed_files
 from codeloop.agent.request.request_cache import RequestCache
-from codeloop.agent.tool_calls import ToolCalls
 from codeloop.kit import fault_injection
 from codeloop.model.chat import (
     CallDelta,
@@ -30,13 +28,12 @@ from codeloop.model.chat import (
 from codeloop.permission.defaults import UNATTENDED_RULES
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated
-from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.ids import new_id
 from codeloop.schema.limits import MODEL_FALLBACK_ATTEMPTS
 from codeloop.schema.live_events import Busy, Toast, ToastShown
-from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import PatchPart, StepStartPart, ToolPart
-from codeloop.schema.wire import JSON, replace
-from codeloop.tool.tool import Subtask, SubtaskResult
+from codeloop.schema.message import AssistantMessage, UserMessage, format_model_ref
+from codeloop.schema.part import PatchPart, StepStartPart
+from codeloop.schema.wire import replace
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 
@@ -46,8 +43,8 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     Failures of the service and of tools are stored, not raised. A cancelled step is stored as interrupted.
     """
     agent = engine.get_agent(move.user.agent)
-    model = engine.models.open(model_ref(move.user.model))
-    info = new_message(engine, session_id, move.user)
+    model = engine.models.open(format_model_ref(move.user.model))
+    info = make_answer(engine, session_id, move.user)
     request = await _prepare_request(engine, info, move.user, agent, model, cache)
     structured = None
     if move.required_format is not None:
@@ -58,16 +55,16 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
         model, request = structured.prepare(model, request)
     show_status(engine, session_id, Busy())
     request = await _store_start(engine, info, request)
-    draft = Draft(engine.store, session_id, info.id)
+    draft = AnswerDraft(engine.store, session_id, info.id)
     recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
     calls = ToolCalls(engine, agent, info, recorder, structured.toolbox if structured else None)
-    usage = Usage(model.info.prices, request, engine.policy.budget)
+    usage = Usage(model.info.prices, request, engine.turn_settings.shared_budget)
     is_complete = False
     with AbortGuard(engine, info, usage):
         try:
             await fault_injection.reach("step.start")
             finished = await _stream(engine, model, request, draft, calls, usage)
-            await engine.hooks.complete_texts(engine, info)
+            await engine.hooks.complete_texts(engine.store, info)
             # Calls may take long, and the process may end meanwhile, so the cost of the request is stored now.
             if calls.has_tool_calls:
                 usage.store_events(engine.store, session_id, make_message_updated(usage.add_to(info)))
@@ -78,45 +75,10 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             draft.close()
             snapshot = await _store_changes(engine, usage.add_to(info), recorder, is_complete=is_complete)
         await fault_injection.reach("step.finish")
-        has_called, more = calls.has_tool_calls, list[StoredEvent]()
+        has_called, extra_events = calls.has_tool_calls, list[StoredEvent]()
         if structured is not None:
-            info, finished, has_called, more = await structured.finish(info, finished, has_called=has_called)
-        store_finish(engine, info, finished, usage, snapshot, has_called=has_called, more=more)
-
-
-async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
-    """Run the tool `task` for each subtask of a prompt, all at once. Then the model is asked, with the results.
-
-    If it is cancelled, the calls so far are stored as interrupted.
-    """
-    first = move.subtasks[0].agent
-    info = replace(new_message(engine, session_id, move.user), mode=first, agent=first)
-    show_status(engine, session_id, Busy())
-    engine.store.append(make_message_updated(info))
-    models = {new_id("tool"): subtask.model for subtask in move.subtasks}
-    spawn_subagent = engine.spawn
-
-    async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
-        """Start a subagent with the model that its subtask names: the tool `task` has no parameter for it."""
-        return await spawn_subagent(engine, call, replace(task, model=models.get(call.call_id)), report)
-
-    engine = replace(engine, spawn=spawn)
-    # No recorder: each subagent records the changes of its own steps.
-    calls = ToolCalls(engine, engine.get_agent(move.user.agent), info)
-    with AbortGuard(engine, info):
-        try:
-            for call_id, subtask in zip(models, move.subtasks, strict=True):
-                payload = {
-                    "description": subtask.description,
-                    "prompt": subtask.prompt,
-                    "subagent_type": subtask.agent,
-                }
-                calls.start(CallReady(call_id, "task", msgspec.json.encode(payload).decode()))
-            await calls.join(Finished("tool-calls"))
-        finally:
-            await calls.cancel()
-        completed = replace(info.time, completed=now_ms())
-        engine.store.append(make_message_updated(replace(info, finish="tool-calls", time=completed)))
+            info, finished, has_called, extra_events = await structured.finish(info, finished, has_called=has_called)
+        store_finish(engine, info, finished, usage, snapshot, has_called=has_called, extra_events=extra_events)
 
 
 async def _prepare_request(
@@ -129,7 +91,7 @@ async def _prepare_request(
     request = _make_request(engine, info, agent, model, cache)
     if user.system:
         request = replace(request, system=f"{request.system}\n\n{user.system}")
-    return await engine.hooks.change_request(engine, user, model.info, request)
+    return await engine.hooks.change_request(engine.store, user, model.info, request)
 
 
 def _make_request(
@@ -138,9 +100,9 @@ def _make_request(
     """Build the request of the step `info`: system prompt, tools, the whole conversation."""
     session_id = info.session_id
     view = engine.store.read_context(session_id)
-    rulesets, *ceilings = engine.list_rulesets(session_id, agent)
-    if not engine.policy.attended:
-        ceilings.append((UNATTENDED_RULES,))
+    rulesets, *further_lists = list_rulesets(engine, session_id, agent)
+    if not engine.turn_settings.is_attended:
+        further_lists.append((UNATTENDED_RULES,))
     options = {**model.info.options, **agent.options}
     if info.variant is not None:
         from codeloop.model.catalog.variants import apply_variant
@@ -149,13 +111,13 @@ def _make_request(
     return ModelRequest(
         system=cache.get_system_prompt(engine, view.session, agent, model.info),
         messages=cache.get_messages(view, model.info, info.time.created),
-        tools=cache.get_tools(engine.toolbox, model.info, rulesets, tuple(ceilings)),
+        tools=cache.get_tools(engine.toolbox, model.info, rulesets, tuple(further_lists)),
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,
         options=options,
-        wants_hour_cache=engine.policy.keep_hour,
-        max_attempts=MODEL_FALLBACK_ATTEMPTS.value if list_fallbacks(model.info.ref, engine.policy) else None,
+        wants_hour_cache=engine.turn_settings.wants_hour_cache,
+        max_attempts=MODEL_FALLBACK_ATTEMPTS.value if list_fallbacks(model.info.ref, engine.turn_settings) else None,
     )
 
 
@@ -175,7 +137,7 @@ async def _store_start(engine: Engine, info: AssistantMessage, request: ModelReq
 
 
 async def _stream(
-    engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: ToolCalls, usage: Usage
+    engine: Engine, model: ChatModel, request: ModelRequest, draft: AnswerDraft, calls: ToolCalls, usage: Usage
 ) -> Finished:
     """Add the model's events to the draft, start calls as they become complete, and count the usage."""
     retry_status = RetryStatus(engine, request.session_id)

@@ -11,19 +11,19 @@ from contextlib import suppress
 import msgspec
 
 from codeloop.agent.answer.usage import Usage, ask_for_text
-from codeloop.agent.engine import Engine, model_ref
+from codeloop.agent.engine import Engine
 from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE_DELAY, TITLE_PROMPTS, TITLE_THINKING, TITLE_TIME
-from codeloop.schema.message import Session, UserMessage
+from codeloop.schema.message import Session, UserMessage, format_model_ref
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.store.queries import TITLE_USAGE_KEY, SideUsage
 
-UNTITLED = "New session - "
+UNTITLED_PREFIX = "New session - "
 MAX_TITLE_CHARS = 80
 MAX_PROMPT_CHARS = 4_000
 """Characters of the prompt that the model is shown."""
@@ -33,7 +33,7 @@ _TITLE_TOKENS = 100
 
 def is_untitled(title: str) -> bool:
     """Return whether a session still has the title that it was created with."""
-    return title.startswith(UNTITLED)
+    return title.startswith(UNTITLED_PREFIX)
 
 
 def shorten_to_line(prompt: str) -> str:
@@ -85,8 +85,8 @@ def _choose_model(engine: Engine, model: str, *, is_turn_over: bool) -> str | No
     if agent is None:
         return None
     if agent.model is not None:
-        return model_ref(agent.model)
-    return engine.models.small_model(model) or (engine.models.cheapest(model) if is_turn_over else None)
+        return format_model_ref(agent.model)
+    return engine.models.find_small_model(model) or (engine.models.find_cheapest_model(model) if is_turn_over else None)
 
 
 async def _ask_for_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
@@ -97,8 +97,10 @@ async def _ask_for_title(engine: Engine, session_id: str, ref: str, prompt: str)
     system = agent.prompt if agent is not None and agent.prompt else read_prompt("title")
     messages = (UserModelMessage((TextPiece(prompt[:MAX_PROMPT_CHARS]),)),)
     request = ModelRequest(system=system.strip(), messages=messages, max_tokens=max_tokens)
-    request = await engine.hooks.change_title_request(engine, session_id, model.info, request, prompt, MAX_PROMPT_CHARS)
-    usage = Usage(model.info.prices, request, engine.policy.budget)
+    request = await engine.hooks.change_title_request(
+        engine.store, session_id, model.info, request, prompt, MAX_PROMPT_CHARS
+    )
+    usage = Usage(model.info.prices, request, engine.turn_settings.shared_budget)
     try:
         text, finished = await ask_for_text(model, request, usage)
     finally:

@@ -1,4 +1,7 @@
-"""The file changes of steps and turns: computed from the snapshots around each step, stored with the prompt."""
+"""The file changes of steps and turns: computed from the snapshots around each step, stored with the prompt.
+
+Also finds the entries of a session and its subagents that an undo takes back.
+"""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.agent.call_context import CallContext
+from codeloop.agent.calls.call_context import CallContext
+from codeloop.agent.calls.call_rules import find_profile, make_call_rules
 from codeloop.agent.engine import Engine
 from codeloop.app.project import Project
 from codeloop.permission.gate import Gate
@@ -93,7 +94,7 @@ async def explain_call(project: Project, situation: Situation, tool: str, argume
             pass
         except ToolFailure as error:
             failure = str(error)
-        rules = engine.make_call_rules(session_id, agent)
+        rules = make_call_rules(engine, session_id, agent)
         needs = [_explain_need(engine, session_id, agent, need) for need in context.needs]
         # A call with a denied need fails before any question is asked.
         if any(need.action == "deny" for need in needs):
@@ -105,7 +106,7 @@ async def explain_call(project: Project, situation: Situation, tool: str, argume
             directory = engine.workspace.resolve(arguments.get("workdir") or ".", engine.workspace.directory).path
             sandbox = await preview_sandbox(arguments["command"], directory, session_id, engine.workspace)
         return Explanation(
-            profile=engine.find_profile(session_id), agent=agent.name, needs=needs, failure=failure, sandbox=sandbox
+            profile=find_profile(engine, session_id), agent=agent.name, needs=needs, failure=failure, sandbox=sandbox
         )
 
 
@@ -138,7 +139,7 @@ def _explain_need(engine: Engine, session_id: str, agent: Agent, need: Need) -> 
         for grant in engine.gate.list_grants(session_id, need)
         for pattern in grant.patterns
     ]
-    verdict, origin = judge_need(need, engine.make_call_rules(session_id, agent).lists, tuple(grants))
+    verdict, origin = judge_need(need, make_call_rules(engine, session_id, agent).lists, tuple(grants))
     is_granted = verdict.action == "allow" and verdict.rule is not None and verdict.rule.action == "ask"
     return ExplainedNeed(
         permission=need.permission,

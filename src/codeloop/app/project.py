@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from codeloop.agent.engine import NO_HOOKS, Engine, OutputLimits
+from codeloop.agent.engine import Engine, OutputLimits
+from codeloop.agent.hooks.turn_hooks import NO_HOOKS
 from codeloop.app.language.detect_server import has_language_server
 from codeloop.app.models.open_models import ModelSource, open_model_source
 from codeloop.app.runs import Runs
@@ -141,7 +142,7 @@ class Project:
             self.snapshots.close,
             self.workspace.close,
             self.services.close,
-            self.engine.tasks.close,
+            self.engine.supervisor.close,
             self.runs.close,
         ):
             self._closing.push_async_callback(close)
@@ -252,7 +253,7 @@ class Project:
     @property
     def is_busy(self) -> bool:
         """Whether anything runs: a request, a turn, a subagent, a background shell, a terminal."""
-        turns = self.runs.any_running or self.engine.tasks.is_any_running
+        turns = self.runs.any_running or self.engine.supervisor.is_any_running
         return bool(self._requests or turns or self.workspace.is_busy or self.services.is_busy)
 
     def refresh(self) -> bool:

@@ -11,15 +11,15 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.agent.answer.live_status import show_error, show_status
-from codeloop.agent.engine import Engine, Policy, model_ref
+from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.loop import run
-from codeloop.agent.moves import Stop, next_move
+from codeloop.agent.moves import Stop, decide_next_move
 from codeloop.agent.title import find_missing_title, is_untitled, make_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
-from codeloop.schema.message import describe_move
+from codeloop.schema.message import describe_move, format_model_ref
 from codeloop.schema.wire import replace
 from codeloop.store.stop_request import get_session_stop_file, request_stop, wait_for_stop
 from codeloop.tool.toolbox import Toolbox
@@ -89,7 +89,11 @@ class Runs:
         return run
 
     def wake(
-        self, session_id: str, policy: Policy, preparation: Preparation | None = None, rounds: Rounds | None = None
+        self,
+        session_id: str,
+        settings: TurnSettings,
+        preparation: Preparation | None = None,
+        rounds: Rounds | None = None,
     ) -> asyncio.Task[Stop]:
         """Return the session's running turn, or start one, which runs `preparation` first.
 
@@ -103,7 +107,7 @@ class Runs:
             # A model on this machine answers one request at a time, and the turn must not wait for a title.
             if run.late_title is not None:
                 run.late_title.cancel()
-            engine = replace(self._engine, policy=policy, toolbox=self.choose_toolbox(session_id))
+            engine = replace(self._engine, turn_settings=settings, toolbox=self.choose_toolbox(session_id))
             run.turn = self._start_task(self._drive(run, session_id, engine, preparation, rounds))
             run.state = "running"
             show_status(self._engine, session_id, Busy())
@@ -130,7 +134,9 @@ class Runs:
     def is_working_on(self, session_id: str) -> bool:
         """Return whether the session has a running or prepared turn, a working subagent, or files that are restored."""
         run = self._get_run(session_id)
-        return run.state != "idle" or bool(run.preparations) or self._engine.tasks.find_task(session_id) is not None
+        return (
+            run.state != "idle" or bool(run.preparations) or self._engine.supervisor.find_task(session_id) is not None
+        )
 
     def check_free(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError) if a session was moved away, or its files are being restored."""
@@ -202,7 +208,7 @@ class Runs:
         """Stop the session's turn, preparations and titles, and wait until the results so far are stored."""
         run = self._get_run(session_id)
         await _cancel_preparation(run)
-        await self._engine.tasks.cancel(session_id)
+        await self._engine.supervisor.cancel(session_id)
         turn = run.turn
         if turn is None:
             return
@@ -281,7 +287,7 @@ class Runs:
 
     async def _wait_for_subagent(self, session_id: str) -> None:
         """Wait for a subagent that works on the session. Prompts that it has not answered are left to the turn."""
-        subagent_task = self._engine.tasks.find_task(session_id)
+        subagent_task = self._engine.supervisor.find_task(session_id)
         if subagent_task is not None:
             await asyncio.wait([subagent_task])
             self._engine.store.leases.acquire(session_id)
@@ -299,7 +305,9 @@ class Runs:
             return
         prompt, message = untitled
         store_first_line(self._engine, session_id, prompt)
-        ask = partial(make_title, engine, session_id, prompt, model_ref(message.model), is_turn_over=is_turn_over)
+        ask = partial(
+            make_title, engine, session_id, prompt, format_model_ref(message.model), is_turn_over=is_turn_over
+        )
         task = self._start_task(_make_title_once(run, ask, set(run.title_tasks)))
         run.title_tasks.add(task)
         run.late_title = task if is_turn_over else None
@@ -327,11 +335,13 @@ async def _run_turn(engine: Engine, session_id: str, rounds: Rounds | None) -> S
     try:
         while True:
             limited_engine = engine if rounds is None else rounds.limit_engine(engine, session_id)
-            stop = await engine.hooks.run_turn(run, limited_engine, session_id)
+            stop = await engine.hooks.run_turn(partial(run, limited_engine, session_id), engine.store, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
             # A prompt may have been stored after the loop looked for the last time.
-            if not isinstance(next_move(engine.store.read_context(session_id), limited_engine.policy), Stop):
+            if not isinstance(
+                decide_next_move(engine.store.read_context(session_id), limited_engine.turn_settings), Stop
+            ):
                 continue
             if rounds is None:
                 return stop

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.agent.engine import Engine, model_ref
+from codeloop.agent.engine import Engine
 from codeloop.app.models.open_models import ModelSource
 from codeloop.app.runs import Runs
 from codeloop.app.settings import ProjectSettings
 from codeloop.model.providers import Providers
 from codeloop.schema.agent import Agent
 from codeloop.schema.live_events import LiveEvent
+from codeloop.schema.message import format_model_ref
 from codeloop.tool.services import FanOutLimit, ToolServices
 from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import ServerTools
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from codeloop.extend.host.hosts import ExtensionHosts
     from codeloop.extend.mcp.cache.table import McpTable
     from codeloop.lsp.server_pool import ServerPool
-    from codeloop.tool.edit_finisher import EditFinisher
+    from codeloop.tool.files.edit_finisher import EditFinisher
     from codeloop.workspace.watch.project_watch import ProjectWatch
 
 ServiceT = TypeVar("ServiceT", bound=RunningService)
@@ -143,7 +144,7 @@ class Services(ToolServices):
 
         def find_model(agent_name: str) -> str | None:
             agent = agents.get(agent_name)
-            return model_ref(agent.model) if agent is not None and agent.model is not None else config.model
+            return format_model_ref(agent.model) if agent is not None and agent.model is not None else config.model
 
         startup = project.settings.startup
         super().__init__(startup.save_buffer, startup.run_in_editor, FanOutLimit(config.ask, find_model))

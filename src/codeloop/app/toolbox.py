@@ -81,7 +81,7 @@ def make_toolbox(
     )
     tools = tuple({tool.name: tool for tool in (*rows, *more_tools)}.values())
     all_tools = (*tools, make_batch_tool(Toolbox(tools)))
-    return Toolbox(all_tools) if servers is None else Toolbox(all_tools, servers.fit, servers.find)
+    return Toolbox(all_tools) if servers is None else Toolbox(all_tools, servers.fit_specs, servers.find_tool)
 
 
 def find_search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:

@@ -177,7 +177,7 @@ class ClientTools:
         # The batch tool is made anew: the project's own would not know the tools of clients.
         any_tools = [tool for tool in base.tools if tool.name not in mine and tool.name != "batch"]
         tools = (*any_tools, *mine.values())
-        return Toolbox((*tools, make_batch_tool(Toolbox(tools))), base.fit, base.find)
+        return Toolbox((*tools, make_batch_tool(Toolbox(tools))), base.fit_specs, base.find_tool)
 
     def _tool(self, offer: ToolOffer, tool: ClientTool) -> Tool:
         schema: JSON = {"type": "object", "properties": {}, **tool.parameters}

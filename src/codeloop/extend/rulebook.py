@@ -47,19 +47,19 @@ class Rulebook:
             rule_layers = self._cache[agent, profile] = (RuleLayer(f"profile {profile}", base), own)
         return rule_layers
 
-    def ceilings(self, agent: str, profile: Profile) -> tuple[RuleLayers, ...]:
-        """Return the further lists that its calls must pass: the firm rules of a profile and a built-in agent.
+    def list_fixed_rules(self, agent: str, profile: Profile) -> tuple[RuleLayers, ...]:
+        """Return the further lists that its calls must pass: the fixed rules of a profile and a built-in agent.
 
-        An agent's firm rules yield to its own rules in the configuration.
+        An agent's fixed rules yield to its own rules in the configuration.
         """
         lists: list[RuleLayers] = []
-        if firm := make_fixed_rules(profile):
-            lists.append((RuleLayer(f"profile {profile}", firm),))
-        if firm := make_fixed_agent_rules(agent):
+        if fixed := make_fixed_rules(profile):
+            lists.append((RuleLayer(f"profile {profile}", fixed),))
+        if fixed := make_fixed_agent_rules(agent):
             own = tuple(self._config(agent).permission)
             keys = ("agent", agent, "permission")
             rule_layer = RuleLayer(f"agent {agent}", own, lambda index: self._describe_origin((*keys, index)))
-            lists.append((RuleLayer(f"agent {agent} (built-in)", firm), rule_layer))
+            lists.append((RuleLayer(f"agent {agent} (built-in)", fixed), rule_layer))
         return tuple(lists)
 
     def _config(self, agent: str) -> AgentConfig:

@@ -1,17 +1,17 @@
-"""Queries about symbols: definitions, references, calls, outlines, renames. The tool `lsp` formats the answers.
+"""Queries about symbols: definitions, references, calls, outlines. The tool `lsp` formats the answers.
 
 A server's answer is not trusted: invalid parts are left out, and its texts and paths are only shown.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.lsp.client.client import LanguageClient, parse_file_uri
-from codeloop.lsp.client.text_positions import count_units, find_index, split_lines
+from codeloop.lsp.client.text_positions import count_units, split_lines
 from codeloop.schema.wire import JSON
 
 # The protocol's numbers of symbol kinds are the indices.
@@ -95,71 +95,31 @@ async def find_workspace_symbols(client: LanguageClient, query: str) -> list[tup
     return symbols
 
 
-async def find_hierarchy(client: LanguageClient, kind: str, direction: str, params: JSON) -> list[Location]:
-    """Return the callers or callees of a name (`kind` is `Call`), or its super- or subtypes (`Type`).
+async def find_calls(
+    client: LanguageClient, direction: Literal["incoming", "outgoing"], params: JSON
+) -> list[Location]:
+    """Return the places that call a function (incoming), or the functions that it calls (outgoing)."""
+    return await _find_hierarchy(client, "textDocument/prepareCallHierarchy", f"callHierarchy/{direction}Calls", params)
 
-    `direction`: `incoming` or `outgoing`, for types `supertypes` or `subtypes`.
-    """
-    items = await client.request(f"textDocument/prepare{kind}Hierarchy", params)
+
+async def find_related_types(
+    client: LanguageClient, direction: Literal["supertypes", "subtypes"], params: JSON
+) -> list[Location]:
+    """Return the types that a type derives from, or those that derive from it."""
+    return await _find_hierarchy(client, "textDocument/prepareTypeHierarchy", f"typeHierarchy/{direction}", params)
+
+
+async def _find_hierarchy(client: LanguageClient, prepare: str, method: str, params: JSON) -> list[Location]:
+    """Ask for the items at a position by the method `prepare`, then for the relatives of each by `method`."""
+    items = await client.request(prepare, params)
     locations: list[Location] = []
     for item in items if is_list(items) else []:
         path = parse_file_uri(item.get("uri")) if is_object(item) else None
-        method = f"{kind.lower()}Hierarchy/{direction}{'Calls' if kind == 'Call' else ''}"
         rows = await client.request(method, {"item": item})
         for row in rows if is_list(rows) else []:
             if is_object(row) and path is not None:
                 locations += _list_hierarchy_locations(row, path)
     return _drop_duplicates(locations)
-
-
-def parse_workspace_edit(result: Any) -> dict[Path, list[JSON]] | None:
-    """Return the edits of a workspace edit by file; None: it also creates or moves files, or is invalid."""
-    if not is_object(result):
-        return {}
-    edits_by_path: dict[Path, list[JSON]] = {}
-    changes, documents = result.get("changes"), result.get("documentChanges")
-    pairs: list[tuple[Any, Any]] = list(changes.items()) if is_object(changes) else []
-    for row in documents if is_list(documents) else []:
-        if not is_object(row) or "kind" in row or not is_object(row.get("textDocument")):
-            return None
-        pairs.append((row["textDocument"].get("uri"), row.get("edits")))
-    for uri, edits in pairs:
-        path = parse_file_uri(uri)
-        if path is None or not is_list(edits):
-            return None
-        edits_by_path.setdefault(path, []).extend(edit for edit in edits if is_object(edit))
-    return edits_by_path
-
-
-def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str:
-    """Return a text with edits applied, whose ranges all refer to the original text. Raises ValueError."""
-    lines = split_lines(text)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-
-    def find_offset(position: Any) -> int:
-        number = int(position["line"])
-        if number >= len(lines):
-            return len(text)
-        if number < 0:
-            raise ValueError("an edit before the first line")
-        return starts[number] + find_index(lines[number], int(position["character"]), client.encoding)
-
-    try:
-        rows = [
-            (find_offset(each["range"]["start"]), find_offset(each["range"]["end"]), str(each["newText"]))
-            for each in edits
-        ]
-    except (KeyError, TypeError) as error:
-        raise ValueError("an edit without a range") from error
-    pieces, position = list[str](), 0
-    for start, end, new in sorted(rows):
-        if not position <= start <= end:
-            raise ValueError("edits that overlap")
-        pieces += (text[position:start], new)
-        position = end
-    return "".join((*pieces, text[position:]))
 
 
 def _get_line(lines: Sequence[str], number: int) -> str:

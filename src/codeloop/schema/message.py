@@ -88,6 +88,11 @@ NO_VARIANT = "default"
 """What clients call the variant of a model when none was chosen."""
 
 
+def format_model_ref(model: ModelRef) -> str:
+    """Format a model as `provider/model`, without its variant."""
+    return f"{model.provider_id}/{model.model_id}"
+
+
 def parse_model_name(name: str | None) -> ModelRef | None:
     """Return the model that `PROVIDER/MODEL` names; None for a name of another form."""
     provider_id, _, model_id = (name or "").partition("/")

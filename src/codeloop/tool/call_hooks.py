@@ -7,9 +7,10 @@ import msgspec
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.call_session import CallSession, HookRunner
+from codeloop.tool.call_session import CallSession
 from codeloop.tool.services import ToolServices
 from codeloop.tool.tool import TURN_ENDED_KEY, Subtask, SubtaskResult, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.tool_hooks import HookRunner
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.workspace import Workspace
 

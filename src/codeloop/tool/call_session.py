@@ -1,9 +1,8 @@
 """`CallSession`, through which a running tool reads and changes its session: tools do not get the store itself."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, TypeGuard
+from typing import TypeGuard
 
 from msgspec import Struct
 
@@ -29,10 +28,8 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import find_context_start, make_next_prompt
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import SubagentStatus, make_subagent_report, read_subagent_state, walk_ancestors
-from codeloop.tool.superseded_outputs import UNCHANGED_KEY, CacheAge, find_superseded
-
-INSTRUCTIONS_TEMPLATE = "<system-reminder>\nInstructions for this folder, from {name}:\n{words}\n</system-reminder>"
-"""The text by which a folder's instructions are added to the result of `read`."""
+from codeloop.tool.superseded_outputs import CacheAge, find_superseded
+from codeloop.tool.tool_hooks import NO_TOOL_HOOKS, ToolHooks
 
 
 class SubagentReport(Struct, frozen=True):
@@ -45,48 +42,26 @@ class SubagentReport(Struct, frozen=True):
     text: str
 
 
+class TaskCalls(Struct, frozen=True):
+    """The calls of `task` in the turn of a prompt. `prompt_id`: "": the session has no prompt of the user."""
+
+    prompt_id: str
+    calls: list[ToolPart]
+
+
+class LastCallFailure(Struct, frozen=True):
+    """The metadata of a tool's last failed call, and the user's prompts since then, oldest first."""
+
+    metadata: JSON
+    later_prompts: list[str]
+
+
 Judge = Callable[[str, Sequence[str]], dict[str, Action]]
 """Takes a permission and patterns; returns the rules' action for each pattern, without those that are allowed."""
 
 
-def _judge_all_free(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
+def _allow_all(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
     return {}
-
-
-class HookRunner(Protocol):
-    """Calls the handlers of hooks; see `extend.hooks.hooks.Hooks`."""
-
-    def has_handler(self, name: str) -> bool:
-        """Return whether a hook has any handler."""
-        ...
-
-    async def run(self, name: str, given: JSON, output: JSON) -> JSON:
-        """Pass `output` through the handlers. Raises HookRefused: the act is refused."""
-        ...
-
-    async def run_cached(self, name: str, given: JSON, output: JSON) -> JSON:
-        """Call `run`, and cache its result by the arguments until the handlers change."""
-        ...
-
-
-class ToolHooks:
-    """The hooks of a call when there are no extensions: no handler runs, nothing changes.
-
-    With extensions its subclass `agent.hooks.extension_hooks.ExtensionHooks` is used.
-    """
-
-    @property
-    def runner(self) -> HookRunner | None:
-        """The runner of the handlers; None: there are no extensions."""
-        return None
-
-    async def collect_shell_variables(self, given: JSON) -> dict[str, str]:
-        """Return the variables that extensions set for a command. Raises HookRefused."""
-        del given
-        return {}
-
-
-NO_TOOL_HOOKS = ToolHooks()
 
 
 class CallSession:
@@ -97,9 +72,9 @@ class CallSession:
         store: Store,
         session_id: str,
         call: QuestionTool,
-        judge: Judge = _judge_all_free,
+        judge: Judge = _allow_all,
         hooks: ToolHooks = NO_TOOL_HOOKS,
-        denials: Callable[[str], tuple[str, ...]] = lambda _: (),
+        list_denials: Callable[[str], tuple[str, ...]] = lambda _: (),
     ) -> None:
         self._store = store
         self._id = session_id
@@ -107,7 +82,7 @@ class CallSession:
         self.hooks = hooks
         self.judge = judge
         """Applies the session's rules to patterns, without asking the user. By default everything is allowed."""
-        self.list_denials = denials
+        self.list_denials = list_denials
         """Returns the patterns of the rules that deny parts of a permission, such as `edit` of certain files."""
 
     def list_todos(self) -> list[Todo]:
@@ -118,40 +93,11 @@ class CallSession:
         """Replace the session's task list."""
         self._store.append(TodoUpdated(properties=Todos(session_id=self._id, todos=todos)))
 
-    def find_lines_read(self, *paths: str) -> dict[str, dict[int, str]]:
-        """Return the lines of files, by number, that earlier calls of `read` returned and the next request contains.
+    def list_results_in_next_request(self) -> Iterator[tuple[str, ToolStateCompleted]]:
+        """Yield the results of earlier steps that the next request contains in full, each with its tool's name.
 
-        They are derived from the stored messages, so they are right after a restart, after an undo and in a fork, and
-        a subagent begins without any. Results that were cut, compacted or superseded, and those that only refer to an
-        earlier one, do not count.
+        `tool/files/shown_files.py` finds in them what the model has read already.
         """
-        lines: dict[str, dict[int, str]] = {path: {} for path in paths}
-        for tool, state in self._list_carried():
-            shown: JSON = (state.metadata.get("display") or {}) if tool == "read" else {}
-            if (path := shown.get("path")) in lines:
-                lines[path].update(_get_shown_lines(state, path))
-        return lines
-
-    def find_instructions(self, name: str, file: Path) -> str | None:
-        """Return the text of an instruction file that the next request contains, the latest one; None: none.
-
-        `name`: the path by which the model knows the file. Derived from the stored messages, as `find_lines_read` is.
-        """
-        latest: str | None = None
-        # A NUL character, which no text has, marks the place of the text in the template.
-        start, end = INSTRUCTIONS_TEMPLATE.format(name=name, words="\0").split("\0")
-        for tool, state in self._list_carried():
-            single_call = {"tool": tool, "metadata": state.metadata}
-            calls: list[JSON] = state.metadata.get("details", []) if tool == "batch" else [single_call]
-            texts = [_get_whole_text(each["metadata"], file) for each in calls if each["tool"] == "read"]
-            if "outputPath" not in state.metadata:
-                latest = next((text for text in reversed(texts) if text is not None), latest)
-            if start in state.output:
-                latest = state.output.rpartition(start)[2].partition(end)[0]
-        return latest
-
-    def _list_carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
-        """Yield the results of earlier steps that the next request contains in full, each with its tool's name."""
         entries = self._store.read_context(self._id).entries
         entries = entries[find_context_start(entries) :]
         omitted = find_superseded(entries[: CacheAge().advance(entries).cold_entries])
@@ -181,15 +127,15 @@ class CallSession:
         """Return the sessions of the subagents, newest first."""
         return self._store.list_sessions(parent=self._id)
 
-    def list_task_calls(self) -> tuple[str, list[ToolPart]]:
-        """Return the id of the user's latest prompt, and the calls of `task` since then that start a subagent."""
+    def find_task_calls(self) -> TaskCalls:
+        """Return the calls of `task` since the user's latest prompt that start a subagent, oldest first."""
         calls: list[ToolPart] = []
         for entry in reversed(self._store.read_context(self._id).entries):
             # A message with synthetic parts only is codeloop's own, such as that of `continue_as_agent`.
             if isinstance(entry.info, UserMessage) and not all(_is_synthetic(part) for part in entry.parts):
-                return entry.info.id, calls[::-1]
+                return TaskCalls(entry.info.id, calls[::-1])
             calls += [part for part in reversed(entry.parts) if _starts_subagent(part)]
-        return "", calls[::-1]
+        return TaskCalls("", calls[::-1])
 
     @property
     def model_name(self) -> str:
@@ -199,10 +145,10 @@ class CallSession:
                 return f"{entry.info.provider_id}/{entry.info.model_id}"
         return ""
 
-    def find_failed_call(self, tool: str) -> tuple[JSON, list[str]]:
-        """Return the metadata of the last failed call of a tool, and the user's prompts since then.
+    def find_last_failure(self, tool: str) -> LastCallFailure:
+        """Return the last failure of a tool, with the user's prompts since then.
 
-        Calls before one that succeeded do not count. Without a failed call the metadata is empty, and the prompts are
+        Failures before a call that succeeded do not count. Without a failure the metadata is empty, and the prompts are
         those since the successful call, or all.
         """
         prompts, this_call = list[str](), (self._call.message_id, self._call.call_id)
@@ -214,24 +160,24 @@ class CallSession:
                 if not isinstance(part, ToolPart) or part.tool != tool or (part.message_id, part.call_id) == this_call:
                     continue
                 if isinstance(part.state, ToolStateCompleted):
-                    return {}, prompts[::-1]
+                    return LastCallFailure({}, prompts[::-1])
                 if isinstance(part.state, ToolStateError) and part.state.metadata:
-                    return part.state.metadata, prompts[::-1]
-        return {}, prompts[::-1]
+                    return LastCallFailure(part.state.metadata, prompts[::-1])
+        return LastCallFailure({}, prompts[::-1])
 
     def compute_mean_subagent_cost(self) -> float | None:
         """Return the average cost of this session's subagents so far, in dollars; None: none has cost anything yet."""
         costs = [session.cost for session in self.list_subagents() if session.cost]
         return sum(costs) / len(costs) if costs else None
 
-    def find_subagent(self, session_id: str) -> SubagentReport | None:
-        """Return the state of a subagent of this session; None: it has no such subagent."""
+    def report_on_subagent(self, session_id: str) -> SubagentReport | None:
+        """Return the state and last text of a subagent of this session; None: it has no such subagent."""
         session = self._store.find_session(session_id)
         if session is None or session.parent_id != self._id:
             return None
-        standing = read_subagent_state(self._store, session)
+        stored_state = read_subagent_state(self._store, session)
         text = make_subagent_report(self._store, session.id)
-        state, reason = (standing.state, standing.reason) if standing else ("done", None)
+        state, reason = (stored_state.state, stored_state.reason) if stored_state else ("done", None)
         return SubagentReport(session.id, session.title, state, reason, text)
 
     def continue_as_agent(self, agent: str, text: str) -> None:
@@ -277,20 +223,3 @@ def _is_synthetic(part: object) -> bool:
 
 def _starts_subagent(part: object) -> TypeGuard[ToolPart]:
     return isinstance(part, ToolPart) and part.tool == "task" and not part.state.input.get("task_id")
-
-
-def _get_shown_lines(state: ToolStateCompleted, path: str) -> dict[int, str]:
-    """Return the lines of a file in the result of a `read`, by number; none if the result was cut."""
-    display: JSON = state.metadata.get("display") or {}
-    is_whole = "outputPath" not in state.metadata and UNCHANGED_KEY not in state.metadata
-    if display.get("path") != path or not display.get("lineEnd") or not is_whole:
-        return {}
-    return dict(enumerate(str(display["text"]).split("\n"), int(display["lineStart"])))
-
-
-def _get_whole_text(metadata: JSON, file: Path) -> str | None:
-    """Return a file's text if the metadata is that of a `read` of all its lines, else None."""
-    display: JSON = metadata.get("display") or {}
-    is_whole = display.get("lineStart") == 1 and display.get("lineEnd") == display.get("totalLines")
-    is_file = is_whole and UNCHANGED_KEY not in metadata and Path(os.path.realpath(display["path"])) == file
-    return str(display["text"]).strip() if is_file else None

@@ -14,7 +14,7 @@ from codeloop.workspace.workspace import ResolvedPath
 
 if TYPE_CHECKING:
     from codeloop.lsp.server_pool import ServerPool
-    from codeloop.tool.edit_finisher import EditFinisher
+    from codeloop.tool.files.edit_finisher import EditFinisher
 
 SaveBuffer = Callable[[str, Path], Awaitable[None]]
 """Takes a session and a file, and has the session's editor save its unsaved changes of that file. Never raises."""

@@ -67,10 +67,10 @@ class CacheAge(Struct, frozen=True):
                 # Imported late: the first request of a session does not need it.
                 from codeloop.model.quirks import get_cache_lifetime
 
-                life = HOUR_MS if info.tokens.cache.hour_write else get_cache_lifetime(info.provider_id)
+                lifetime = HOUR_MS if info.tokens.cache.hour_write else get_cache_lifetime(info.provider_id)
                 age = CacheAge(
                     index + 1,
-                    max(age.warm_until, _find_request_time(entries[index]) + life),
+                    max(age.warm_until, _find_request_time(entries[index]) + lifetime),
                     index if is_cold else age.cold_entries,
                 )
             before = created
@@ -166,9 +166,9 @@ class _LaterCalls:
         """Record a call; return the line that replaces its output if later calls superseded it, else None."""
         arguments: JSON = state.input
         if part.tool == "read" and (lines := _read_lines_shown(state)) is not None:
-            return self._record_read(cwd, *lines, counts=UNCHANGED_KEY not in state.metadata)
+            return self._record_read(cwd, *lines, shows_lines=UNCHANGED_KEY not in state.metadata)
         if part.tool in _REPEATABLE_TOOLS:
-            return CALLED_AGAIN_NOTE if self._is_repeated((cwd, part.tool, msgspec.json.encode(arguments))) else None
+            return CALLED_AGAIN_NOTE if self._record_repeat((cwd, part.tool, msgspec.json.encode(arguments))) else None
         if part.tool == "bash":
             return RUN_AGAIN_NOTE if self._record_command(cwd, arguments) else None
         if part.tool in _EDIT_TOOLS:
@@ -178,12 +178,12 @@ class _LaterCalls:
             self._changed_paths.update(_make_absolute(cwd, path.strip()) for path in _PATCHED_FILE.findall(patch))
         return None
 
-    def _record_read(self, cwd: str, path: str, first: int, last: int, *, counts: bool) -> str | None:
+    def _record_read(self, cwd: str, path: str, first: int, last: int, *, shows_lines: bool) -> str | None:
         name = one_line(path.removeprefix(cwd.rstrip("/") + "/"), _MAX_PATH_LENGTH)
-        again = self._later_reads.setdefault(path, [])
-        is_covered = any(start <= first and last <= end for start, end in again)
-        if counts:
-            again.append((first, last))
+        later_ranges = self._later_reads.setdefault(path, [])
+        is_covered = any(start <= first and last <= end for start, end in later_ranges)
+        if shows_lines:
+            later_ranges.append((first, last))
         if is_covered:
             return READ_AGAIN_NOTE.format(path=name)
         return CHANGED_NOTE.format(path=name) if path in self._changed_paths else None
@@ -198,11 +198,12 @@ class _LaterCalls:
             self._folder_changes += 1
         is_fixed = _STARTS_WITH_CD.match(command) or str(arguments.get("workdir") or "").startswith("/")
         folder_state = -1 if is_fixed else self._folder_changes
-        return self._is_repeated(
+        return self._record_repeat(
             (cwd, "bash", command, arguments.get("workdir"), folder_state, bool(arguments.get("unchanged")))
         )
 
-    def _is_repeated(self, call: tuple[object, ...]) -> bool:
+    def _record_repeat(self, call: tuple[object, ...]) -> bool:
+        """Record a call; return whether a later call is equal to it."""
         if call in self._made_calls:
             return True
         self._made_calls.add(call)

@@ -80,27 +80,30 @@ def _find_nothing(_name: str) -> Tool | None:
 
 
 class ServerTools(Struct, frozen=True):
-    """The tools of MCP servers. `find` finds those that are not in `tools`, as the model has to search for them."""
+    """The tools of MCP servers.
+
+    `find_tool` finds those that are not in `tools`, because the model has to search for them.
+    """
 
     tools: tuple[Tool, ...] = ()
-    fit: FitTools = _offer_all
-    find: FindTool = _find_nothing
+    fit_specs: FitTools = _offer_all
+    find_tool: FindTool = _find_nothing
 
 
 class Toolbox(Struct, dict=True):
     """The tools of a project in a fixed order, so that a service's cache of the start of a request stays valid.
 
-    The contents change only when the user adds an MCP server, or a server announces a change of its tools. `fit` and
-    `find`: see ServerTools.
+    The contents change only when the user adds an MCP server, or a server announces a change of its tools.
+    `fit_specs` and `find_tool`: see ServerTools.
     """
 
     tools: tuple[AnyTool, ...]
-    fit: FitTools = _offer_all
-    find: FindTool = _find_nothing
+    fit_specs: FitTools = _offer_all
+    find_tool: FindTool = _find_nothing
 
     def replace_with(self, other: "Toolbox") -> None:
         """Replace the contents of this toolbox by those of another, from the next request on."""
-        self.tools, self.fit, self.find = other.tools, other.fit, other.find
+        self.tools, self.fit_specs, self.find_tool = other.tools, other.fit_specs, other.find_tool
         # The cached properties hold the old tools. A struct's fields are not in `vars`, so they stay.
         vars(self).clear()
 
@@ -157,7 +160,7 @@ class Toolbox(Struct, dict=True):
             and (editor_call := match_editor(name, value)) is not None
         ):
             return self.prepare(editor_call[0], msgspec.json.encode(editor_call[1]).decode(), offered)
-        if known_name is None and isinstance(value, dict) and (server_tool := self.find(name)) is not None:
+        if known_name is None and isinstance(value, dict) and (server_tool := self.find_tool(name)) is not None:
             return PreparedCall(server_tool, value, value)
         if known_name is None:
             names = ", ".join(sorted(self.tools_by_name if offered is None else offered))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.request.cache_lifetime import saves_with_hour
+from codeloop.agent.request.cache_lifetime import saves_with_hour_cache
 from codeloop.model.chat import Prices
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
@@ -43,8 +43,8 @@ def steps(*given: tuple[int, int]) -> list[Entry]:
     ],
 )
 def test_an_hour_is_chosen_by_what_it_would_have_cost(given: tuple[tuple[int, int], ...], hour: bool) -> None:
-    assert saves_with_hour(steps(*given), CLAUDE) is hour
-    assert not saves_with_hour(steps(*given), FREE)
+    assert saves_with_hour_cache(steps(*given), CLAUDE) is hour
+    assert not saves_with_hour_cache(steps(*given), FREE)
 
 
 async def test_a_session_with_a_pause_asks_for_an_hour_from_its_next_prompt_on(tmp_path: Path) -> None:

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.agent.request.projection import INTERRUPTED, NO_RESULT, file_piece, make_model_messages, project
+from codeloop.agent.request.projection import (
+    INTERRUPTED_MARK,
+    NO_RESULT,
+    make_file_piece,
+    make_model_messages,
+    project_conversation,
+)
 from codeloop.agent.request.request_cache import RequestCache
 from codeloop.model.chat import (
     AssistantModelMessage,
@@ -109,7 +115,7 @@ MODELS = st.sampled_from([BLIND, SEEING])
 @settings(max_examples=scale_examples(120))
 @given(entries=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=6), info=MODELS)
 def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: ModelInfo) -> None:
-    turns = project(entries, info)
+    turns = project_conversation(entries, info)
     check_turns(turns)
     made = [piece.id for turn in turns if isinstance(turn, AssistantModelMessage) for piece in turn.content
             if isinstance(piece, CallPiece)]  # fmt: skip
@@ -122,8 +128,8 @@ def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: M
 @settings(max_examples=scale_examples(25))
 @given(entries=st.lists(st.one_of(ASKED, DONE), max_size=6), more=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=3))
 def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[Entry]) -> None:
-    short = project(entries, SEEING)
-    assert project([*entries, *more], SEEING)[: len(short)] == short
+    short = project_conversation(entries, SEEING)
+    assert project_conversation([*entries, *more], SEEING)[: len(short)] == short
 
 
 @pytest.mark.slow
@@ -134,7 +140,7 @@ def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[
     short = prefix.get_messages(Conversation(SESSION, tuple(entries)), SEEING, 1)
     long = prefix.get_messages(Conversation(SESSION, (*entries, *more)), SEEING, 1)
     assert all(a is b for a, b in zip(short, long, strict=False))
-    assert long == project([*entries, *more], SEEING)
+    assert long == project_conversation([*entries, *more], SEEING)
 
 
 def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None:
@@ -175,7 +181,7 @@ def test_an_answer_is_sent_back_with_its_thinking_text_calls_and_results() -> No
 def test_a_broken_answer_is_sent_as_text_with_a_mark_and_without_its_thinking(entry: Entry) -> None:
     parts = (ReasoningPart(text="hm", time=Span(start=1), **OF), TextPart(text="half a", **OF))
     (turn,) = make_model_messages(Entry(entry.info, parts), BLIND)
-    assert turn.content == (TextPiece("half a"), TextPiece(INTERRUPTED))
+    assert turn.content == (TextPiece("half a"), TextPiece(INTERRUPTED_MARK))
     assert make_model_messages(Entry(entry.info, parts[:1]), BLIND) == ()
 
 
@@ -221,4 +227,4 @@ def test_what_a_tool_attaches_follows_its_result() -> None:
 def test_an_attachment_is_shown_as_the_model_can_read_it(
     part: FilePart, info: ModelInfo, piece: TextPiece | ImagePiece
 ) -> None:
-    assert file_piece(part, info) == piece
+    assert make_file_piece(part, info) == piece

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from codeloop.agent.calls.call_rules import make_call_rules
 from codeloop.agent.subagent.ceilings import CEILINGS_KEY, Ceiling, set_ceilings
 from codeloop.agent.subagent.spawn import run_subagent
 from codeloop.app.handlers.session.fork import fork_session
@@ -57,7 +58,7 @@ def some_need(chance: random.Random) -> Need:
 def verdict(it: ScriptedProject, session: Session, need: Need) -> int:
     """Return how strict the decision about a session's call is; what a profile answers by itself is no question."""
     engine = it.project.engine
-    rules = engine.make_call_rules(session.id, engine.get_agent(session.agent or "build"))
+    rules = make_call_rules(engine, session.id, engine.get_agent(session.agent or "build"))
     action = judge_need(need, rules.lists)[0].action
     return STRICTNESS["allow" if action == "ask" and rules.approves_questions else action]
 

@@ -81,10 +81,10 @@ async def test_a_task_whose_question_is_open_waits(tmp_path: Path) -> None:
 async def test_a_task_beyond_the_number_is_queued_until_one_ends(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [make_answer(BACKGROUND), DONE, FOUND], info=INFO) as it:
         for _ in range(8):
-            await it.project.engine.tasks.slots.acquire()
+            await it.project.engine.supervisor.slots.acquire()
         await it.prompt()
         assert state(it) == "queued"
-        it.project.engine.tasks.slots.release()
+        it.project.engine.supervisor.slots.release()
         await wait_until(lambda: state(it) == "done")
 
 
@@ -95,7 +95,7 @@ async def test_a_person_can_cancel_a_task_in_the_background(tmp_path: Path) -> N
         async with asyncio.timeout(30):
             await it.client.call(ABORT, SessionId(session_id=children(it)[0].id))
         assert state(it) == "cancelled"
-        assert not it.project.engine.tasks.is_any_running
+        assert not it.project.engine.supervisor.is_any_running
 
 
 @pytest.mark.slow

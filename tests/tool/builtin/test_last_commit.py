@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.agent.answer.check_runs import list_checks
+from codeloop.agent.checks.check_runs import list_checks
 from codeloop.schema.bounds.program import COMMIT_LEFT
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolTime

@@ -119,7 +119,7 @@ async def test_a_task_in_the_background_returns_at_once_and_is_asked_about_later
         (child,) = children(it)
         assert f'<task id="{child.id}" state="running">' in it.results()[0]
         (it.work / "go").touch()
-        await wait_until(lambda: not it.project.engine.tasks.is_any_running)
+        await wait_until(lambda: not it.project.engine.supervisor.is_any_running)
     ask = [make_answer(make_call("task_output", task_id=child.id)), DONE]
     async with open_scripted_project(tmp_path, ask, info=INFO, session_id=child.parent_id) as it:
         await it.prompt()

@@ -8,7 +8,8 @@ import pytest
 
 from codeloop.schema.limits import WEB_BYTES
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.page import Page, PageFormat, PageSource, convert_page, extract_text, read_pdf
+from codeloop.tool.web.page import Page, PageFormat, PageSource, convert_page, extract_error_text
+from codeloop.tool.web.pdf import read_pdf
 from tests.tool.web.pages import locked_pdf, pdf, png
 
 URL = "https://example.com/docs/page"
@@ -24,9 +25,9 @@ HTML = """<html><head><title>T</title><style>.x{color:red}</style><script>alert(
 ENVIRONMENT = {"PATH": os.defpath}
 
 
-async def shown(data: bytes | str, kind: str, form: PageFormat = "markdown") -> Page:
+async def shown(data: bytes | str, kind: str, page_format: PageFormat = "markdown") -> Page:
     body = data.encode() if isinstance(data, str) else data
-    return await convert_page(PageSource(URL, kind, body), form, ENVIRONMENT)
+    return await convert_page(PageSource(URL, kind, body), page_format, ENVIRONMENT)
 
 
 async def test_html_becomes_markdown_with_absolute_links_and_without_scripts() -> None:
@@ -121,7 +122,7 @@ async def test_a_broken_or_huge_picture_is_refused() -> None:
 async def test_a_pdf_becomes_the_text_of_its_pages() -> None:
     page = await shown(pdf("Hello PDF", "Second page"), "application/octet-stream")
     assert page.text == "[Page 1]\nHello PDF\n\n[Page 2]\nSecond page"
-    assert (page.kind, page.note) == ("application/pdf", "")
+    assert (page.encoding, page.note) == ("application/pdf", "")
 
 
 @pytest.mark.slow
@@ -176,7 +177,7 @@ async def test_a_page_of_nested_quotes_ends_within_its_time_and_memory() -> None
 
 async def test_an_error_page_is_converted_within_its_time_too() -> None:
     page = PageSource(URL, "text/html", b"<blockquote>x" * 400_000)
-    assert await extract_text(page, ENVIRONMENT, seconds=0.2) == ""
+    assert await extract_error_text(page, ENVIRONMENT, seconds=0.2) == ""
 
 
 async def test_what_is_cut_is_said_for_text_and_refused_for_documents() -> None:
@@ -189,9 +190,9 @@ async def test_what_is_cut_is_said_for_text_and_refused_for_documents() -> None:
 
 async def test_the_text_of_an_error_page_is_one_line_and_never_bytes() -> None:
     assert (
-        await extract_text(PageSource(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>"), ENVIRONMENT)
+        await extract_error_text(PageSource(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>"), ENVIRONMENT)
         == "Not found"
     )
-    assert await extract_text(PageSource(URL, "application/json", b'{"a":\n 1}'), ENVIRONMENT) == '{"a": 1}'
-    assert await extract_text(PageSource(URL, "image/png", png()), ENVIRONMENT) == ""
-    assert await extract_text(PageSource(URL, "application/zip", b"PK\0\0"), ENVIRONMENT) == ""
+    assert await extract_error_text(PageSource(URL, "application/json", b'{"a":\n 1}'), ENVIRONMENT) == '{"a": 1}'
+    assert await extract_error_text(PageSource(URL, "image/png", png()), ENVIRONMENT) == ""
+    assert await extract_error_text(PageSource(URL, "application/zip", b"PK\0\0"), ENVIRONMENT) == ""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.recovery import CHECK_FIRST
+from codeloop.agent.recovery import CHECK_FIRST_ADVICE
 from codeloop.cli.output.tool_call import format_call
 from codeloop.client.export.html import export_html
 from codeloop.client.export.markdown import export_markdown
@@ -18,7 +18,7 @@ from tests.tui.app.running_ui import played
 
 FOR_THE_MODEL = (
     Denied.advice,
-    CHECK_FIRST,
+    CHECK_FIRST_ADVICE,
     "Read it first",
     "read the file again",
     "(Note:",

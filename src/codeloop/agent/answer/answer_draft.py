@@ -12,8 +12,8 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.store import Store
 
 
-class Draft:
-    """Folds deltas into parts. At most one part is open; a new block or another kind closes it and opens the next."""
+class AnswerDraft:
+    """Folds deltas into parts. At most one part is open; a new block or type closes it and opens the next."""
 
     def __init__(self, store: Store, session_id: str, message_id: str) -> None:
         self._store = store
@@ -66,10 +66,10 @@ class Draft:
         self._store.append(make_part_updated(replace(part, time=Span(start=start, end=max(now_ms(), start)))))
         self._open = None
 
-    def _start(self, kind: type[TextPart] | type[ReasoningPart], block: int) -> None:
+    def _start(self, part_type: type[TextPart] | type[ReasoningPart], block: int) -> None:
         self.close()
         self._drop_stale()
-        part = kind(
+        part = part_type(
             id=new_id("prt"),
             session_id=self._session_id,
             message_id=self._message_id,

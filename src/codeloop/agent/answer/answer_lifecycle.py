@@ -7,7 +7,7 @@ from types import TracebackType
 from codeloop.agent.answer.live_status import show_error
 from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine
-from codeloop.agent.recovery import ABORTED, make_closing_events
+from codeloop.agent.recovery import ABORTED_ERROR, make_closing_events
 from codeloop.model.chat import Finished
 from codeloop.schema.errors import UnknownData, UnknownError
 from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated
@@ -24,7 +24,7 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import choose_creation_time
 
 
-def new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
+def make_answer(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
     """Return a new, empty answer to a prompt."""
     return AssistantMessage(
         id=new_id("msg"),
@@ -63,9 +63,9 @@ def store_finish(
     snapshot: str | None = None,
     *,
     has_called: bool = False,
-    more: Sequence[StoredEvent] = (),
+    extra_events: Sequence[StoredEvent] = (),
 ) -> None:
-    """Store how the step ended, the session's new sums, and `more`, in one transaction."""
+    """Store how the step ended, the session's new sums, and `extra_events`, in one transaction."""
     info = usage.add_to(info)
     reason = "tool-calls" if has_called and finished.reason != "cut" else finished.reason
     # The calls decide, not the service's reason; a cut-off without calls is an error.
@@ -81,13 +81,15 @@ def store_finish(
         time=replace(info.time, completed=max(now_ms(), info.time.created)),
     )
     finish = make_finish_part(info, reason, snapshot)
-    usage.store_events(engine.store, info.session_id, make_part_updated(finish), make_message_updated(info), *more)
+    usage.store_events(
+        engine.store, info.session_id, make_part_updated(finish), make_message_updated(info), *extra_events
+    )
     if finished.error is not None:
         show_error(engine, info.session_id, finished.error)
 
 
 class AbortGuard:
-    """Close an answer as interrupted when the block raises, with its error.
+    """Guards the block that writes an answer: when it raises, the answer is closed as interrupted, with the error.
 
     `usage`: what the request has used until then.
     """
@@ -100,12 +102,18 @@ class AbortGuard:
     def __enter__(self) -> None:
         """Begin."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         """Store the end, if the block raised."""
         if error is None:
             return
         is_cancelled = isinstance(error, asyncio.CancelledError)
-        reason = ABORTED if is_cancelled else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
+        reason = (
+            ABORTED_ERROR
+            if is_cancelled
+            else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
+        )
         store, info = self._engine.store, self._info
         parts = store.read_context(info.session_id).find_parts(info.id)
         if self._usage is None:

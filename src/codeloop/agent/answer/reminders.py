@@ -15,22 +15,23 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, make_next_prompt
 
 if TYPE_CHECKING:
-    from codeloop.agent.answer.turn_review import TurnReview
+    from codeloop.agent.checks.turn_review import TurnReview
 
-EMPTY = (
+EMPTY_ANSWER_REMINDER = (
     "<system-reminder>Your answer was empty. Go on with the task, or say what you did and what is left."
     "</system-reminder>"
 )
-ANNOUNCED = (
+ANNOUNCED_STEP_REMINDER = (
     "<system-reminder>You ended with a step that you announced, without its call. Make it, or say why you stop."
     "</system-reminder>"
 )
-WAS_TEXT = (
+TEXT_CALL_REMINDER = (
     "<system-reminder>Your answer holds a tool call as text, which was not run. Make it as a call, or say why you stop."
     "</system-reminder>"
 )
-UNFINISHED = "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
-_UNFINISHED_START = UNFINISHED.partition("{")[0]
+UNFINISHED_WORK_REMINDER = "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
+_UNFINISHED_WORK_START = UNFINISHED_WORK_REMINDER.partition("{")[0]
+UNMENTIONED_TESTS_PROBLEM = "your answer does not say that tests changed"
 # The most reminders about checks in one turn.
 _MAX_CHECK_REMINDERS = 3
 # The length of the end of an answer in which an announcement is searched for.
@@ -62,12 +63,12 @@ async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
     Where a user is there, who saw what the turn did, only an empty answer is worth a reminder.
     """
     entries = engine.store.read_context(session_id).entries
-    is_attended = engine.policy.attended
+    is_attended = engine.turn_settings.is_attended
     turn, _ = _split_turn(entries)
     review = None
     if not is_attended and any(isinstance(part, ToolPart) for entry in turn for part in entry.parts):
         # An answer without calls needs none of this: what it matches with takes as long to load as the answer.
-        from codeloop.agent.answer.turn_review import has_unchecked_edits, review_turn
+        from codeloop.agent.checks.turn_review import has_unchecked_edits, review_turn
 
         review = await review_turn(engine, session_id, turn)
         unchecked = await has_unchecked_edits(engine, review)
@@ -112,25 +113,26 @@ def find_reminder(
         return None
     turn, reminders = _split_turn(entries)
     if not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in last.parts):
-        return EMPTY if EMPTY not in reminders else None
+        return EMPTY_ANSWER_REMINDER if EMPTY_ANSWER_REMINDER not in reminders else None
     if is_attended:
         return None
     text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
     has_called = review is not None
-    if WAS_TEXT not in reminders and not has_called and _TEXT_CALL.search(text):
-        return WAS_TEXT
-    if ANNOUNCED not in reminders and (
+    if TEXT_CALL_REMINDER not in reminders and not has_called and _TEXT_CALL.search(text):
+        return TEXT_CALL_REMINDER
+    if ANNOUNCED_STEP_REMINDER not in reminders and (
         announces_step(text) or (not has_called and _OFFER.search(text[-_ANSWER_END_CHARS:]))
     ):
-        return ANNOUNCED
-    earlier = [each for each in reminders if each not in {EMPTY, ANNOUNCED, WAS_TEXT}]
-    are_unfinished = all(each.startswith(_UNFINISHED_START) for each in earlier)
+        return ANNOUNCED_STEP_REMINDER
+    other_reminders = {EMPTY_ANSWER_REMINDER, ANNOUNCED_STEP_REMINDER, TEXT_CALL_REMINDER}
+    earlier = [each for each in reminders if each not in other_reminders]
+    are_unfinished = all(each.startswith(_UNFINISHED_WORK_START) for each in earlier)
     if earlier and (not are_unfinished or len(earlier) >= _MAX_CHECK_REMINDERS or not _has_new_calls(turn)):
         return None
     if review is None:
         return None
     remaining = _list_unfinished(review, root, [] if earlier else todos, text, reminders)
-    return UNFINISHED.format(problem="; ".join(remaining)) if remaining else None
+    return UNFINISHED_WORK_REMINDER.format(problem="; ".join(remaining)) if remaining else None
 
 
 def _split_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
@@ -140,7 +142,7 @@ def _split_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
     for entry in reversed(entries):
         turn.insert(0, entry)
         if isinstance(entry.info, UserMessage):
-            texts = [str(reminder) for part in entry.parts if (reminder := reminder_in(part)) is not None]
+            texts = [str(reminder) for part in entry.parts if (reminder := find_reminder_text(part)) is not None]
             if not texts:
                 break
             reminders += texts
@@ -153,7 +155,7 @@ def _has_new_calls(turn: Sequence[Entry]) -> bool:
     return any(isinstance(part, ToolPart) for entry in since for part in entry.parts)
 
 
-def reminder_in(part: object) -> object:
+def find_reminder_text(part: object) -> object:
     """Return the reminder that a part holds; None for other parts."""
     return (part.metadata or {}).get(REMINDER_KEY) if isinstance(part, TextPart) else None
 
@@ -170,12 +172,11 @@ def _list_unfinished(
 
     The list is empty if `answer` admits the failure. Changed tests are mentioned in one reminder of a turn only.
     """
-    from codeloop.agent.answer.admissions import admits_failure, names_test_changes, names_unrun_checks
-    from codeloop.agent.answer.check_runs import (
-        FAILED_BEFORE,
-        FILES_CHANGED,
-        NOT_SHOWN,
-        TESTS_CHANGED,
+    from codeloop.agent.checks.admissions import admits_failure, names_test_changes, names_unrun_checks
+    from codeloop.agent.checks.check_runs import (
+        EARLIER_FAILURE_PROBLEM,
+        LATE_CHANGES_PROBLEM,
+        UNPROVEN_CHECK_PROBLEM,
         describe_problem,
         find_failure,
         list_checks,
@@ -194,16 +195,16 @@ def _list_unfinished(
         remaining.append(f"a todo is open ({open_todos[0][:_EXCERPT_CHARS]}{more})")
     problem = describe_problem(checks, root)
     if checks and not checks[-1].after_last_edit:
-        remaining.append(f"{FILES_CHANGED} ({checks[-1].command[:_EXCERPT_CHARS]})")
-    elif problem is not None and not (problem[0] == FAILED_BEFORE and names_unrun_checks(answer)):
-        # else some of the tests passed, and the answer says that others were not run
+        remaining.append(f"{LATE_CHANGES_PROBLEM} ({checks[-1].command[:_EXCERPT_CHARS]})")
+    # An answer is honest that says: some of the tests passed after the failure, and the others were not run.
+    elif problem is not None and not (problem[0] == EARLIER_FAILURE_PROBLEM and names_unrun_checks(answer)):
         reason, detail = problem
-        advice = ": run it so that its exit code counts" if reason == NOT_SHOWN else ""
+        advice = ": run it so that its exit code counts" if reason == UNPROVEN_CHECK_PROBLEM else ""
         failure = checks[-1] if checks[-1].failed else find_failure(checks, root)
-        if failure is not None and failure.error and reason != NOT_SHOWN:
+        if failure is not None and failure.error and reason != UNPROVEN_CHECK_PROBLEM:
             advice = f", whose last error is: {failure.error}"
         remaining.append(f"{reason} ({detail[:_EXCERPT_CHARS]}){advice}")
     changes = "; ".join(str(change) for change in review.test_changes if change.needs_reason)
-    if changes and not names_test_changes(answer) and not any(TESTS_CHANGED in each for each in reminders):
-        remaining.append(f"{TESTS_CHANGED} ({changes[: 2 * _EXCERPT_CHARS]})")
+    if changes and not names_test_changes(answer) and not any(UNMENTIONED_TESTS_PROBLEM in each for each in reminders):
+        remaining.append(f"{UNMENTIONED_TESTS_PROBLEM} ({changes[: 2 * _EXCERPT_CHARS]})")
     return remaining

@@ -1,4 +1,7 @@
-"""Counts a request's tokens and cost: as its service reports, else estimated from characters."""
+"""Counts a request's tokens and cost: as its service reports, else estimated from characters.
+
+`ask_for_text` sends a request of plain text (a title, a summary, a verdict) and counts it.
+"""
 
 from contextlib import aclosing
 
@@ -107,8 +110,8 @@ class Usage:
         """Store events, and add what was used since the last time to the sums of the session and its parents."""
         self._pay_budget()
         (cost, tokens), (cost_before, tokens_before) = (self.cost, self.total_tokens), self._stored_sums
-        more = tokens.plus(tokens_before, -1)
-        store.append_made_events(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, more)))
+        new_tokens = tokens.plus(tokens_before, -1)
+        store.append_made_events(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, new_tokens)))
         self._stored_sums = (cost, tokens)
 
     def _pay_budget(self) -> None:

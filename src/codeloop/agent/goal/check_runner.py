@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from codeloop.agent.answer.answer_lifecycle import new_message
-from codeloop.agent.call_context import CallContext
+from codeloop.agent.answer.answer_lifecycle import make_answer
+from codeloop.agent.calls.call_context import CallContext
 from codeloop.agent.engine import Engine
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.event import make_message_updated, make_part_updated
@@ -28,7 +28,7 @@ from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.truncate import truncate_output
 
-NOTE = "codeloop ran the checks of the goal itself; the results below are what they printed."
+CHECKS_NOTE = "codeloop ran the checks of the goal itself; the results below are what they printed."
 
 # Added to a session's id to name the shell in which its checks run.
 _SHELL_SUFFIX = ".checks"
@@ -73,9 +73,9 @@ async def run_and_store_checks(
     A cancelled run completes that answer too. `is_from_user`: the commands come from the user, not from the model.
     """
     message = make_next_prompt(engine.store.read_context(session_id))
-    note = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=NOTE, synthetic=True)
+    note = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=CHECKS_NOTE, synthetic=True)
     engine.store.append(make_message_updated(message), make_part_updated(note))
-    info = new_message(engine, session_id, message)
+    info = make_answer(engine, session_id, message)
     engine.store.append(make_message_updated(info))
     parts: list[ToolPart] = []
     try:

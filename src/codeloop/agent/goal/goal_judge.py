@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from codeloop.agent.engine import Engine, model_ref
+from codeloop.agent.engine import Engine
 from codeloop.agent.hooks.hook_judge import ask_verdict
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.schema.bounds.session import GOAL_OUTPUT
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.message import UserMessage
+from codeloop.schema.message import UserMessage, format_model_ref
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry
 
-CONDITION = """Condition: the goal below is reached, and the runs prove it. They were made after the last edit.
+CONDITION_TEMPLATE = """Condition: the goal below is reached, and the runs prove it. They were made after the last edit.
 A run that does not test what the goal asks for proves nothing; if a part of the goal has no run, it is not met.
 
 Goal: {goal}
@@ -31,8 +31,8 @@ async def judge_goal(
     `runs`: the checks that codeloop ran. `entries`: the turn; the judge is shown the files that it changed.
     """
     user = next(entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage))
-    session_model = model_ref(user.model)
-    judge_model = engine.models.small_model(session_model) or session_model
+    session_model = format_model_ref(user.model)
+    judge_model = engine.models.find_small_model(session_model) or session_model
     patches = [part for entry in entries for part in entry.parts if isinstance(part, PatchPart)]
     files = sorted({file for patch in patches for file in patch.files})
     run_records = [
@@ -41,7 +41,7 @@ async def judge_goal(
         if isinstance(part.state, ToolStateCompleted)
     ]
     evidence = msgspec.json.encode({"runs": run_records, "changedFiles": files[:_MAX_FILES]}).decode()
-    prompt = CONDITION.format(goal=goal, evidence=evidence)
+    prompt = CONDITION_TEMPLATE.format(goal=goal, evidence=evidence)
     try:
         verdict = await ask_verdict(engine, session_id, engine.models.open(judge_model), prompt)
     except (HookFailed, CodeloopError) as error:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.agent.answer.check_commands import is_check
-from codeloop.agent.answer.check_runs import is_goal_check, list_checks
 from codeloop.agent.answer.reminders import store_reminder
-from codeloop.agent.answer.runner_summaries import TestCounts, describe_lost_tests, read_test_counts
+from codeloop.agent.checks.check_commands import is_check
+from codeloop.agent.checks.check_runs import is_goal_check, list_checks
+from codeloop.agent.checks.runner_summaries import TestCounts, describe_lost_tests, read_test_counts
 from codeloop.agent.engine import Engine
 from codeloop.agent.goal.check_runner import run_and_store_checks, run_checks_unstored
 from codeloop.agent.goal.goal_judge import judge_goal
@@ -35,16 +35,16 @@ _MAX_COMMAND_CHARS = 200
 _MAX_NAMED_FILES = 20
 # Reasons of a stop after which the model must continue.
 _CONTINUED_STOPS = frozenset(("done", "length"))
-FIRST_RUN = "The checks run once before the work begins, so that it is known how many tests there are."
-NO_CHECK = "no check was run"
-WORDS = """<system-reminder>Work until this goal is reached; nobody is there to take over what you leave.
+FIRST_RUN_NOTICE = "The checks run once before the work begins, so that it is known how many tests there are."
+NO_CHECK_PROBLEM = "no check was run"
+GOAL_INSTRUCTIONS = """<system-reminder>Work until this goal is reached; nobody is there to take over what you leave.
 {how} Tests, their configuration and build files are protected: changing one, or leaving tests out, makes the result \
 "not done"{free}. If the goal can't be reached so, say why and end.</system-reminder>"""
-BY_CHECKS = "Each time you end, codeloop itself runs: {commands}. The goal is reached when {they} exit with 0."
-BY_JUDGE = (
+CHECKS_RULE = "Each time you end, codeloop itself runs: {commands}. The goal is reached when {they} exit with 0."
+JUDGE_RULE = (
     "Each time you end, codeloop runs the checks again that you ran last, and a judge decides by their results alone."
 )
-NOT_YET = (
+NOT_REACHED_REMINDER = (
     "<system-reminder>The goal is not reached yet: {left}. Go on, or say why it can't be reached.</system-reminder>"
 )
 
@@ -53,11 +53,11 @@ def describe_goal(goal: Goal) -> str:
     """Return the instructions about a goal that are added to the user's prompt."""
     commands = ", ".join(f"`{command}`" for command in goal.checks)
     they = "it" if len(goal.checks) == 1 else "they all"
-    how = BY_CHECKS.format(commands=commands, they=they) if goal.checks else BY_JUDGE
+    how = CHECKS_RULE.format(commands=commands, they=they) if goal.checks else JUDGE_RULE
     if len(goal.checks) == 1:
         how = how.replace("it exit with", "it exits with")
     free = f" (but for {', '.join(goal.unprotect)})" if goal.unprotect else ""
-    return WORDS.format(how=how, free=free)
+    return GOAL_INSTRUCTIONS.format(how=how, free=free)
 
 
 def check_goal(goal: Goal, root: Path) -> str:
@@ -74,52 +74,52 @@ def check_goal(goal: Goal, root: Path) -> str:
 
 
 class ChecksOutcome(Struct, frozen=True):
-    """The outcome of one run of the checks: each result, and what is left to do, as phrases."""
+    """The outcome of one run of the checks: each result, and why the goal is not reached, as phrases."""
 
     checks: list[GoalCheck]
-    left: list[str]
+    problems: list[str]
 
 
 class GoalRounds:
     """The goal of one turn. `end` is its outcome, once it is over."""
 
-    def __init__(self, goal: Goal, words: str) -> None:
-        """`words`: the goal as the user put it."""
+    def __init__(self, goal: Goal, text: str) -> None:
+        """`text`: the goal as the user put it."""
         self.goal = goal
         self.end: GoalEnd | None = None
-        self._words = words
+        self._goal_text = text
         self._rounds = 0
         self._round_states: list[tuple[object, ...]] = []
         """The number of edits and the problems after each round: equal ones in a row mean that the model is stuck."""
-        self._hashes: dict[str, str] = {}
+        self._check_file_hashes: dict[str, str] = {}
         """The check files before the work began, by path."""
         self._counts_before: dict[str, TestCounts | None] = {}
         self._began_at = 0
-        self._last = ChecksOutcome([], ["its checks did not run after the last edit"])
+        self._last_outcome = ChecksOutcome([], ["its checks did not run after the last edit"])
 
     async def begin(self, engine: Engine, session_id: str) -> None:
         """Record the checks' files and results before the work begins."""
         entries = engine.store.read_context(session_id).entries
         self._began_at = entries[-1].info.time.created if entries else 0
-        self._hashes = await self._hash(engine)
+        self._check_file_hashes = await self._hash_check_files(engine)
         agent = entries[-1].info.agent if entries else "build"
         if self.goal.checks:
-            engine.store.publish_live(ToastShown(properties=Toast(message=FIRST_RUN, variant="info")))
+            engine.store.publish_live(ToastShown(properties=Toast(message=FIRST_RUN_NOTICE, variant="info")))
         for part in await run_checks_unstored(engine, session_id, agent, self.goal.checks):
             self._counts_before[str(part.state.input["command"])] = _read_test_counts(part)
-        self._record(engine, session_id)
+        self._store_progress(engine, session_id)
 
     def limit_engine(self, engine: Engine, session_id: str) -> Engine:
         """Return the engine of the next round, limited to the steps that all rounds have left."""
-        if engine.policy.steps is None:
+        if engine.turn_settings.max_steps is None:
             return engine
-        remaining = max(engine.policy.steps - self._count_steps(engine, session_id), 0)
-        return replace(engine, policy=replace(engine.policy, steps=remaining))
+        remaining = max(engine.turn_settings.max_steps - self._count_steps(engine, session_id), 0)
+        return replace(engine, turn_settings=replace(engine.turn_settings, max_steps=remaining))
 
     async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
         """Run the checks after the model stopped; return how the turn ends. None: it continues."""
         stop_of_turn = await self._end_round(engine, session_id, stop)
-        self._record(engine, session_id)
+        self._store_progress(engine, session_id)
         return stop_of_turn
 
     async def _end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
@@ -128,8 +128,8 @@ class GoalRounds:
             return Stop("moved", move_note)
         self._rounds += 1
         await _end_background(engine, session_id)
-        self._last = await self._run_checks(engine, session_id)
-        if not self._last.left:
+        self._last_outcome = await self._run_checks(engine, session_id)
+        if not self._last_outcome.problems:
             return self._finish("done", "")
         reason = self._find_end(engine, session_id, stop)
         if reason:
@@ -145,14 +145,14 @@ class GoalRounds:
         assert self.end is not None
         return self.end
 
-    def _record(self, engine: Engine, session_id: str) -> None:
+    def _store_progress(self, engine: Engine, session_id: str) -> None:
         """Store how far the goal is, so that every user interface can show it."""
         goal = {
-            "text": self._words,
+            "text": self._goal_text,
             "checks": self.goal.checks,
             "status": self.end.status if self.end is not None else "working",
             "rounds": self._rounds,
-            "left": self._last.left if self._rounds else [],
+            "left": self._last_outcome.problems if self._rounds else [],
             "reason": self.end.reason if self.end is not None else "",
         }
         store = engine.store
@@ -165,12 +165,12 @@ class GoalRounds:
         most = self.goal.rounds or GOAL_ROUNDS.value
         if self._rounds >= most:
             return f"The limit of {most} {'round' if most == 1 else 'rounds'} is reached."
-        steps = engine.policy.steps
+        steps = engine.turn_settings.max_steps
         if steps is not None and self._count_steps(engine, session_id) >= steps:
             return f"The limit of {steps} steps is reached."
         view = engine.store.read_context(session_id)
         edits = sum(isinstance(part, PatchPart) for entry in view.entries for part in entry.parts)
-        self._round_states.append((edits, *self._last.left))
+        self._round_states.append((edits, *self._last_outcome.problems))
         latest = self._round_states[-GOAL_STUCK.value :]
         if len(latest) == GOAL_STUCK.value and len(set(latest)) == 1:
             return f"Nothing changed in {GOAL_STUCK.value} rounds."
@@ -180,16 +180,16 @@ class GoalRounds:
         self.end = GoalEnd(
             status="done" if status == "done" else "not_done",
             rounds=self._rounds,
-            checks=self._last.checks,
-            left=self._last.left,
+            checks=self._last_outcome.checks,
+            left=self._last_outcome.problems,
             reason=reason,
         )
         if status == "done":
             return Stop("done")
-        return Stop("not_done", f"Not done: {'; '.join(self._last.left)}. {reason}".rstrip())
+        return Stop("not_done", f"Not done: {'; '.join(self._last_outcome.problems)}. {reason}".rstrip())
 
     def _remind(self, engine: Engine, session_id: str) -> None:
-        words = NOT_YET.format(left="; ".join(self._last.left))
+        words = NOT_REACHED_REMINDER.format(left="; ".join(self._last_outcome.problems))
         store_reminder(engine, session_id, words)
 
     def _count_steps(self, engine: Engine, session_id: str) -> int:
@@ -201,20 +201,20 @@ class GoalRounds:
             for info in infos
         )
 
-    async def _hash(self, engine: Engine) -> dict[str, str]:
+    async def _hash_check_files(self, engine: Engine) -> dict[str, str]:
         work, goal = engine.workspace, self.goal
         path = work.environment.get("PATH")
         return await asyncio.to_thread(hash_check_files, work.root, goal.checks, path, goal.protect, goal.unprotect)
 
     async def _run_checks(self, engine: Engine, session_id: str) -> ChecksOutcome:
         """Run the checks; return what each gave, and what is left."""
-        changes = describe_changes(self._hashes, await self._hash(engine))
-        commands = self.goal.checks or self._find_own_checks(engine, session_id)
+        changes = describe_changes(self._check_file_hashes, await self._hash_check_files(engine))
+        commands = self.goal.checks or self._find_model_checks(engine, session_id)
         is_from_user = bool(self.goal.checks)
         parts = await run_and_store_checks(engine, session_id, commands, is_from_user=is_from_user) if commands else []
         # Compared again after the checks ran: a check may have changed the files, too.
         if not changes:
-            changes = describe_changes(self._hashes, await self._hash(engine))
+            changes = describe_changes(self._check_file_hashes, await self._hash_check_files(engine))
         checks = [self._judge(part) for part in parts]
         more = f" and {len(changes) - _MAX_NAMED_FILES} more" if len(changes) > _MAX_NAMED_FILES else ""
         problems = [f"protected files changed: {', '.join(changes[:_MAX_NAMED_FILES])}{more}"] if changes else []
@@ -222,9 +222,11 @@ class GoalRounds:
             f"`{one_line(each.command, _MAX_COMMAND_CHARS)}`: {each.problem}" for each in checks if each.problem
         ]
         if not checks:
-            problems.append(NO_CHECK)
+            problems.append(NO_CHECK_PROBLEM)
         if not problems and not self.goal.checks:
-            verdict = await judge_goal(engine, session_id, self._words, parts, self._entries(engine, session_id))
+            verdict = await judge_goal(
+                engine, session_id, self._goal_text, parts, self._list_goal_entries(engine, session_id)
+            )
             problems += [verdict] if verdict else []
         return ChecksOutcome(checks, problems)
 
@@ -245,19 +247,19 @@ class GoalRounds:
             problem = describe_lost_tests(self._counts_before.get(command), _read_test_counts(part))
         return GoalCheck(command=command, exit_code=code, problem=problem)
 
-    def _entries(self, engine: Engine, session_id: str) -> list[Entry]:
+    def _list_goal_entries(self, engine: Engine, session_id: str) -> list[Entry]:
         entries = engine.store.read_context(session_id).entries
         return [entry for entry in entries if entry.info.time.created > self._began_at]
 
-    def _find_own_checks(self, engine: Engine, session_id: str) -> list[str]:
+    def _find_model_checks(self, engine: Engine, session_id: str) -> list[str]:
         """Return the checks that the model ran, newest first, except command lines that hide an exit code."""
-        parts = [part for entry in self._entries(engine, session_id) for part in entry.parts]
+        parts = [part for entry in self._list_goal_entries(engine, session_id) for part in entry.parts]
         own = [part for part in parts if not (isinstance(part, ToolPart) and is_goal_check(part))]
-        commands = dict.fromkeys(run.command for run in reversed(list_checks(own)) if _is_plain(run.command))
+        commands = dict.fromkeys(run.command for run in reversed(list_checks(own)) if _has_own_exit_code(run.command))
         return list(commands)[: GOAL_CHECKS.value]
 
 
-def _is_plain(command: str) -> bool:
+def _has_own_exit_code(command: str) -> bool:
     """Return whether a line's exit code is its check's."""
     return is_check(command) and not any(each in command for each in ("||", ";", "|", "&", "\n", "`", "$("))
 
@@ -274,7 +276,9 @@ async def _end_background(engine: Engine, session_id: str) -> None:
 
     # Subagents are awaited, since their work belongs to the turn; commands may never end.
     working: Sequence[asyncio.Task[object]] = [
-        task for each in engine.tasks.list_busy_sessions() if is_own(each) and (task := engine.tasks.find_task(each))
+        task
+        for each in engine.supervisor.list_busy_sessions()
+        if is_own(each) and (task := engine.supervisor.find_task(each))
     ]
     if working:
         await asyncio.wait(working)

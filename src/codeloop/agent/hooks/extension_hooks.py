@@ -4,15 +4,15 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from codeloop.agent.engine import Engine, T, TurnHooks
 from codeloop.agent.hooks.request_hooks import (
-    MESSAGES,
+    MESSAGES_HOOK,
     apply_parameter_hooks,
     apply_request_hooks,
     describe_model,
     transform_history,
     transform_prompt,
 )
+from codeloop.agent.hooks.turn_hooks import T, TurnHooks
 from codeloop.agent.request.window import read_own_text
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
@@ -24,10 +24,11 @@ from codeloop.schema.part import Part, TextPart
 from codeloop.schema.permission import Action, PermissionRequest
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, make_next_prompt
+from codeloop.store.store import Store
 
-MESSAGE, START, STOP = "chat.message", "session.start", "session.stop"
-ASK, ENVIRONMENT, COMPLETE = "permission.ask", "shell.env", "experimental.text.complete"
-COMPACTING, CONTINUE = "experimental.session.compacting", "experimental.compaction.autocontinue"
+MESSAGE_HOOK, START_HOOK, STOP_HOOK = "chat.message", "session.start", "session.stop"
+ASK_HOOK, ENVIRONMENT_HOOK, COMPLETE_HOOK = "permission.ask", "shell.env", "experimental.text.complete"
+COMPACTING_HOOK, CONTINUE_HOOK = "experimental.session.compacting", "experimental.compaction.autocontinue"
 
 
 class ExtensionHooks(TurnHooks):
@@ -44,7 +45,7 @@ class ExtensionHooks(TurnHooks):
     @property
     def permission_verdict(self) -> Callable[[PermissionRequest], Awaitable[Action]] | None:
         """See TurnHooks."""
-        return self._decide_permission if self._hooks.has_handler(ASK) else None
+        return self._decide_permission if self._hooks.has_handler(ASK_HOOK) else None
 
     async def _decide_permission(self, request: PermissionRequest) -> Action:
         payload: JSON = msgspec.to_builtins(request)
@@ -52,24 +53,24 @@ class ExtensionHooks(TurnHooks):
         payload |= {"type": request.permission, "pattern": request.patterns, "title": ", ".join(request.patterns)}
         if request.tool is not None:
             payload |= {"messageID": request.tool.message_id, "callID": request.tool.call_id}
-        status: Action = (await self._hooks.run(ASK, payload, {"status": "ask"}))["status"]
+        status: Action = (await self._hooks.run(ASK_HOOK, payload, {"status": "ask"}))["status"]
         return status
 
     async def collect_shell_variables(self, given: JSON) -> dict[str, str]:
         """See ToolHooks."""
-        if not self._hooks.has_handler(ENVIRONMENT):
+        if not self._hooks.has_handler(ENVIRONMENT_HOOK):
             return {}
-        variables: dict[str, str] = (await self._hooks.run(ENVIRONMENT, given, {"env": {}}))["env"]
+        variables: dict[str, str] = (await self._hooks.run(ENVIRONMENT_HOOK, given, {"env": {}}))["env"]
         return variables
 
-    async def run_turn(self, run: Callable[[Engine, str], Awaitable[T]], engine: Engine, session_id: str) -> T:
+    async def run_turn(self, run: Callable[[], Awaitable[T]], store: Store, session_id: str) -> T:
         """See TurnHooks. An extension can continue a turn at most `HOOK_STOPS` times."""
         times = 0
         while True:
-            before = _last_answer(engine, session_id)
-            stop = await run(engine, session_id)
-            answer = _last_answer(engine, session_id)
-            if not self._hooks.has_handler(STOP) or stop.reason != "done":
+            before = _last_answer(store, session_id)
+            stop = await run()
+            answer = _last_answer(store, session_id)
+            if not self._hooks.has_handler(STOP_HOOK) or stop.reason != "done":
                 return stop
             if answer is None or (before is not None and answer.info.id == before.info.id):
                 # There is no new answer: the user ran a shell command, which no model answers.
@@ -78,22 +79,22 @@ class ExtensionHooks(TurnHooks):
                 return stop
             payload = {
                 "sessionID": session_id,
-                "parentID": engine.store.get_session(session_id).parent_id,
+                "parentID": store.get_session(session_id).parent_id,
                 "active": times > 0,
                 "text": read_own_text(answer),
             }
-            output = await self._hooks.run(STOP, payload, {"continue": None})
+            output = await self._hooks.run(STOP_HOOK, payload, {"continue": None})
             reason: str | None = output["continue"]
             if reason is None or output.get("ends") or times == HOOK_STOPS.value:
                 return stop
-            _store_reason(engine, session_id, reason)
+            _store_reason(store, session_id, reason)
             times += 1
 
     async def change_prompt(
         self, message: UserMessage, parts: Sequence[Part], parent: str | None = None
     ) -> tuple[UserMessage, list[Part]]:
         """See TurnHooks. A prompt keeps its ids and its time: stored data refers to them."""
-        if not self._hooks.has_handler(MESSAGE):
+        if not self._hooks.has_handler(MESSAGE_HOOK):
             return message, list(parts)
         model = {"providerID": message.model.provider_id, "modelID": message.model.model_id}
         payload: JSON = {
@@ -105,34 +106,34 @@ class ExtensionHooks(TurnHooks):
             "variant": message.model.variant,
         }
         now = {"message": msgspec.to_builtins(message), "parts": msgspec.to_builtins(parts)}
-        output = await self._hooks.run(MESSAGE, payload, now)
+        output = await self._hooks.run(MESSAGE_HOOK, payload, now)
         changed_message = msgspec.convert(output["message"], UserMessage)
         changed_message = replace(changed_message, id=message.id, session_id=message.session_id, time=message.time)
         return changed_message, msgspec.convert(output["parts"], list[Part])
 
     async def change_request(
-        self, engine: Engine, user: UserMessage, info: ModelInfo, request: ModelRequest
+        self, store: Store, user: UserMessage, info: ModelInfo, request: ModelRequest
     ) -> ModelRequest:
         """See TurnHooks."""
-        return await apply_request_hooks(self._hooks, engine, user, info, request)
+        return await apply_request_hooks(self._hooks, store, user, info, request)
 
-    async def complete_texts(self, engine: Engine, info: AssistantMessage) -> None:
+    async def complete_texts(self, store: Store, info: AssistantMessage) -> None:
         """See TurnHooks."""
-        if not self._hooks.has_handler(COMPLETE):
+        if not self._hooks.has_handler(COMPLETE_HOOK):
             return
-        for part in engine.store.read_context(info.session_id).find_parts(info.id):
+        for part in store.read_context(info.session_id).find_parts(info.id):
             if not isinstance(part, TextPart) or part.synthetic or not part.text:
                 continue
             payload = {"sessionID": info.session_id, "messageID": info.id, "partID": part.id}
-            text = (await self._hooks.run(COMPLETE, payload, {"text": part.text}))["text"]
+            text = (await self._hooks.run(COMPLETE_HOOK, payload, {"text": part.text}))["text"]
             if text != part.text:
-                engine.store.append(make_part_updated(replace(part, text=text)))
+                store.append(make_part_updated(replace(part, text=text)))
 
     async def change_title_request(
-        self, engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, max_chars: int
+        self, store: Store, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, max_chars: int
     ) -> ModelRequest:
         """See TurnHooks."""
-        entries = engine.store.read_context(session_id).entries
+        entries = store.read_context(session_id).entries
         user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
         if user is None:
             return request
@@ -142,7 +143,7 @@ class ExtensionHooks(TurnHooks):
 
     async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """See TurnHooks."""
-        if not self._hooks.has_handler(MESSAGES):
+        if not self._hooks.has_handler(MESSAGES_HOOK):
             return entries
         changed_message = await transform_history(self._hooks, session_id, entries)
         return entries if changed_message is None else changed_message
@@ -151,9 +152,9 @@ class ExtensionHooks(TurnHooks):
         self, user: UserMessage, info: ModelInfo, request: ModelRequest, *, auto: bool
     ) -> ModelRequest:
         """See TurnHooks. Extensions add to the words that ask for the summary, or replace them."""
-        if self._hooks.has_handler(COMPACTING):
+        if self._hooks.has_handler(COMPACTING_HOOK):
             payload = {"sessionID": user.session_id, "auto": auto}
-            output = await self._hooks.run(COMPACTING, payload, {"context": []})
+            output = await self._hooks.run(COMPACTING_HOOK, payload, {"context": []})
             *before, last = request.messages
             words = [piece.text for piece in last.content if isinstance(piece, TextPiece)]
             prompt: str | None = output.get("prompt")
@@ -163,9 +164,9 @@ class ExtensionHooks(TurnHooks):
             )
         return await apply_parameter_hooks(self._hooks, user, "compaction", info, request)
 
-    async def texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
+    async def list_texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
         """See TurnHooks."""
-        if self._hooks.has_handler(CONTINUE):
+        if self._hooks.has_handler(CONTINUE_HOOK):
             payload: JSON = {
                 "sessionID": user.session_id,
                 "agent": user.agent,
@@ -174,30 +175,30 @@ class ExtensionHooks(TurnHooks):
                 "message": msgspec.to_builtins(user),
                 "overflow": overflow,
             }
-            if not (await self._hooks.run(CONTINUE, payload, {"enabled": True}))["enabled"]:
+            if not (await self._hooks.run(CONTINUE_HOOK, payload, {"enabled": True}))["enabled"]:
                 return None
-        return await self.start_texts(user.session_id, "compact")
+        return await self.list_start_texts(user.session_id, "compact")
 
-    async def start_texts(self, session_id: str, source: str) -> list[str]:
+    async def list_start_texts(self, session_id: str, source: str) -> list[str]:
         """Return the texts to add when a session starts, or restarts with a summary (`source`).
 
         Raises HookRefused: the model must not be asked.
         """
-        if not self._hooks.has_handler(START):
+        if not self._hooks.has_handler(START_HOOK):
             return []
-        output = await self._hooks.run(START, {"sessionID": session_id, "source": source}, {"context": []})
+        output = await self._hooks.run(START_HOOK, {"sessionID": session_id, "source": source}, {"context": []})
         texts: list[str] = output["context"]
         return [text for text in texts if text.strip()]
 
 
-def _last_answer(engine: Engine, session_id: str) -> Entry | None:
-    entries = engine.store.read_context(session_id).entries
+def _last_answer(store: Store, session_id: str) -> Entry | None:
+    entries = store.read_context(session_id).entries
     return next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None)
 
 
-def _store_reason(engine: Engine, session_id: str, reason: str) -> None:
+def _store_reason(store: Store, session_id: str, reason: str) -> None:
     """Store why the turn goes on, as the prompt that the model answers next."""
-    view = engine.store.read_context(session_id)
+    view = store.read_context(session_id)
     message = make_next_prompt(view)
     part = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=reason, synthetic=True)
-    engine.store.append(make_message_updated(message), make_part_updated(part))
+    store.append(make_message_updated(message), make_part_updated(part))

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import limit_images
-from codeloop.agent.request.projection import project
+from codeloop.agent.request.projection import project_conversation
 from codeloop.agent.request.window import make_window
 from codeloop.extend.hooks.output_types import TransformedMessage
 from codeloop.model.chat import ModelInfo, ModelMessage, ModelRequest, ToolSpec
@@ -16,31 +15,32 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
-from codeloop.tool.call_session import HookRunner
+from codeloop.store.store import Store
 from codeloop.tool.superseded_outputs import find_superseded
+from codeloop.tool.tool_hooks import HookRunner
 
-MESSAGES = "experimental.chat.messages.transform"
-SYSTEM = "experimental.chat.system.transform"
-DEFINITION, PARAMS, HEADERS = "tool.definition", "chat.params", "chat.headers"
+MESSAGES_HOOK = "experimental.chat.messages.transform"
+SYSTEM_HOOK = "experimental.chat.system.transform"
+DEFINITION_HOOK, PARAMS_HOOK, HEADERS_HOOK = "tool.definition", "chat.params", "chat.headers"
 
 
 async def apply_request_hooks(
-    hooks: HookRunner, engine: Engine, user: UserMessage, info: ModelInfo, request: ModelRequest
+    hooks: HookRunner, store: Store, user: UserMessage, info: ModelInfo, request: ModelRequest
 ) -> ModelRequest:
     """Return a step's request with all changes of extensions; `user` is the prompt that it answers.
 
     Raises HookRefused when a deciding extension failed.
     """
     if (
-        hooks.has_handler(MESSAGES)
-        and (messages := await _transform_messages(hooks, engine, user.session_id, info)) is not None
+        hooks.has_handler(MESSAGES_HOOK)
+        and (messages := await _transform_messages(hooks, store, user.session_id, info)) is not None
     ):
         request = replace(request, messages=messages)
-    if hooks.has_handler(SYSTEM):
+    if hooks.has_handler(SYSTEM_HOOK):
         payload = {"sessionID": user.session_id, "model": describe_model(info)}
-        output = await hooks.run(SYSTEM, payload, {"system": [request.system]})
+        output = await hooks.run(SYSTEM_HOOK, payload, {"system": [request.system]})
         request = replace(request, system="\n\n".join(filter(None, output["system"])))
-    if hooks.has_handler(DEFINITION):
+    if hooks.has_handler(DEFINITION_HOOK):
         tool_specs = await asyncio.gather(*(_change_definition(hooks, tool) for tool in request.tools))
         request = replace(request, tools=tuple(tool_specs))
     return await apply_parameter_hooks(hooks, user, user.agent, info, request)
@@ -50,7 +50,7 @@ async def apply_parameter_hooks(
     hooks: HookRunner, user: UserMessage, agent: str, info: ModelInfo, request: ModelRequest
 ) -> ModelRequest:
     """Return a request with the parameters and headers that extensions set; `agent` makes it."""
-    if not (hooks.has_handler(PARAMS) or hooks.has_handler(HEADERS)):
+    if not (hooks.has_handler(PARAMS_HOOK) or hooks.has_handler(HEADERS_HOOK)):
         return request
     payload: JSON = {
         "sessionID": user.session_id,
@@ -59,10 +59,10 @@ async def apply_parameter_hooks(
         "provider": {"source": "custom", "info": {"id": info.provider_id, "name": info.provider_id}, "options": {}},
         "message": msgspec.to_builtins(user),
     }
-    if hooks.has_handler(PARAMS):
+    if hooks.has_handler(PARAMS_HOOK):
         request = await _change_params(hooks, payload, request)
-    if hooks.has_handler(HEADERS):
-        output = await hooks.run(HEADERS, payload, {"headers": request.headers})
+    if hooks.has_handler(HEADERS_HOOK):
+        output = await hooks.run(HEADERS_HOOK, payload, {"headers": request.headers})
         request = replace(request, headers=output["headers"])
     return request
 
@@ -75,7 +75,7 @@ async def _change_params(hooks: HookRunner, payload: JSON, request: ModelRequest
         "maxOutputTokens": request.max_tokens,
         "options": request.options,
     }
-    output = await hooks.run(PARAMS, payload, now)
+    output = await hooks.run(PARAMS_HOOK, payload, now)
     options: JSON = output["options"]
     if output["topK"] is not None:
         options = {**options, "top_k": output["topK"]}
@@ -89,13 +89,17 @@ async def _change_params(hooks: HookRunner, payload: JSON, request: ModelRequest
 
 
 async def _transform_messages(
-    hooks: HookRunner, engine: Engine, session_id: str, info: ModelInfo
+    hooks: HookRunner, store: Store, session_id: str, info: ModelInfo
 ) -> tuple[ModelMessage, ...] | None:
     """Return the messages of the conversation as changed by extensions; None: unchanged."""
-    view = engine.store.read_context(session_id)
+    view = store.read_context(session_id)
     visible = make_window(view.entries)
     entries = await transform_history(hooks, session_id, visible.select(view.entries))
-    return None if entries is None else limit_images((*visible.head, *project(entries, info, find_superseded(entries))))
+    return (
+        None
+        if entries is None
+        else limit_images((*visible.head, *project_conversation(entries, info, find_superseded(entries))))
+    )
 
 
 async def transform_history(hooks: HookRunner, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:
@@ -105,7 +109,7 @@ async def transform_history(hooks: HookRunner, session_id: str, entries: Iterabl
     ]
     # As an extension would send them back, so that unchanged messages compare equal below.
     messages = msgspec.json.decode(msgspec.json.encode(messages))
-    output = await hooks.run(MESSAGES, {"sessionID": session_id}, {"messages": messages})
+    output = await hooks.run(MESSAGES_HOOK, {"sessionID": session_id}, {"messages": messages})
     if output["messages"] == messages:
         return None
     messages_after = msgspec.convert(output["messages"], list[TransformedMessage])
@@ -114,7 +118,7 @@ async def transform_history(hooks: HookRunner, session_id: str, entries: Iterabl
 
 async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> str:
     """Return a prompt's text as changed by extensions, for a request outside the conversation."""
-    if not hooks.has_handler(MESSAGES):
+    if not hooks.has_handler(MESSAGES_HOOK):
         return text
     part = TextPart(id=new_id("prt"), session_id=user.session_id, message_id=user.id, text=text)
     entries = await transform_history(hooks, user.session_id, [Entry(user, (part,))])
@@ -125,7 +129,7 @@ async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> s
 async def _change_definition(hooks: HookRunner, tool: ToolSpec) -> ToolSpec:
     """Return a tool with the extensions' description: the same each time, so that requests keep their prefix."""
     now: JSON = {"description": tool.description, "parameters": tool.parameters}
-    output = await hooks.run_cached(DEFINITION, {"toolID": tool.name}, now)
+    output = await hooks.run_cached(DEFINITION_HOOK, {"toolID": tool.name}, now)
     return ToolSpec(tool.name, output["description"], output["parameters"])
 
 

@@ -10,13 +10,13 @@ FIVE_MINUTES_MS, HOUR_MS = 5 * 60_000, 60 * 60_000
 """The two lifetimes of a prompt cache, from the last request that used it."""
 
 
-def saves_with_hour(entries: Sequence[Entry], info: ModelInfo) -> bool:
+def saves_with_hour_cache(entries: Sequence[Entry], info: ModelInfo) -> bool:
     """Return whether the session's requests so far would have cost less with a cache that is kept for an hour.
 
     Writing to such a cache costs more for every token; it saves writing the whole conversation again after a pause of
     more than five minutes. A session with one such pause will have others.
     """
-    prices, saved, extra = info.prices, 0.0, 0.0
+    prices, savings, extra_costs = info.prices, 0.0, 0.0
     if prices.hour_write <= prices.cache_write:
         return False
     last_request_at, size = 0, 0
@@ -25,7 +25,7 @@ def saves_with_hour(entries: Sequence[Entry], info: ModelInfo) -> bool:
         if not isinstance(answer, AssistantMessage) or not (now := answer.tokens.context):
             continue
         if FIVE_MINUTES_MS < answer.time.created - last_request_at <= HOUR_MS:
-            saved += size * (prices.cache_write - prices.cache_read)
-        extra += max(now - size, 0) * (prices.hour_write - prices.cache_write)
+            savings += size * (prices.cache_write - prices.cache_read)
+        extra_costs += max(now - size, 0) * (prices.hour_write - prices.cache_write)
         last_request_at, size = answer.time.created, now
-    return saved > extra
+    return savings > extra_costs

@@ -3,7 +3,7 @@
 import asyncio
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.request.projection import CHANGED_FILES
+from codeloop.agent.request.projection import CHANGED_FILES_KEY
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage
@@ -30,5 +30,5 @@ async def find_changed_files(engine: Engine, info: AssistantMessage) -> TextPart
         message_id=info.id,
         text="",
         synthetic=True,
-        metadata={CHANGED_FILES: names},
+        metadata={CHANGED_FILES_KEY: names},
     )

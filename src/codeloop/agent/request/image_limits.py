@@ -8,6 +8,9 @@ from codeloop.schema.limits import REQUEST_IMAGES, REQUEST_IMAGES_BYTES
 from codeloop.schema.message import AssistantMessage
 from codeloop.store.conversation import Entry
 
+# HTTP statuses with which services refuse the content of a request.
+_CONTENT_REFUSAL_STATUSES = frozenset({400, 413, 415, 422})
+
 
 def limit_images(
     messages: Sequence[ModelMessage], count: int = REQUEST_IMAGES.value, size: int = REQUEST_IMAGES_BYTES.value
@@ -70,11 +73,9 @@ def find_rejected_images(entries: Iterable[Entry]) -> frozenset[str]:
 
 def _is_about_images(data: APIErrorData) -> bool:
     message = f"{data.message} {data.response_body or ''}".lower()
-    return data.status_code in REFUSED and any(word in message for word in ("image", "pdf", "media", "document"))
-
-
-REFUSED = frozenset({400, 413, 415, 422})
-"""HTTP statuses with which services refuse the content of a request."""
+    return data.status_code in _CONTENT_REFUSAL_STATUSES and any(
+        word in message for word in ("image", "pdf", "media", "document")
+    )
 
 
 def _describe_omitted(piece: ImagePiece) -> TextPiece:

@@ -41,14 +41,14 @@ from codeloop.store.conversation import Entry
 
 NO_RESULT = "Interrupted: this call has no result."
 OUTPUT_DROPPED = "[The output was left out to save room. Make the call again if you need it.]"
-INTERRUPTED = "[interrupted]"
+INTERRUPTED_MARK = "[interrupted]"
 """Ends an incomplete answer."""
-ATTACHED = "Attached by the tool {name}:"
+ATTACHMENT_HEADING = "Attached by the tool {name}:"
 
 
-CHANGED_FILES = "changedFiles"
+CHANGED_FILES_KEY = "changedFiles"
 """Metadata key of an answer's part: the files that others changed since the session read them."""
-CHANGED = (
+CHANGED_FILES_REMINDER = (
     "<system-reminder>Changed since you read them, not by you: {names}. Read again what you need.</system-reminder>"
 )
 # Changed files that a reminder lists by name.
@@ -56,7 +56,9 @@ _MAX_NAMED_FILES = 20
 NO_NOTES: Mapping[str, str] = MappingProxyType({})
 
 
-def project(entries: Sequence[Entry], info: ModelInfo, notes: Mapping[str, str] = NO_NOTES) -> tuple[ModelMessage, ...]:
+def project_conversation(
+    entries: Sequence[Entry], info: ModelInfo, notes: Mapping[str, str] = NO_NOTES
+) -> tuple[ModelMessage, ...]:
     """Return the messages of a conversation for a model, oldest first."""
     return tuple(message for entry in entries for message in make_model_messages(entry, info, notes))
 
@@ -68,7 +70,7 @@ def make_model_messages(entry: Entry, info: ModelInfo, notes: Mapping[str, str] 
     """
     match entry.info:
         case UserMessage():
-            content = tuple(piece for part in entry.parts for piece in _user_pieces(part, info))
+            content = tuple(piece for part in entry.parts for piece in _make_user_pieces(part, info))
             return (UserModelMessage(content),) if content else ()
         case AssistantMessage() as message:
             return _make_assistant_messages(message, entry, info, notes)
@@ -78,13 +80,13 @@ def _make_assistant_messages(
     message: AssistantMessage, entry: Entry, info: ModelInfo, notes: Mapping[str, str]
 ) -> tuple[ModelMessage, ...]:
     is_interrupted = is_open(entry) or message.error is not None
-    calls = _distinct([part for part in entry.parts if isinstance(part, ToolPart)])
+    calls = _make_ids_unique([part for part in entry.parts if isinstance(part, ToolPart)])
     remaining_calls = iter(calls)
     # Services check that thinking, text and calls come back in the order in which they came.
     pieces = tuple(
         piece
         for part in entry.parts
-        for piece in _assistant_pieces(part, remaining_calls, is_interrupted=is_interrupted)
+        for piece in _make_assistant_pieces(part, remaining_calls, is_interrupted=is_interrupted)
     )
     file_notes = tuple(
         note for part in entry.parts if isinstance(part, TextPart) for note in describe_changed_files(part)
@@ -92,13 +94,13 @@ def _make_assistant_messages(
     if not calls and not any(isinstance(piece, TextPiece) for piece in pieces):
         return file_notes
     if is_interrupted and not calls:
-        pieces = (*pieces, TextPiece(INTERRUPTED))
+        pieces = (*pieces, TextPiece(INTERRUPTED_MARK))
     messages: list[ModelMessage] = [
         *file_notes,
         AssistantModelMessage(pieces, f"{message.provider_id}/{message.model_id}"),
     ]
     if calls:
-        messages.append(ToolModelMessage(tuple(_result(call, notes.get(call.id)) for call in calls)))
+        messages.append(ToolModelMessage(tuple(_make_result_piece(call, notes.get(call.id)) for call in calls)))
         attachments = _project_attachments([call for call in calls if call.id not in notes], info)
         if attachments:
             messages.append(UserModelMessage(attachments))
@@ -110,32 +112,32 @@ def describe_changed_files(part: TextPart) -> tuple[UserModelMessage, ...]:
 
     The message precedes an answer. The names are stored in a part, so each later request has them at the same place.
     """
-    names: list[str] = (part.metadata or {}).get(CHANGED_FILES, [])
+    names: list[str] = (part.metadata or {}).get(CHANGED_FILES_KEY, [])
     if not names:
         return ()
     remaining_count = len(names) - _MAX_NAMED_FILES
     text = ", ".join(names[:_MAX_NAMED_FILES]) + (f" and {remaining_count} more" if remaining_count > 0 else "")
-    return (UserModelMessage((TextPiece(CHANGED.format(names=text)),)),)
+    return (UserModelMessage((TextPiece(CHANGED_FILES_REMINDER.format(names=text)),)),)
 
 
-def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
+def _make_user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
     match part:
         case TextPart(text=text, ignored=ignored) if text.strip() and not ignored:
             return (TextPiece(text),)
         case FilePart():
-            return (file_piece(part, info),)
+            return (make_file_piece(part, info),)
         case SubtaskPart(agent=agent):
             return (TextPiece(f"[The user hands this to the subagent {agent}. Answer with its result.]"),)
         case _:
             return ()
 
 
-def _assistant_pieces(
+def _make_assistant_pieces(
     part: Part, calls: Iterator[ToolPart], *, is_interrupted: bool
 ) -> tuple[TextPiece | ReasoningPiece | CallPiece, ...]:
     match part:
         case ToolPart():
-            return (_call(next(calls)),)
+            return (_make_call_piece(next(calls)),)
         case TextPart(text=text, metadata=metadata) if text.strip():
             return (TextPiece(text, metadata or {}),)
         case ReasoningPart(text=text, metadata=metadata) if not is_interrupted and (text or metadata):
@@ -144,7 +146,7 @@ def _assistant_pieces(
             return ()
 
 
-def _distinct(calls: list[ToolPart]) -> list[ToolPart]:
+def _make_ids_unique(calls: list[ToolPart]) -> list[ToolPart]:
     """Return the calls with unique ids: services refuse a message in which two calls have one id."""
     seen: set[str] = set()
     distinct: list[ToolPart] = []
@@ -157,11 +159,11 @@ def _distinct(calls: list[ToolPart]) -> list[ToolPart]:
     return distinct
 
 
-def _call(call: ToolPart) -> CallPiece:
+def _make_call_piece(call: ToolPart) -> CallPiece:
     return CallPiece(call.call_id, call.tool, msgspec.json.encode(call.state.input).decode())
 
 
-def _result(call: ToolPart, note: str | None) -> ResultPiece:
+def _make_result_piece(call: ToolPart, note: str | None) -> ResultPiece:
     match call.state:
         case ToolStateCompleted() if note is not None:
             return ResultPiece(call.call_id, call.tool, note)
@@ -181,28 +183,28 @@ def _project_attachments(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPi
     pieces: list[TextPiece | ImagePiece] = []
     for call in calls:
         if isinstance(call.state, ToolStateCompleted) and call.state.attachments and call.state.time.compacted is None:
-            pieces.append(TextPiece(ATTACHED.format(name=call.tool)))
-            pieces += [file_piece(part, info) for part in call.state.attachments]
+            pieces.append(TextPiece(ATTACHMENT_HEADING.format(name=call.tool)))
+            pieces += [make_file_piece(part, info) for part in call.state.attachments]
     return tuple(pieces)
 
 
-def file_piece(part: FilePart, info: ModelInfo) -> TextPiece | ImagePiece:
+def make_file_piece(part: FilePart, info: ModelInfo) -> TextPiece | ImagePiece:
     """Return an attachment: an image or PDF if the model reads it, the content of a text, or a line with its name."""
     name = part.filename or "attachment"
     if not part.url.startswith("data:"):
         return TextPiece(f"[{name}: {part.mime}, see {part.url}]")
-    kind = "pdf" if part.mime == "application/pdf" else part.mime.partition("/")[0]
-    data = _data(part.url)
-    if data is None or (not data and kind in {"image", "pdf"}):
+    media = "pdf" if part.mime == "application/pdf" else part.mime.partition("/")[0]
+    data = _decode_data_url(part.url)
+    if data is None or (not data and media in {"image", "pdf"}):
         return TextPiece(f"[{name}: {part.mime}, its data is broken]")
-    if kind == "text":
+    if media == "text":
         return TextPiece(f"[{name}]\n{data.decode('utf-8', 'replace')}")
-    if kind in {"image", "pdf"} and kind in info.input:
+    if media in {"image", "pdf"} and media in info.input:
         return ImagePiece(part.mime, base64.b64encode(data).decode(), name)
     return TextPiece(f"[{name}: {info.ref} does not take this {part.mime}]")
 
 
-def _data(url: str) -> bytes | None:
+def _decode_data_url(url: str) -> bytes | None:
     """Return the bytes of a `data:` URL, or None if its base64 is invalid."""
     header, _, data = url.partition(",")
     if not header.endswith(";base64"):

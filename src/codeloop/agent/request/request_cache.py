@@ -6,7 +6,7 @@ from operator import is_
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
 from codeloop.agent.request.projection import make_model_messages
-from codeloop.agent.request.system_prompt import system_prompt
+from codeloop.agent.request.system_prompt import make_system_prompt
 from codeloop.agent.request.window import Window, find_last_summary, make_window
 from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo, ModelMessage, ToolSpec
@@ -53,7 +53,7 @@ class RequestCache:
         """Return the system prompt, built once a run."""
         key = (agent.name, info.ref)
         if key not in self._systems:
-            self._systems[key] = system_prompt(engine, session, agent, info)
+            self._systems[key] = make_system_prompt(engine, session, agent, info)
         return self._systems[key]
 
     def get_tools(
@@ -61,20 +61,20 @@ class RequestCache:
         toolbox: Toolbox,
         info: ModelInfo,
         rulesets: tuple[Ruleset, ...],
-        ceilings: tuple[tuple[Ruleset, ...], ...],
+        further_lists: tuple[tuple[Ruleset, ...], ...],
     ) -> tuple[ToolSpec, ...]:
-        """Return the tools offered under the rules, within the ceilings: other lists that a call must pass."""
+        """Return the tools offered under the rules; `further_lists`: other lists of rules that a call must pass."""
         if not info.tool_call:
             return ()
-        key = (info.id, info.small, toolbox.tools, rulesets, ceilings)
+        key = (info.id, info.small, toolbox.tools, rulesets, further_lists)
         if self._tools_key != key:
             self._tools_key = key
             tool_specs = toolbox.list_specs(info.id, *rulesets)
             if is_small(info):
                 tool_specs = tuple(spec for spec in tool_specs if spec.name not in TOOLS_NOT_FOR_SMALL_MODELS)
-            within = [{spec.name for spec in toolbox.list_specs(info.id, *rules)} for rules in ceilings]
-            allowed = tuple(spec for spec in tool_specs if all(spec.name in names for names in within))
-            self._tool_specs = toolbox.fit(allowed, info.limits.context)
+            names_by_list = [{spec.name for spec in toolbox.list_specs(info.id, *rules)} for rules in further_lists]
+            allowed = tuple(spec for spec in tool_specs if all(spec.name in names for names in names_by_list))
+            self._tool_specs = toolbox.fit_specs(allowed, info.limits.context)
         return self._tool_specs
 
     def select_outputs_to_drop(self, view: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:

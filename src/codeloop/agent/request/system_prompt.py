@@ -11,25 +11,27 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
 from codeloop.workspace.project_facts import describe_project
 
-SAMPLING = "sampling"
+SAMPLING_AGENT = "sampling"
 """The agent that answers MCP servers: its output goes to them, so it gets no project facts."""
-PROMPTS = Path(__file__).with_name("prompts")
-OWN_PROMPTS = frozenset(("plan", "general", "explore"))
+PROMPT_FOLDER = Path(__file__).with_name("prompts")
+AGENTS_WITH_PROMPT = frozenset(("plan", "general", "explore"))
 """Built-in agents with a prompt of their own; every other agent without one gets that of build."""
 
 
-def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
+def make_system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
     """Build the system prompt. During a session it changes only with the files it quotes."""
-    if agent.native and agent.name == SAMPLING and agent.prompt is None:
-        return read_prompt(SAMPLING).strip()
-    usual = "small" if is_small(info) else "build"
-    base = agent.prompt or read_prompt(agent.name if agent.native and agent.name in OWN_PROMPTS else usual)
-    blocks = [base.strip(), read_prompt("shared").strip(), environment_block(engine, session, info)]
+    if agent.native and agent.name == SAMPLING_AGENT and agent.prompt is None:
+        return read_prompt(SAMPLING_AGENT).strip()
+    default_prompt = "small" if is_small(info) else "build"
+    base = agent.prompt or read_prompt(
+        agent.name if agent.native and agent.name in AGENTS_WITH_PROMPT else default_prompt
+    )
+    blocks = [base.strip(), read_prompt("shared").strip(), make_environment_block(engine, session, info)]
     blocks += [f"Instructions from {path}:\n{text.strip()}" for path, text in engine.instructions()]
     return "\n\n".join(blocks)
 
 
-def environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
+def make_environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
     """Describe the machine, project and date: the same text for all requests of a session."""
     # The day when the session began: a date that changes would break the prompt cache at midnight.
     day = datetime.fromtimestamp(session.time.created / 1000).astimezone()
@@ -40,12 +42,12 @@ def environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
         f"Platform: {os.uname().sysname} {os.uname().machine}",
         f"Date: {day:%a %d %b %Y}",
         f"Model: {info.ref}",
-        *_facts(engine, session).splitlines(),
+        *_find_project_facts(engine, session).splitlines(),
     ]
     return "<env>\n" + "\n".join(lines) + "\n</env>"
 
 
-def _facts(engine: Engine, session: Session) -> str:
+def _find_project_facts(engine: Engine, session: Session) -> str:
     """Return the facts found about the project when the session began; a subagent gets its parent's."""
     while session.parent_id is not None and (parent := engine.store.find_session(session.parent_id)) is not None:
         session = parent
@@ -59,4 +61,4 @@ def _facts(engine: Engine, session: Session) -> str:
 
 def read_prompt(name: str) -> str:
     """Return one of the package's own prompts by its file name without `.md`."""
-    return (PROMPTS / f"{name}.md").read_text(encoding="utf-8")
+    return (PROMPT_FOLDER / f"{name}.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Selects the entries of a request after a compaction: the summary, the user's own words, and the recent tail.
 
-Pure. Before the first compaction all entries are selected.
+Pure. Before the first compaction all entries are selected. Also here: at how many tokens to compact.
 """
 
 from msgspec import Struct
@@ -11,13 +11,13 @@ from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, FilePart, Part, TextPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry, find_context_start, list_pinned_texts
 
-SUMMARY = """The conversation until here was too long and is replaced by this note:
+SUMMARY_TEMPLATE = """The conversation until here was too long and is replaced by this note:
 
 {summary}"""
-PINNED = """What the user pinned, word for word; it still holds:
+PINS_TEMPLATE = """What the user pinned, word for word; it still holds:
 
 {pins}"""
-SAID = """What the user said until then, word for word:
+PROMPTS_TEMPLATE = """What the user said until then, word for word:
 
 {prompts}"""
 
@@ -46,13 +46,13 @@ def make_window(entries: tuple[Entry, ...]) -> Window:
     if index is None:
         return Window()
     start = find_context_start(entries)
-    text = SUMMARY.format(summary=read_own_text(entries[index]))
+    text = SUMMARY_TEMPLATE.format(summary=read_own_text(entries[index]))
     pins = select_pins(entries[:start])
     if pins:
-        text += "\n\n" + PINNED.format(pins="\n\n".join(pins))
+        text += "\n\n" + PINS_TEMPLATE.format(pins="\n\n".join(pins))
     prompts = select_prompts(entries[:start])
     if prompts:
-        text += "\n\n" + SAID.format(prompts="\n\n".join(prompts))
+        text += "\n\n" + PROMPTS_TEMPLATE.format(prompts="\n\n".join(prompts))
     return Window((UserModelMessage((TextPiece(text),)),), start, index)
 
 
@@ -102,7 +102,7 @@ def read_own_text(entry: Entry) -> str:
     return "\n".join(part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic).strip()
 
 
-def compute_room(info: ModelInfo, reserved: int | None) -> int | None:
+def compute_compaction_threshold(info: ModelInfo, reserved: int | None) -> int | None:
     """Return how many tokens a request may hold before the conversation is compacted; None: no limit is known.
 
     That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).

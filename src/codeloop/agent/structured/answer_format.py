@@ -7,16 +7,16 @@ from codeloop.schema.bounds.structured import STRUCTURED_MAX_RETRIES, STRUCTURED
 from codeloop.schema.errors import OperationError
 from codeloop.schema.wire import JSON
 
-TYPES = "text or json_schema"
+FORMAT_TYPES = "text or json_schema"
 
 
 async def check_format(data: JSON, environment: Mapping[str, str]) -> JSON:
     """Return a format with its number of retries. Raises OperationError (BadRequest) when it is wrong."""
-    kind, schema = data.get("type"), data.get("schema")
-    if kind == "text":
+    format_type, schema = data.get("type"), data.get("schema")
+    if format_type == "text":
         return {"type": "text"}
-    if kind != "json_schema":
-        raise OperationError("BadRequest", f"format.type must be {TYPES}, not {kind!r}.")
+    if format_type != "json_schema":
+        raise OperationError("BadRequest", f"format.type must be {FORMAT_TYPES}, not {format_type!r}.")
     retries = data.get("retryCount", STRUCTURED_RETRIES.value)
     if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= STRUCTURED_MAX_RETRIES.value:
         raise OperationError(

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -30,17 +30,30 @@ from codeloop.store.conversation import Entry, make_next_prompt
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Toolbox
 
-TOOL = """Gives the answer of this turn, as data: the arguments are read by a program.
+TOOL_DESCRIPTION = """Gives the answer of this turn, as data: the arguments are read by a program.
 Do the work first, with the other tools. Then call this once, alone, with the whole answer."""
-BY_TOOL = f"The user wants the answer as data. When the work is done, give it by calling {NAME}; text is not read."
-BY_TEXT = "The user wants the answer as data. Your last message must be JSON alone, no other text, as this schema says:"
-WRONG = "That is not the answer that was asked for:\n{problems}\n"
-AGAIN_BY_TOOL = f"Call {NAME} with the whole answer, corrected."
-AGAIN_BY_TEXT = "Answer with the whole JSON, corrected, and nothing else."
-WRONG_ANSWER = "wrongAnswer"
+TOOL_INSTRUCTIONS = (
+    f"The user wants the answer as data. When the work is done, give it by calling {NAME}; text is not read."
+)
+TEXT_INSTRUCTIONS = (
+    "The user wants the answer as data. Your last message must be JSON alone, no other text, as this schema says:"
+)
+WRONG_ANSWER_NOTE = "That is not the answer that was asked for:\n{problems}\n"
+RETRY_BY_TOOL = f"Call {NAME} with the whole answer, corrected."
+RETRY_BY_TEXT = "Answer with the whole JSON, corrected, and nothing else."
+WRONG_ANSWER_KEY = "wrongAnswer"
 """Metadata key of a call, or of a generated prompt's part: what was wrong with an answer."""
-REFUSED = frozenset({400, 404, 415, 422, 501})
-"""HTTP statuses with which services refuse a format or a schema."""
+# HTTP statuses with which services refuse a format or a schema.
+_FORMAT_REFUSAL_STATUSES = frozenset({400, 404, 415, 422, 501})
+
+
+class CheckedAnswer(NamedTuple):
+    """An answer after its check, how its stream ended, whether another step follows, and further events to store."""
+
+    info: AssistantMessage
+    finished: Finished
+    has_called: bool
+    extra_events: list[StoredEvent]
 
 
 class StructuredStep:
@@ -53,11 +66,11 @@ class StructuredStep:
         self._shape: AnswerShape = make_answer_shape(data["schema"])
         self._retries: int = data.get("retryCount", STRUCTURED_RETRIES.value)
         self._cache = cache
-        self._again = AGAIN_BY_TOOL
-        tool = Tool(NAME, TOOL, msgspec.Struct, self._take, schema=self._shape.schema)
+        self._retry_instructions = RETRY_BY_TOOL
+        tool = Tool(NAME, TOOL_DESCRIPTION, msgspec.Struct, self._take_answer, schema=self._shape.schema)
         self._spec = tool.spec
         other_tools = (each for each in engine.toolbox.tools if each.name != NAME)
-        self.toolbox = Toolbox((*other_tools, tool), engine.toolbox.fit, engine.toolbox.find)
+        self.toolbox = Toolbox((*other_tools, tool), engine.toolbox.fit_specs, engine.toolbox.find_tool)
         """The tools of the step: with the one that takes the answer."""
 
     def prepare(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:
@@ -65,69 +78,70 @@ class StructuredStep:
         info = model.info
         fields = make_format_fields(info, find_quirks(info), self._shape) if self._cache.takes_format else None
         schema = msgspec.json.encode(self._shape.schema).decode()
-        as_text = replace(request, system=f"{request.system}\n\n{BY_TEXT}\n{schema}")
-        second_request = self._by_tool(info, request) if info.tool_call else as_text
+        as_text = replace(request, system=f"{request.system}\n\n{TEXT_INSTRUCTIONS}\n{schema}")
+        second_request = self._ask_by_tool(info, request) if info.tool_call else as_text
         if fields is not None:
-            self._again = AGAIN_BY_TEXT
+            self._retry_instructions = RETRY_BY_TEXT
             return _FallbackModel(model, second_request, self._fall_back), replace(as_text, body=fields)
-        self._again = AGAIN_BY_TOOL if info.tool_call else AGAIN_BY_TEXT
+        self._retry_instructions = RETRY_BY_TOOL if info.tool_call else RETRY_BY_TEXT
         return model, second_request
 
-    def _by_tool(self, info: ModelInfo, request: ModelRequest) -> ModelRequest:
+    def _ask_by_tool(self, info: ModelInfo, request: ModelRequest) -> ModelRequest:
         tools: list[ToolSpec] = [each for each in request.tools if each.name != NAME]
         return replace(
             request,
-            system=f"{request.system}\n\n{BY_TOOL}",
+            system=f"{request.system}\n\n{TOOL_INSTRUCTIONS}",
             tools=(*tools, self._spec),
             body=make_forced_call_fields(info, find_quirks(info), request.options),
         )
 
     def _fall_back(self) -> None:
         self._cache.takes_format = False
-        self._again = AGAIN_BY_TOOL
+        self._retry_instructions = RETRY_BY_TOOL
 
-    async def finish(
-        self, info: AssistantMessage, finished: Finished, *, has_called: bool
-    ) -> tuple[AssistantMessage, Finished, bool, list[StoredEvent]]:
-        """Return the answer, how its stream ended, whether another step follows, and further events to store.
+    async def finish(self, info: AssistantMessage, finished: Finished, *, has_called: bool) -> CheckedAnswer:
+        """Check the answer of the step. `has_called`: it made calls.
 
         The turn ends with the value in the answer's `structured`, or with an error after too many wrong answers.
         """
-        as_is = info, finished, has_called, list[StoredEvent]()
+        unchanged = CheckedAnswer(info, finished, has_called, [])
         if finished.error is not None:
-            return as_is
+            return unchanged
         view = self._engine.store.read_context(info.session_id)
         entries, parts = list_turn_entries(view), view.find_parts(info.id)
         rows = [part.state.input for part in _list_answers(parts) if isinstance(part.state, ToolStateCompleted)]
         if rows:
-            return replace(info, structured=self._shape.unwrap(rows[-1])), Finished("stop", finished.tokens), False, []
+            answer = replace(info, structured=self._shape.unwrap(rows[-1]))
+            return CheckedAnswer(answer, Finished("stop", finished.tokens), has_called=False, extra_events=[])
         # A cut or filtered answer is not worth checking; the reason says more.
         if finished.reason not in {"stop", "tool-calls"}:
-            return as_is
+            return unchanged
         # The model still works with other tools; only wrong calls of the answer tool count as tries.
         if has_called:
             wrong = [part.state for part in parts if isinstance(part, ToolPart) and _is_wrong(part)]
-            is_over = bool(wrong) and _count_wrong_answers(entries) > self._retries
-            return (info, self._fail(finished, _read_reason(wrong[-1])), True, []) if is_over else as_is
+            if wrong and _count_wrong_answers(entries) > self._retries:
+                failure = self._make_failure(finished, _read_reason(wrong[-1]))
+                return CheckedAnswer(info, failure, has_called=True, extra_events=[])
+            return unchanged
         text = "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic).strip()
-        value, problems = await self._read(text)
+        value, problems = await self._read_answer(text)
         if not problems:
-            return replace(info, structured=value), finished, False, []
+            return CheckedAnswer(replace(info, structured=value), finished, has_called=False, extra_events=[])
         wrong = format_problems(problems)
         if _count_wrong_answers(entries) >= self._retries:
-            return info, self._fail(finished, wrong), False, []
-        return info, finished, True, self._make_repair_events(wrong)
+            return CheckedAnswer(info, self._make_failure(finished, wrong), has_called=False, extra_events=[])
+        return CheckedAnswer(info, finished, has_called=True, extra_events=self._make_repair_events(wrong))
 
-    async def _take(self, value: Any, _ctx: ToolContext) -> ToolResult:
+    async def _take_answer(self, value: Any, _ctx: ToolContext) -> ToolResult:
         problems = await find_value_problems(
             self._format["schema"], self._shape.unwrap(value), self._engine.workspace.environment
         )
         if problems:
             text = format_problems(problems)
-            raise ToolFailure(f"{WRONG.format(problems=text)}{AGAIN_BY_TOOL}", {WRONG_ANSWER: text})
+            raise ToolFailure(f"{WRONG_ANSWER_NOTE.format(problems=text)}{RETRY_BY_TOOL}", {WRONG_ANSWER_KEY: text})
         return ToolResult("Structured Output", "Taken: this is the answer.", {"valid": True})
 
-    async def _read(self, text: str) -> tuple[Any, list[Problem]]:
+    async def _read_answer(self, text: str) -> tuple[Any, list[Problem]]:
         """Return the value that a text holds as JSON, and its problems."""
         try:
             value = self._shape.unwrap(msgspec.json.decode(_strip_fence(text)))
@@ -136,7 +150,7 @@ class StructuredStep:
         problems = await find_value_problems(self._format["schema"], value, self._engine.workspace.environment)
         return value, problems
 
-    def _fail(self, finished: Finished, why: str) -> Finished:
+    def _make_failure(self, finished: Finished, why: str) -> Finished:
         retries = self._retries
         tries = "1 try" if not retries else f"{retries + 1} tries"
         message = f"The model did not give the output that was asked for, in {tries}:\n{why}"
@@ -151,9 +165,9 @@ class StructuredStep:
             id=new_id("prt"),
             session_id=prompt.session_id,
             message_id=prompt.id,
-            text=f"{WRONG.format(problems=problems)}{self._again}",
+            text=f"{WRONG_ANSWER_NOTE.format(problems=problems)}{self._retry_instructions}",
             synthetic=True,
-            metadata={WRONG_ANSWER: problems},
+            metadata={WRONG_ANSWER_KEY: problems},
         )
         return [make_message_updated(prompt), make_part_updated(part)]
 
@@ -197,7 +211,7 @@ def format_problems(problems: Sequence[Problem]) -> str:
 def is_refused(event: Finished) -> bool:
     """Return whether a service refused the requested format."""
     error = event.error
-    return isinstance(error, APIError) and error.data.status_code in REFUSED
+    return isinstance(error, APIError) and error.data.status_code in _FORMAT_REFUSAL_STATUSES
 
 
 def _list_answers(parts: Sequence[Part]) -> list[ToolPart]:
@@ -213,13 +227,13 @@ def _is_wrong(part: Part) -> bool:
 
 def _read_reason(state: object) -> str:
     data = state.metadata if isinstance(state, ToolStateError | ToolStateCompleted) else None
-    return str((data or {}).get(WRONG_ANSWER) or getattr(state, "error", getattr(state, "output", "")))
+    return str((data or {}).get(WRONG_ANSWER_KEY) or getattr(state, "error", getattr(state, "output", "")))
 
 
 def _count_wrong_answers(entries: Sequence[Entry]) -> int:
     """Return how many answers of a turn were wrong, as far as they are stored."""
     parts = [part for entry in entries for part in entry.parts]
-    repairs = [part for part in parts if isinstance(part, TextPart) and WRONG_ANSWER in (part.metadata or {})]
+    repairs = [part for part in parts if isinstance(part, TextPart) and WRONG_ANSWER_KEY in (part.metadata or {})]
     return len(repairs) + sum(map(_is_wrong, parts))
 
 

@@ -16,8 +16,8 @@ from codeloop.workspace.process.bounded_program import run_bounded_program
 
 _PROGRAM = Path(__file__).with_name("validator_process.py")
 _MAX_LINE_BYTES = 1024 * 1024
-# How many times the processor time a check may take by the clock, then it counts as late, too.
-_STALLED = 6
+# A check that waits without using the processor is late, too: at this multiple of its processor time by the clock.
+_MAX_CLOCK_FACTOR = 6
 
 
 class Problem(Struct, frozen=True):
@@ -70,7 +70,7 @@ def format_path(path: tuple[str | int, ...]) -> str:
 async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem]:
     # Processor time, not the clock: on a busy machine even a simple schema may take long.
     seconds = SCHEMA_TIME.seconds
-    text, deadline = msgspec.json.encode(data), seconds * _STALLED
+    text, deadline = msgspec.json.encode(data), seconds * _MAX_CLOCK_FACTOR
     result = await run_bounded_program(_PROGRAM, (ceil(seconds),), text, environment, deadline, _MAX_LINE_BYTES)
     if result.is_late:
         raise SchemaTooCostly(f"checking it takes more than {seconds:g} s. Make its patterns simpler.")

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 from codeloop.agent.answer.live_status import show_status
-from codeloop.agent.engine import Engine, Policy, model_ref
+from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, count_used_tokens
 from codeloop.agent.subagent.ceilings import Ceiling, set_ceilings
@@ -19,7 +19,16 @@ from codeloop.schema.event import make_message_updated, make_part_updated, make_
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SUBAGENT_STEPS
 from codeloop.schema.live_events import Idle, SessionIdle, SessionRef
-from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionModel, SessionTime, UserMessage, UserTime
+from codeloop.schema.message import (
+    NO_TOKENS,
+    ModelRef,
+    Session,
+    SessionModel,
+    SessionTime,
+    UserMessage,
+    UserTime,
+    format_model_ref,
+)
 from codeloop.schema.part import Part, TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
@@ -40,7 +49,7 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     agent = engine.get_subagent(task.agent)
     parent = engine.store.get_session(call.session_id)
     child = _make_child(engine, parent, agent, task, _find_ceiling(engine, call))
-    if engine.tasks.find_task(child.id) is not None or child.id in engine.store.statuses:
+    if engine.supervisor.find_task(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with task_output.")
     engine.store.leases.acquire(child.id)
     await _store_prompt(engine, child, agent, task)
@@ -48,7 +57,7 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
     report(metadata)
     store_subagent_state(engine.store, child.id, "queued", background=task.background)
-    working = engine.tasks.begin(child.id, _run_child(engine, parent, child, metadata, background=task.background))
+    working = engine.supervisor.begin(child.id, _run_child(engine, parent, child, metadata, background=task.background))
     if not task.background:
         return await _wait_for(working)
     return SubtaskResult(child.id, f"Started. task_output asks about {child.id}.", metadata, "running")
@@ -77,9 +86,11 @@ async def _run_child(
     renewing = asyncio.create_task(engine.store.leases.keep_renewing(child.id))
     note_state = partial(store_subagent_state, engine.store, child.id, background=background)
     try:
-        async with engine.tasks.slots:
+        async with engine.supervisor.slots:
             note_state("running")
-            stop = await _run_with_limits(replace(engine, policy=_make_policy(engine, parent, child)), child.id)
+            stop = await _run_with_limits(
+                replace(engine, turn_settings=_make_turn_settings(engine, parent, child)), child.id
+            )
     except asyncio.CancelledError:
         note_state("cancelled", reason="It was aborted.")
         raise
@@ -104,28 +115,32 @@ async def _run_child(
     return SubtaskResult(child.id, text, metadata)
 
 
-def _make_policy(engine: Engine, parent: Session, child: Session) -> Policy:
-    """Return the policy of a child: its agent's steps, and what is left of its parent's dollars and tokens."""
-    policy, parent, child = engine.policy, engine.store.get_session(parent.id), engine.store.get_session(child.id)
-    cost, tokens = policy.cost, policy.tokens
+def _make_turn_settings(engine: Engine, parent: Session, child: Session) -> TurnSettings:
+    """Return the settings of a child: its agent's steps, and what is left of its parent's dollars and tokens."""
+    settings, parent, child = (
+        engine.turn_settings,
+        engine.store.get_session(parent.id),
+        engine.store.get_session(child.id),
+    )
+    cost, tokens = settings.max_cost, settings.max_tokens
     if cost is not None:
-        cost = max(cost - ((parent.cost or 0.0) - policy.cost_before), 0.0)
+        cost = max(cost - ((parent.cost or 0.0) - settings.cost_before), 0.0)
     if tokens is not None:
-        tokens = max(tokens - (count_used_tokens(parent) - policy.tokens_before), 0)
+        tokens = max(tokens - (count_used_tokens(parent) - settings.tokens_before), 0)
     steps = engine.get_agent(child.agent or "general").steps or SUBAGENT_STEPS.value
     return replace(
-        policy,
-        steps=steps,
-        cost=cost,
+        settings,
+        max_steps=steps,
+        max_cost=cost,
         cost_before=child.cost or 0.0,
-        tokens=tokens,
+        max_tokens=tokens,
         tokens_before=count_used_tokens(child),
     )
 
 
 async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
     """Run a child until it stops, or exceeds its time limit or shows no progress."""
-    running = asyncio.create_task(engine.hooks.run_turn(run, engine, session_id))
+    running = asyncio.create_task(engine.hooks.run_turn(partial(run, engine, session_id), engine.store, session_id))
     watching = asyncio.create_task(wait_until_overdue(engine.store, session_id))
     stopping = asyncio.create_task(wait_for_stop(engine.stop_file))
     try:
@@ -207,7 +222,7 @@ def _find_own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | N
     if task.model is not None or agent.model is None or agent.variant is None:
         return task.model or agent.model
     try:
-        return replace(agent.model, variant=engine.models.variant(model_ref(agent.model), agent.variant))
+        return replace(agent.model, variant=engine.models.resolve_variant(format_model_ref(agent.model), agent.variant))
     except CodeloopError as error:
         raise ToolFailure(str(error)) from error
 

@@ -13,7 +13,7 @@ from codeloop.tool.tool import SubtaskResult, ToolFailure
 
 
 class Supervisor:
-    """The subagents of one project that work in this process, by session: at most SUBAGENTS at once."""
+    """The subagents of one project that work in this process, by session: at most RUNNING_SUBAGENTS at once."""
 
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(RUNNING_SUBAGENTS.value)

@@ -13,8 +13,8 @@ from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server_pool import ServerPool
 from codeloop.schema.bounds.language_tools import LSP_FILE_BYTES, LSP_READ_FILES
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.edit_finisher import FileChange, MayRead
-from codeloop.tool.file_access import format_path
+from codeloop.tool.files.edit_finisher import FileChange, MayRead
+from codeloop.tool.files.file_access import format_path
 from codeloop.tool.services import Notices
 from codeloop.workspace.workspace import Workspace
 
@@ -22,7 +22,7 @@ _UNREADABLE_MESSAGE = "(this file may not be read)"
 
 
 class EditDiagnoser:
-    """Collects the diagnostics that edits cause. It is the `Diagnoser` of `tool.edit_finisher`."""
+    """Collects the diagnostics that edits cause. It is the `Diagnoser` of `tool.files.edit_finisher`."""
 
     def __init__(self, languages: ServerPool, workspace: Workspace, notices: Notices) -> None:
         self._languages = languages

@@ -7,7 +7,7 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.lsp.servers.server_row import load_server_rows
 from codeloop.schema.bounds.language_tools import FORMAT_TIME
 from codeloop.schema.wire import JSON
-from codeloop.tool.edit_finisher import Diagnoser, EditFinisher, FileChange, FormatFiles, MayRead
+from codeloop.tool.files.edit_finisher import Diagnoser, EditFinisher, FileChange, FormatFiles, MayRead
 from codeloop.tool.services import ToolServices
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
 from codeloop.workspace.workspace import Workspace

@@ -70,18 +70,18 @@ class OpenModels:
         """Raise UnknownModel when there is no such model."""
         self._providers.find_model(ref)
 
-    def variant(self, ref: str, name: str) -> str | None:
+    def resolve_variant(self, ref: str, name: str) -> str | None:
         """Return the full name of a variant of a model, None for the default one. Raises UnknownModel."""
         from codeloop.model.catalog.variants import resolve_variant
 
         return resolve_variant(self._providers.find_model(ref), name)
 
-    def small_model(self, ref: str) -> str | None:
+    def find_small_model(self, ref: str) -> str | None:
         """Return the small model for the provider of `ref`: an extension's choice, else the provider table's."""
         chosen = self.small_models.get(ref.partition("/")[0])
         return chosen or self._providers.choose_small_model(ref)
 
-    def cheapest(self, ref: str) -> str | None:
+    def find_cheapest_model(self, ref: str) -> str | None:
         """Return the cheapest model of the provider of `ref`; None while answers are recorded."""
         if self._recorder is not None:
             return None
@@ -121,17 +121,17 @@ class SingleModel:
         """Accept every name."""
         del ref
 
-    def variant(self, ref: str, name: str) -> str | None:
+    def resolve_variant(self, ref: str, name: str) -> str | None:
         """Accept every variant, which the answers don't depend on."""
         del ref
         return name
 
-    def small_model(self, ref: str) -> str | None:
+    def find_small_model(self, ref: str) -> str | None:
         """Return None: a recording has no answers to requests for titles."""
         del ref
 
-    def cheapest(self, ref: str) -> str | None:
-        """Return None, as `small_model` does."""
+    def find_cheapest_model(self, ref: str) -> str | None:
+        """Return None, as `find_small_model` does."""
         del ref
 
     async def default(self, model: str | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from codeloop.agent.call_context import CallContext
+from codeloop.agent.calls.call_context import CallContext
 from codeloop.app.project import Project
 from codeloop.app.prompt.prompt_parts import is_mention
 from codeloop.kit.wildcard import escape_names
@@ -16,7 +16,7 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ResourceSource, ToolPart, ToolStatePending
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.file_access import get_permission_path, resolve_allowed
+from codeloop.tool.files.file_access import get_permission_path, resolve_allowed
 from codeloop.tool.tool import format_for_model
 from codeloop.workspace.workspace import ResolvedPath
 

@@ -19,7 +19,7 @@ from codeloop.schema.part import (
 from codeloop.schema.wire import JSON, Wire, replace
 
 if TYPE_CHECKING:
-    from codeloop.agent.answer.check_runs import CheckRun
+    from codeloop.agent.checks.check_runs import CheckRun
 
 MAX_COMMAND_CHARS = 200
 """Characters of a failed check's command that the outcome's message quotes."""
@@ -283,7 +283,7 @@ class Tally:
     def _list_checks(self) -> "list[CheckRun]":
         if not self._parts:
             return []
-        from codeloop.agent.answer.check_runs import list_checks
+        from codeloop.agent.checks.check_runs import list_checks
 
         return list_checks(self._parts.values(), self._root)
 
@@ -291,7 +291,7 @@ class Tally:
         """Return why the checks don't show that all is well, as a sentence; "": they do, or there is none."""
         if not checks:
             return ""
-        from codeloop.agent.answer.check_runs import describe_problem
+        from codeloop.agent.checks.check_runs import describe_problem
 
         what, detail = describe_problem(checks, self._root) or ("", "")
         return what and f"{what[0].upper()}{what[1:]}: {one_line(detail, MAX_COMMAND_CHARS)}."

@@ -38,7 +38,7 @@ def _make_decoder(encoding: str) -> Callable[[bytes, int], bytes]:
     """Return the decoder of a content encoding. It takes a chunk, and the most bytes that it may return."""
     name = encoding.strip().lower()
     if name in {"", "identity"}:
-        return lambda chunk, room: chunk[:room]
+        return lambda chunk, max_bytes: chunk[:max_bytes]
     if name not in CONTENT_ENCODINGS:
         raise ToolFailure(
             f"The server compressed its response as {name[:40]}, which was not requested and can't be read."
@@ -50,18 +50,18 @@ class _Inflater:
     """Decompresses gzip (also with several members), zlib and raw deflate."""
 
     def __init__(self) -> None:
-        self._engine = None
+        self._decompressor = None
         self._pending = b""
         self._has_member = self._is_over = False
 
-    def feed(self, chunk: bytes, room: int) -> bytes:
-        """Return at most `room` decompressed bytes of a chunk. The rest is dropped, since the reader stops there."""
+    def feed(self, chunk: bytes, max_bytes: int) -> bytes:
+        """Return at most `max_bytes` decompressed bytes of a chunk; the rest is dropped: the reader stops there."""
         import zlib
 
         data, out = self._pending + chunk, bytearray()
         self._pending = b""
-        while data and len(out) < room and not self._is_over:
-            if self._engine is None:
+        while data and len(out) < max_bytes and not self._is_over:
+            if self._decompressor is None:
                 # The format shows in the first two bytes.
                 if len(data) < 2:
                     self._pending = data
@@ -70,14 +70,14 @@ class _Inflater:
                 if self._has_member and data[:2] != _GZIP_MAGIC:
                     self._is_over = True
                     break
-                self._engine = zlib.decompressobj(wbits=_choose_window_bits(data))
+                self._decompressor = zlib.decompressobj(wbits=_choose_window_bits(data))
             try:
-                out += self._engine.decompress(data, room - len(out))
+                out += self._decompressor.decompress(data, max_bytes - len(out))
             except zlib.error as error:
                 raise ToolFailure(f"The server's response is not validly compressed ({error}).") from None
-            data = self._engine.unused_data if self._engine.eof else self._engine.unconsumed_tail
-            if self._engine.eof:
-                self._engine, self._has_member = None, True
+            data = self._decompressor.unused_data if self._decompressor.eof else self._decompressor.unconsumed_tail
+            if self._decompressor.eof:
+                self._decompressor, self._has_member = None, True
         return bytes(out)
 
 

@@ -62,23 +62,23 @@ def decode_page(data: bytes, content_type: str = "", *, is_cut: bool = False) ->
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace"), name
     named = _HEADER_CHARSET.search(content_type)
-    label = _find_codec(named.group(1)) if named else None
-    label = label or _find_declared(data[:_DECLARATION_BYTES])
-    if label is not None:
-        return data.decode(label, "replace"), label
+    codec = _find_codec(named.group(1)) if named else None
+    codec = codec or _find_declared_codec(data[:_DECLARATION_BYTES])
+    if codec is not None:
+        return data.decode(codec, "replace"), codec
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(data, final=not is_cut), "utf-8"
     except UnicodeDecodeError:
         return data.decode("cp1252", "replace"), "cp1252"
 
 
-def _find_declared(head: bytes) -> str | None:
+def _find_declared_codec(head: bytes) -> str | None:
     match = _XML_ENCODING.search(head) or _META_CHARSET.search(head)
     if match is None:
         return None
-    label = _find_codec(match.group(1).decode("ascii", "replace"))
+    codec = _find_codec(match.group(1).decode("ascii", "replace"))
     # A declaration that is readable as ASCII can't be UTF-16.
-    return "utf-8" if label is not None and label.startswith(("utf-16", "utf-32")) else label
+    return "utf-8" if codec is not None and codec.startswith(("utf-16", "utf-32")) else codec
 
 
 def _find_codec(label: str) -> str | None:

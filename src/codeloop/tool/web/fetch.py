@@ -46,14 +46,14 @@ REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 class Network(Struct, frozen=True):
     """Access to the network: DNS lookup, TLS trust, and the environment, which may name proxies.
 
-    `dial` replaces a checked address before the connection; only tests set it. `hosts`: the path of the hosts file.
+    `replace_address` replaces a checked address before the connection; only tests set it. `hosts_file`: its path.
     """
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
     resolve: ResolveHost = resolve_host
-    tls: Callable[[], SSLContext] = load_tls_context
-    dial: ReplaceAddress = keep_address
-    hosts: Path = HOSTS_FILE
+    load_tls: Callable[[], SSLContext] = load_tls_context
+    replace_address: ReplaceAddress = keep_address
+    hosts_file: Path = HOSTS_FILE
 
 
 class FetchRequest(Struct, frozen=True):
@@ -90,11 +90,11 @@ async def fetch_url(request: FetchRequest, ask: AskPermission, network: Network)
     Returns the response also if its status is an error. Raises ToolFailure if there is no response, and the errors of
     `ask`.
     """
-    fetching = _Fetcher(request, ask, network)
+    fetcher = _Fetcher(request, ask, network)
     try:
-        return await fetching.run()
+        return await fetcher.run()
     finally:
-        await fetching.aclose()
+        await fetcher.aclose()
 
 
 class _HostUnreachable(ToolFailure):
@@ -102,7 +102,7 @@ class _HostUnreachable(ToolFailure):
 
 
 @dataclass
-class _Budget:
+class _TimeBudget:
     """The seconds that may be spent on the network: the rest of a total. Waiting for the user does not count."""
 
     remaining: float
@@ -129,7 +129,7 @@ class _Fetcher:
 
     def __init__(self, request: FetchRequest, ask: AskPermission, network: Network) -> None:
         self._request, self._ask, self._network = request, ask, network
-        self._budget = _Budget(request.seconds, request.seconds)
+        self._budget = _TimeBudget(request.seconds, request.seconds)
         self._admitted: set[tuple[str, str]] = set()
         """Pairs of an endpoint and a concern that the user has accepted: a later lookup may return other addresses."""
         self._http_hosts: set[str] = set()
@@ -165,10 +165,10 @@ class _Fetcher:
             raise ToolFailure(
                 f"{url.host} can't be reached: {OFFLINE_MESSAGE}.", advice="Work with what is on this machine."
             )
-        usual = url.url if url.target != "/" or text.endswith("/") else url.url.removesuffix("/")
-        patterns = dict.fromkeys((text.partition("#")[0], usual))
+        usual_url = url.url if url.target != "/" or text.endswith("/") else url.url.removesuffix("/")
+        patterns = dict.fromkeys((text.partition("#")[0], usual_url))
         if _may_be_secured(url):
-            patterns["https" + usual.removeprefix("http")] = None
+            patterns["https" + usual_url.removeprefix("http")] = None
         arguments = (
             self._request.arguments
             if text == self._request.url.strip()
@@ -191,7 +191,7 @@ class _Fetcher:
 
     def _is_looked_up_here(self, url: WebUrl) -> bool:
         """Return whether this machine resolves a host without asking a name server."""
-        return url.is_literal or is_reachable_offline(url.host) or is_in_hosts_file(url.host, self._network.hosts)
+        return url.is_literal or is_reachable_offline(url.host) or is_in_hosts_file(url.host, self._network.hosts_file)
 
     async def _open(self, url: WebUrl) -> tuple[WebUrl, "Response"]:
         """Request a URL, from public hosts over HTTPS if they offer it; return the requested URL and the response."""
@@ -260,12 +260,14 @@ class _Fetcher:
         trouble = ""
         for address in addresses:
             try:
-                return await self._send(url, self._network.dial(address, url.port), seconds)
+                return await self._send(url, self._network.replace_address(address, url.port), seconds)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 trouble = str(error) or type(error).__name__
         raise _HostUnreachable(f"{url.url} can't be reached: {trouble}.")
 
-    async def _send(self, target: WebUrl, to: tuple[str, int], seconds: float, proxy: str | None = None) -> "Response":
+    async def _send(
+        self, target: WebUrl, endpoint: tuple[str, int], seconds: float, proxy: str | None = None
+    ) -> "Response":
         """Send the request. Raises ToolFailure, and without a proxy httpx2's ConnectError and ConnectTimeout."""
         import httpx2
 
@@ -279,11 +281,11 @@ class _Fetcher:
         }
         # The URL has the checked address, so that no second lookup can lead elsewhere; TLS and `Host` have the name.
         extensions = {"sni_hostname": target.host, "timeout": {"connect": seconds}}
-        url = f"{target.scheme}://{add_brackets(to[0])}:{to[1]}{target.target}"
+        url = f"{target.scheme}://{add_brackets(endpoint[0])}:{endpoint[1]}{target.target}"
         try:
             request = httpx2.Request("GET", url, headers=headers, extensions=extensions)
             # A transport instead of a client: it keeps no cookies, reads no netrc, and follows no redirects.
-            transport = httpx2.AsyncHTTPTransport(verify=self._network.tls(), trust_env=False, proxy=proxy)
+            transport = httpx2.AsyncHTTPTransport(verify=self._network.load_tls(), trust_env=False, proxy=proxy)
             self._transports.append(transport)
             return await transport.handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:

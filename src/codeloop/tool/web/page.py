@@ -1,25 +1,20 @@
-"""Converts a fetched page to markdown or text, a PDF to text, and a picture to an attachment; refuses other bodies."""
+"""Converts what was fetched: a page to markdown or text, a PDF (`pdf.py`) to text, a picture to an attachment.
+
+Other bodies are refused.
+"""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.schema.limits import (
-    HTML_PAGE_MEMORY,
-    HTML_PAGE_TIME,
-    PDF_MEMORY,
-    PDF_PAGES,
-    PDF_TEXT,
-    PDF_TIME,
-    WEB_BYTES,
-)
+from codeloop.schema.limits import HTML_PAGE_MEMORY, HTML_PAGE_TIME, PDF_TIME, WEB_BYTES
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.charset import decode_page
+from codeloop.tool.web.pdf import read_pdf
 from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
 from codeloop.workspace.files.media_type import detect_media_type
 from codeloop.workspace.process.bounded_program import run_bounded_program
@@ -37,9 +32,6 @@ UNSPECIFIC_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stre
 # CSS selectors of elements without text for a reader: drawings, embedded pictures and pages, menus.
 DROPPED_SELECTORS = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
 _PAGE_PROGRAM = Path(__file__).with_name("page_program.py")
-_PDF_PROGRAM = Path(__file__).with_name("pdf_program.py")
-# Generous: in JSON a character outside ASCII takes six or twelve bytes.
-_MAX_PDF_OUTPUT_BYTES = 4 * PDF_TEXT.value * 6
 # The type of a body is detected from its beginning.
 _SNIFF_BYTES = 1024
 # Of a converted page.
@@ -64,24 +56,24 @@ class PageSource(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """A converted page. `text`: for the model. `kind`: its encoding or media type. `note`: names omitted parts.
+    """A converted page. `text`: for the model. `note`: names omitted parts.
 
-    `image`: the picture to attach, if the body was one.
+    `encoding`: of a text; of a PDF or a picture its media type. `image`: the picture to attach, if the body was one.
     """
 
     text: str
-    kind: str
+    encoding: str
     note: str = ""
     image: FittedImage | None = None
 
 
 async def convert_page(
-    source: PageSource, form: PageFormat, environment: Mapping[str, str], seconds: float = HTML_PAGE_TIME.seconds
+    source: PageSource, page_format: PageFormat, environment: Mapping[str, str], seconds: float = HTML_PAGE_TIME.seconds
 ) -> Page:
-    """Convert a body to `form` within `seconds`. Raises ToolFailure for a body that can't be shown."""
-    kind = detect_media_type(source.data[:_SNIFF_BYTES])
-    if kind is not None:
-        return await _convert_document(source, kind, environment, seconds)
+    """Convert a body to `page_format` within `seconds`. Raises ToolFailure for a body that can't be shown."""
+    media_type = detect_media_type(source.data[:_SNIFF_BYTES])
+    if media_type is not None:
+        return await _convert_document(source, media_type, environment, seconds)
     if not is_text(source):
         size = f"{'more than ' if source.is_cut else ''}{len(source.data):,} bytes"
         raise ToolFailure(
@@ -90,8 +82,8 @@ async def convert_page(
         )
     text, charset = decode_page(source.data, source.content_type, is_cut=source.is_cut)
     note = f"only the first {WEB_BYTES.value // 1024 // 1024} MB were read" if source.is_cut else ""
-    if form != "html" and is_html(source):
-        text, left_out = await _convert_html(text, source.url, form, environment, seconds)
+    if page_format != "html" and is_html(source):
+        text, left_out = await _convert_html(text, source.url, page_format, environment, seconds)
         note = "; ".join(part for part in (note, left_out) if part)
     return Page(text, charset, note)
 
@@ -119,7 +111,7 @@ def is_text(source: PageSource) -> bool:
     return strange == 0 or (stated and b"\0" not in head and strange * 50 < len(head))
 
 
-async def extract_text(
+async def extract_error_text(
     source: PageSource, environment: Mapping[str, str], seconds: float = HTML_PAGE_TIME.seconds
 ) -> str:
     """Return the text of an error page on one line, "" if it has none. Never fails."""
@@ -134,21 +126,25 @@ async def extract_text(
     return " ".join(text.split())
 
 
-async def _convert_document(source: PageSource, kind: str, environment: Mapping[str, str], seconds: float) -> Page:
-    what = "PDF" if kind == "application/pdf" else "picture"
+async def _convert_document(
+    source: PageSource, media_type: str, environment: Mapping[str, str], seconds: float
+) -> Page:
+    name = "PDF" if media_type == "application/pdf" else "picture"
     if source.is_cut:
         limit = WEB_BYTES.value // 1024 // 1024
         raise ToolFailure(
-            f"{source.url} is a {what} of more than {limit} MB.", advice="Download it with a command instead."
+            f"{source.url} is a {name} of more than {limit} MB.", advice="Download it with a command instead."
         )
-    if kind == "application/pdf":
+    if media_type == "application/pdf":
         pdf = await read_pdf(source.data, environment, min(seconds, PDF_TIME.seconds))
-        return Page(pdf.text, kind, pdf.note)
+        return Page(pdf.text, media_type, pdf.note)
     try:
         picture = await asyncio.to_thread(fit_image, source.data)
     except ImageRefused as error:
         raise ToolFailure(f"{source.url} can't be shown: {error}.") from None
-    return Page(f"Image attached: {source.url} ({len(picture.data):,} bytes, {picture.note})", kind, image=picture)
+    return Page(
+        f"Image attached: {source.url} ({len(picture.data):,} bytes, {picture.note})", media_type, image=picture
+    )
 
 
 class _PageProgramOutput(Struct):
@@ -158,65 +154,21 @@ class _PageProgramOutput(Struct):
 
 
 async def _convert_html(
-    html: str, url: str, form: PageFormat, environment: Mapping[str, str], seconds: float
+    html: str, url: str, page_format: PageFormat, environment: Mapping[str, str], seconds: float
 ) -> tuple[str, str]:
     """Return HTML as markdown or text, and a note if a part could not be converted ("" if all could)."""
-    kind = "plain" if form == "text" else "markdown"
+    output_format = "plain" if page_format == "text" else "markdown"
     limits = (HTML_PAGE_TIME.value // 1000, HTML_PAGE_MEMORY.value)
     data = f"{url}\n{html}".encode("utf-8", "replace")
     most = min(seconds, HTML_PAGE_TIME.seconds)
-    done = await run_bounded_program(
-        _PAGE_PROGRAM, (kind, *limits, *DROPPED_SELECTORS), data, environment, most, _MAX_PAGE_BYTES
+    result = await run_bounded_program(
+        _PAGE_PROGRAM, (output_format, *limits, *DROPPED_SELECTORS), data, environment, most, _MAX_PAGE_BYTES
     )
-    if not done.lines:
-        why = f"that takes more than {most:g} s" if done.is_late else "that takes too much memory, or it is too long"
+    if not result.lines:
+        why = f"that takes more than {most:g} s" if result.is_late else "that takes too much memory, or it is too long"
         raise ToolFailure(f"The page can't be converted: {why}.", advice="Fetch it with the format html.")
-    said = await asyncio.to_thread(msgspec.json.decode, done.lines[0], type=_PageProgramOutput)
-    if said.error:
-        raise ToolFailure(f"The page can't be converted ({said.error}).", advice="Fetch it with the format html.")
-    note = "parts that are nested too deeply are left out; the format html has them" if said.deep else ""
-    return said.text, note
-
-
-class _PdfProgramLine(Struct):
-    pages: int = 0
-    error: str = ""
-    text: str | None = None
-
-
-class Pdf(Struct, frozen=True):
-    """The text of a PDF, and the number of its pages. `note`: says how many pages were read, if not all were."""
-
-    text: str
-    pages: int
-    note: str = ""
-
-
-async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
-    """Return the text of a PDF. Raises ToolFailure if it is encrypted, broken, or has images only."""
-    limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
-    done = await run_bounded_program(_PDF_PROGRAM, limits, data, environment, seconds, _MAX_PDF_OUTPUT_BYTES)
-    lines = list[_PdfProgramLine]()
-    # The process may be killed in the middle of a line; the pages before it count.
-    with suppress(msgspec.DecodeError):
-        for line in done.lines:
-            lines.append(msgspec.json.decode(line, type=_PdfProgramLine))
-    return _make_pdf(lines, is_late=done.is_late, failed=done.failed)
-
-
-def _make_pdf(lines: Sequence[_PdfProgramLine], *, is_late: bool, failed: bool) -> Pdf:
-    if lines and lines[0].error:
-        raise ToolFailure(
-            "The PDF is encrypted with a password and can't be read.", advice="Ask the user for its content."
-        )
-    texts = [line.text.strip() for line in lines if line.text is not None]
-    if not lines or (failed and not texts):
-        why = f"it took longer than {PDF_TIME.value // 1000} s" if is_late else "it is broken, or too complex"
-        raise ToolFailure(f"The PDF can't be read: {why}.")
-    if not any(texts):
-        raise ToolFailure(f"The PDF has {lines[0].pages} pages without any text: probably scanned images.")
-    text = "\n\n".join(f"[Page {number}]\n{text}" for number, text in enumerate(texts, 1))
-    total = lines[0].pages
-    note = f"{len(texts)} of {total} pages were read" if len(texts) < total else ""
-    note += " before the time ran out" if note and is_late else ""
-    return Pdf(text, total, note)
+    output = await asyncio.to_thread(msgspec.json.decode, result.lines[0], type=_PageProgramOutput)
+    if output.error:
+        raise ToolFailure(f"The page can't be converted ({output.error}).", advice="Fetch it with the format html.")
+    note = "parts that are nested too deeply are left out; the format html has them" if output.deep else ""
+    return output.text, note

@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 
 
-def main(form: str, seconds: int, memory: int, *dropped: str) -> None:
+def main(output_format: str, seconds: int, memory: int, *dropped: str) -> None:
     """Limit the process, then convert standard input to standard output."""
     import resource
 
@@ -24,7 +24,7 @@ def main(form: str, seconds: int, memory: int, *dropped: str) -> None:
 
     base, _, html = sys.stdin.buffer.read().decode("utf-8", "replace").partition("\n")
     options = engine.ConversionOptions(
-        output_format="plain" if form == "plain" else "markdown",
+        output_format="plain" if output_format == "plain" else "markdown",
         base_url=base,
         exclude_selectors=list(dropped),
         extract_metadata=False,

@@ -1,4 +1,4 @@
-"""The program that extracts the text of a PDF, in a process of its own; started by `page.py`.
+"""The program that extracts the text of a PDF, in a process of its own; started by `pdf.py`.
 
 A hostile PDF can take any time and memory: the caller kills the process at its deadline, the system at its memory
 limit. The file is run as a script and imports nothing of the package.

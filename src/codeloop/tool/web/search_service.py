@@ -159,12 +159,12 @@ async def send_request(service: SearchService, request: SearchRequest) -> AsyncG
         raise ToolFailure(f"{service.name} can't be reached: {why}.") from None
 
 
-async def fetch_json(service: SearchService, request: SearchRequest, kind: type[T]) -> T:
-    """Send a request and return its JSON response as a value of `kind`. Raises ToolFailure."""
+async def fetch_json(service: SearchService, request: SearchRequest, answer_type: type[T]) -> T:
+    """Send a request and return its JSON response as a value of `answer_type`. Raises ToolFailure."""
     async with send_request(service, request) as response:
         data = await response.read_whole()
     try:
-        return msgspec.json.decode(data, type=kind)
+        return msgspec.json.decode(data, type=answer_type)
     except msgspec.ValidationError as error:
         raise ToolFailure(f"{service.name} sent a response of an unknown form: {error}.") from None
     except msgspec.DecodeError:

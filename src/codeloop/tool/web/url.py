@@ -88,7 +88,7 @@ def parse_url(url: str) -> WebUrl:
     without_host = WebUrl(
         scheme, "", port or DEFAULT_PORTS[scheme], _escape_target(parts.path, parts.query), names_port=port is not None
     )
-    return _with_host(without_host, raw, text)
+    return _set_host(without_host, raw, text)
 
 
 def resolve_redirect(url: WebUrl, location: str) -> WebUrl:
@@ -104,7 +104,7 @@ def _escape_target(path: str, query: str) -> str:
     return quote(path, safe=punctuation) + (f"?{quote(query, safe=punctuation)}" if query else "")
 
 
-def _with_host(url: WebUrl, raw: str, text: str) -> WebUrl:
+def _set_host(url: WebUrl, raw: str, text: str) -> WebUrl:
     if raw.startswith("["):
         try:
             ip = IPv6Address(raw[1:-1])

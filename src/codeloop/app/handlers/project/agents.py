@@ -1,6 +1,6 @@
 """Handlers that list the agents, skills and commands of a project."""
 
-from codeloop.agent.request.system_prompt import SAMPLING
+from codeloop.agent.request.system_prompt import SAMPLING_AGENT
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.extend.commands import COMPACT_COMMAND, build_commands
@@ -16,7 +16,7 @@ from codeloop.schema.wire import replace
 @handles(operation.AGENT_LIST)
 async def list_agents(project: Project, _args: NoArguments) -> list[Agent]:
     """Return the agents sorted by name, also hidden ones, except the internal one for sampling by MCP servers."""
-    return [project.engine.agents[name] for name in sorted(project.engine.agents) if name != SAMPLING]
+    return [project.engine.agents[name] for name in sorted(project.engine.agents) if name != SAMPLING_AGENT]
 
 
 @handles(operation.SKILL_LIST)

@@ -1,5 +1,6 @@
 """Handlers of permissions: open questions, rules in force, and "always" grants."""
 
+from codeloop.agent.calls.call_rules import find_profile, make_call_rules
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.wildcard import is_within
@@ -62,7 +63,7 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
     if session is None:
         lists: list[RuleLayers] = [engine.rulebook.layers(agent.name, engine.rulebook.profile)]
     else:
-        lists = list(engine.make_call_rules(session.id, agent).lists)
+        lists = list(make_call_rules(engine, session.id, agent).lists)
     rules = [
         RuleInForce(
             permission=rule.permission,
@@ -76,7 +77,7 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
         for index, rule in enumerate(layer.rules)
     ]
     return PermissionsInForce(
-        profile=engine.find_profile(session.id) if session is not None else engine.rulebook.profile,
+        profile=find_profile(engine, session.id) if session is not None else engine.rulebook.profile,
         agent=agent.name,
         rules=rules,
         grants=store.permissions.list_all_grants(),

@@ -63,7 +63,7 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
     layers = engine.rulebook.layers(agent.name, profile)
     # As in a session: a tool is offered if the agent's rules, the guards and all ceilings leave some use of it.
     guards = (RuleLayer("", make_guard_rules(layers[1].rules)),)
-    lists = [layers, guards, *engine.rulebook.ceilings(agent.name, profile)]
+    lists = [layers, guards, *engine.rulebook.list_fixed_rules(agent.name, profile)]
     tool_specs, *limits = [engine.toolbox.list_specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
     allowed_names = [{spec.name for spec in specs} for specs in limits]
     return [

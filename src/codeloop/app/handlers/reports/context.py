@@ -7,10 +7,11 @@ from typing import NamedTuple
 import msgspec
 
 from codeloop.agent.answer.usage import BYTES_PER_TOKEN, TOKENS_PER_IMAGE
+from codeloop.agent.calls.call_rules import list_rulesets
 from codeloop.agent.compaction import list_old_outputs
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.request_cache import RequestCache
-from codeloop.agent.request.window import Window, compute_room, make_window
+from codeloop.agent.request.window import Window, compute_compaction_threshold, make_window
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.toolbox import BUILTIN_TOOLS
@@ -76,7 +77,7 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
         window=info.limits.input or info.limits.context or 0,
         used=used if is_counted else round(total),
         is_counted=is_counted,
-        compacts_at=compute_room(info, project.settings.config.compaction.reserved) or 0,
+        compacts_at=compute_compaction_threshold(info, project.settings.config.compaction.reserved) or 0,
         prunable=gain if gain >= PRUNE_GAIN.value else 0,
         parts=[each for each in parts if each.tokens],
     )
@@ -96,11 +97,11 @@ def _measure_system(project: Project, session: Session, agent: Agent, info: Mode
 def _measure_tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[_PartSize]:
     """Yield the sizes of the offered tools: built-in ones, those of each MCP server, and those of extensions."""
     engine: Engine = project.engine
-    rulesets, *ceilings = engine.list_rulesets(session.id, agent)
+    rulesets, *further_lists = list_rulesets(engine, session.id, agent)
     table = project.services.mcp
     # The tools of a server begin with its name. Longer names first, since one name may be the start of another.
     servers = sorted(table.definitions if table is not None else (), key=len, reverse=True)
-    for spec in RequestCache().get_tools(engine.toolbox, info, rulesets, tuple(ceilings)):
+    for spec in RequestCache().get_tools(engine.toolbox, info, rulesets, tuple(further_lists)):
         prefixes = ((name, re.sub(r"[^A-Za-z0-9_-]", "_", name)) for name in servers)
         server = next((name for name, prefix in prefixes if spec.name.startswith(prefix)), "")
         if spec.name in BUILTIN_TOOLS:

@@ -7,11 +7,11 @@ from pathlib import Path
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import DIFF_CONTEXT_LINES, open_git
 from codeloop.app.project import Project
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.served import AppliedPatch, ApplyPatch
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
-from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 

@@ -7,8 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from codeloop.agent.call_context import CallContext
-from codeloop.agent.engine import model_ref
+from codeloop.agent.calls.call_context import CallContext
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.agents import find_commands
 from codeloop.app.handlers.project.mcp import open_mcp_servers
@@ -46,7 +45,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import COMMAND_FILES, COMMAND_SHELLS
 from codeloop.schema.live_events import CommandExecuted, ExecutedCommand
-from codeloop.schema.message import AssistantMessage, Session
+from codeloop.schema.message import AssistantMessage, Session, format_model_ref
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash
@@ -77,7 +76,7 @@ async def run_command(project: Project, args: InvokeCommand) -> MessageWithParts
     # Commands that were written for Claude Code name a model by its family, such as `opus`.
     if command.model and "/" not in command.model:
         newest = find_newest_model(project.settings, project.providers, command.model)
-        command = replace(command, model=model_ref(newest) if newest is not None else None)
+        command = replace(command, model=format_model_ref(newest) if newest is not None else None)
     agent = choose_agent(project, session, command.agent or args.agent)
     message_id = args.message_id or new_id("msg")
     text = await _make_text(project, args, command, agent, message_id)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from codeloop import __version__
+from codeloop.agent.calls.call_rules import find_profile, list_ceilings
 from codeloop.agent.moves import is_open
 from codeloop.agent.subagent.ceilings import set_ceilings
 from codeloop.app.handlers import handles
@@ -70,8 +71,8 @@ async def fork_session(project: Project, args: ForkSession) -> Session:
 def _make_metadata(project: Project, session: Session) -> JSON | None:
     """Return the metadata of a copy, with the ceilings of the original's parents, since the copy has no parents."""
     engine = project.engine
-    data = set_ceilings(session.metadata, engine.list_ceilings(session.id))
-    return data if session.parent_id is None else {**(data or {}), PROFILE_KEY: engine.find_profile(session.id)}
+    data = set_ceilings(session.metadata, list_ceilings(engine, session.id))
+    return data if session.parent_id is None else {**(data or {}), PROFILE_KEY: find_profile(engine, session.id)}
 
 
 def _describe_origin(args: ForkSession) -> JSON:

@@ -18,7 +18,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import Part, TextPart
 from codeloop.store.conversation import is_summary
-from codeloop.tool.call_session import HookRunner
+from codeloop.tool.tool_hooks import HookRunner
 
 SESSION_END_HOOK = "session.end"
 COMMAND_HOOK = "command.execute.before"
@@ -40,7 +40,7 @@ async def run_prompt_hooks(
             await choose_small_model(project, message.model.provider_id)
         if source is not None:
             new_parts += [
-                _make_text_part(message, text) for text in await hooks.start_texts(message.session_id, source)
+                _make_text_part(message, text) for text in await hooks.list_start_texts(message.session_id, source)
             ]
         return await hooks.change_prompt(message, new_parts)
     except HookRefused as error:

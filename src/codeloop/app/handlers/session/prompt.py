@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from codeloop.agent.engine import model_ref
-from codeloop.agent.moves import Stop, next_move
+from codeloop.agent.moves import Stop, decide_next_move
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.store_prompt import make_user_message, store_prompt
-from codeloop.app.handlers.session.turn_settings import make_policy
+from codeloop.app.handlers.session.turn_settings import make_turn_settings
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.goal import Goal
@@ -26,7 +25,7 @@ from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
-from codeloop.schema.message import AssistantMessage, Message, ModelRef, UserMessage
+from codeloop.schema.message import AssistantMessage, Message, ModelRef, UserMessage, format_model_ref
 from codeloop.schema.part import CompactionPart, TextPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
@@ -55,7 +54,9 @@ async def run_prompt(project: Project, args: Prompt) -> MessageWithParts:
         return await wait_for_answer(project, sent_prompt, args)
     if args.no_reply:
         return MessageWithParts(info=message, parts=parts)
-    stop = await asyncio.shield(project.runs.wake(args.session_id, await make_policy(args.limits, message, project)))
+    stop = await asyncio.shield(
+        project.runs.wake(args.session_id, await make_turn_settings(args.limits, message, project))
+    )
     return _make_answer(project, args.session_id, stop)
 
 
@@ -72,7 +73,7 @@ async def start_prompt(project: Project, args: Prompt) -> None:
             raise
         return
     if not args.no_reply:
-        project.runs.wake(args.session_id, await make_policy(args.limits, message, project), rounds=rounds)
+        project.runs.wake(args.session_id, await make_turn_settings(args.limits, message, project), rounds=rounds)
 
 
 async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageWithParts:
@@ -82,8 +83,8 @@ async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageW
     if sent_prompt is not None:
         return _add_goal_outcome(await wait_for_answer(project, sent_prompt, args), rounds)
     message, _ = await store_prompt(project, args)
-    policy = await make_policy(args.limits, message, project)
-    stop = await asyncio.shield(project.runs.wake(args.session_id, policy, rounds=rounds))
+    settings = await make_turn_settings(args.limits, message, project)
+    stop = await asyncio.shield(project.runs.wake(args.session_id, settings, rounds=rounds))
     return _add_goal_outcome(_make_answer(project, args.session_id, stop), rounds)
 
 
@@ -137,12 +138,12 @@ async def wait_for_answer(project: Project, sent_prompt: Entry, args: Prompt | I
     message = sent_prompt.info
     if not isinstance(message, UserMessage) or (isinstance(args, Prompt) and args.no_reply):
         return MessageWithParts(info=message, parts=list(sent_prompt.parts))
-    policy = await make_policy(args.limits, message, project)
+    settings = await make_turn_settings(args.limits, message, project)
     view = project.store.read_context(args.session_id)
     is_answered = any(getattr(each.info, "parent_id", None) == message.id for each in view.entries)
     if project.runs.is_working_on(args.session_id) or not is_answered:
-        stop = await asyncio.shield(project.runs.wake(args.session_id, policy))
-    elif not isinstance(stop := next_move(view, policy), Stop):
+        stop = await asyncio.shield(project.runs.wake(args.session_id, settings))
+    elif not isinstance(stop := decide_next_move(view, settings), Stop):
         stop = Stop("error", _CUT_OFF_MESSAGE)
     return _make_answer(project, args.session_id, stop)
 
@@ -154,11 +155,11 @@ async def summarize_session(project: Project, args: Summarize) -> bool:
     project.store.leases.check_free(session.id)
     project.runs.check_free(session.id)
     model = ModelRef(provider_id=args.provider_id, model_id=args.model_id)
-    project.models.open(model_ref(model))
+    project.models.open(format_model_ref(model))
     message = make_user_message(project, session.id, session.agent or "build", model)
     part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
     project.store.append(make_message_updated(message), make_part_updated(part))
-    stop = await asyncio.shield(project.runs.wake(session.id, await make_policy(None, message, project)))
+    stop = await asyncio.shield(project.runs.wake(session.id, await make_turn_settings(None, message, project)))
     if stop.reason != "done":
         kind = "UnknownError" if stop.reason == "error" else "BadRequest"
         raise OperationError(kind, f"The conversation was not summarised: {stop.message or stop.reason}")

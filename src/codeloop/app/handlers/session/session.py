@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from codeloop import __version__
 from codeloop.agent.subagent.ceilings import read_ceilings, set_ceilings
-from codeloop.agent.title import UNTITLED
+from codeloop.agent.title import UNTITLED_PREFIX
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.turn_settings import check_model
 from codeloop.app.project import Project
@@ -62,7 +62,9 @@ async def create_session(project: Project, args: CreateSession) -> Session:
 
 def make_first_title(now: int) -> str:
     """Return the title of a new session, until the model makes a better one. `now`: in ms since the epoch."""
-    return UNTITLED + datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return UNTITLED_PREFIX + datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").replace(
+        "+00:00", "Z"
+    )
 
 
 @handles(operation.SESSION_LIST)

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from codeloop.agent.answer.answer_lifecycle import new_message
-from codeloop.agent.call_context import CallContext
-from codeloop.agent.engine import Policy
+from codeloop.agent.answer.answer_lifecycle import make_answer
+from codeloop.agent.calls.call_context import CallContext
+from codeloop.agent.engine import TurnSettings
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import discard_reverted
 from codeloop.app.handlers.session.store_prompt import check_ids, make_user_message
-from codeloop.app.handlers.session.turn_settings import choose_agent, choose_model, make_policy
+from codeloop.app.handlers.session.turn_settings import choose_agent, choose_model, make_turn_settings
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -56,11 +56,11 @@ async def run_shell_command(project: Project, args: RunShell) -> MessageWithPart
     message = make_user_message(project, session.id, agent.name, model, args.message_id)
     command = _UserCommand(project, agent, message, args)
     try:
-        policy = await make_policy(None, message, project)
+        settings = await make_turn_settings(None, message, project)
     except CodeloopError:
         # No model is asked: a model that is not available only matters to a later prompt.
-        policy = Policy()
-    stop = await asyncio.shield(project.runs.wake(session.id, policy, command.run))
+        settings = TurnSettings()
+    stop = await asyncio.shield(project.runs.wake(session.id, settings, command.run))
     if command.done is None:
         raise OperationError("UnknownError", f"The command was not run: {stop.message or stop.reason}")
     return command.done
@@ -124,7 +124,7 @@ class _UserCommand:
         store.append(*discarded, event, make_part_updated(note))
         if discarded:  # the undo became final, so its diff is empty now
             store.publish_live(make_session_diff(message.session_id, []))
-        info = new_message(self._project.engine, message.session_id, message)
+        info = make_answer(self._project.engine, message.session_id, message)
         part = ToolPart(
             id=new_id("prt"),
             session_id=info.session_id,

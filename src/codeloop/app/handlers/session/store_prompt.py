@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from codeloop.agent.engine import model_ref
 from codeloop.app.handlers.session.turn_settings import choose_agent, choose_model
 from codeloop.app.project import Project
 from codeloop.app.prompt.prompt_parts import is_mention, make_parts
@@ -22,7 +21,7 @@ from codeloop.schema.event import (
 from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
 from codeloop.schema.limits import CHOSEN_ID
 from codeloop.schema.live_events import make_session_diff
-from codeloop.schema.message import ModelRef, Session, SessionModel, UserMessage, UserTime
+from codeloop.schema.message import ModelRef, Session, SessionModel, UserMessage, UserTime, format_model_ref
 from codeloop.schema.part import TOLD_KEY, Part
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
@@ -67,7 +66,7 @@ async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessag
     check_ids(project, args.message_id, part_ids)
     agent = choose_agent(project, session, args.agent)
     model = await choose_model(project, args, session, agent)
-    project.models.open(model_ref(model))  # a prompt for a model that can't be opened is not stored
+    project.models.open(format_model_ref(model))  # a prompt for a model that can't be opened is not stored
     message = make_user_message(project, session.id, agent.name, model, args.message_id)
     message = replace(message, system=args.system, tools=args.tools, format=output_format)
     parts = await _make_parts(project, session, agent, message, await _add_context(project, args))

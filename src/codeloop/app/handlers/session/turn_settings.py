@@ -3,10 +3,10 @@
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 
-from codeloop.agent.engine import Policy, model_ref
+from codeloop.agent.engine import TurnSettings
 from codeloop.agent.moves import count_used_tokens
 from codeloop.agent.request.shared_budget import SharedBudget
-from codeloop.agent.request.window import compute_room
+from codeloop.agent.request.window import compute_compaction_threshold
 from codeloop.app.project import Project
 from codeloop.extend.agents import parse_model_ref
 from codeloop.kit.jsonc import KeyPath
@@ -17,32 +17,32 @@ from codeloop.schema.api.session_inputs import Prompt, RunLimits, RunShell
 from codeloop.schema.api.session_requests import BudgetUse
 from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.message import ModelRef, Session, UserMessage
+from codeloop.schema.message import ModelRef, Session, UserMessage, format_model_ref
 from codeloop.schema.wire import replace
 from codeloop.store.subagent_state import walk_ancestors
 
 
-async def make_policy(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
-    """Return the policy of a prompt's turn. Raises CodeloopError when the model is not available."""
+async def make_turn_settings(limits: RunLimits | None, message: UserMessage, project: Project) -> TurnSettings:
+    """Return the settings of a prompt's turn. Raises CodeloopError when the model is not available."""
     limits = limits or RunLimits()
     agent = project.engine.get_agent(message.agent)
     step_limits = [steps for steps in (limits.steps, agent.steps) if steps is not None]
     compaction = project.settings.config.compaction
-    info = project.models.open(model_ref(message.model)).info
+    info = project.models.open(format_model_ref(message.model)).info
     session = project.store.get_session(message.session_id)
-    return Policy(
-        steps=min(step_limits, default=None),
-        cost=limits.cost,
-        spending=await _find_tightest_budget(project),
+    return TurnSettings(
+        max_steps=min(step_limits, default=None),
+        max_cost=limits.cost,
+        configured_budget=await _find_tightest_budget(project),
         cost_before=session.cost or 0.0,
-        tokens=limits.tokens,
+        max_tokens=limits.tokens,
         tokens_before=count_used_tokens(session),
-        budget=_find_budget(project, session, limits),
-        room=compute_room(info, compaction.reserved),
-        compact=compaction.auto and limits.compact,
-        fallback=_list_usable_models(project, agent.fallback or ()),
-        attended=limits.attended,
-        keep_hour=_wants_hour_cache(project, session.id, info),
+        shared_budget=_find_budget(project, session, limits),
+        compact_at_tokens=compute_compaction_threshold(info, compaction.reserved),
+        can_compact=compaction.auto and limits.compact,
+        fallback_models=_list_usable_models(project, agent.fallback or ()),
+        is_attended=limits.attended,
+        wants_hour_cache=_wants_hour_cache(project, session.id, info),
     )
 
 
@@ -69,9 +69,9 @@ def _find_budget(project: Project, session: Session, limits: RunLimits) -> Share
 def _wants_hour_cache(project: Project, session_id: str, info: ModelInfo) -> bool:
     if info.prices.hour_write <= info.prices.cache_write:
         return False
-    from codeloop.agent.request.cache_lifetime import saves_with_hour
+    from codeloop.agent.request.cache_lifetime import saves_with_hour_cache
 
-    return saves_with_hour(project.store.read_context(session_id).entries, info)
+    return saves_with_hour_cache(project.store.read_context(session_id).entries, info)
 
 
 async def _find_tightest_budget(project: Project) -> BudgetUse | None:
@@ -107,12 +107,12 @@ async def choose_model(project: Project, args: Prompt | RunShell, session: Sessi
     model = await _choose_named_model(project, args, session, agent)
     variant = (args.variant if isinstance(args, Prompt) else None) or model.variant
     # The names of variants are those of a model, so the agent's variant is for the agent's model alone.
-    is_model_of_agent = agent.model is not None and model_ref(agent.model) == model_ref(model)
+    is_model_of_agent = agent.model is not None and format_model_ref(agent.model) == format_model_ref(model)
     variant_name = variant or (agent.variant if is_model_of_agent else None)
     if variant_name is None:
         return model
     with _add_setting_to_errors(project, () if variant else ("agent", agent.name, "variant")):
-        return replace(model, variant=project.models.variant(model_ref(model), variant_name))
+        return replace(model, variant=project.models.resolve_variant(format_model_ref(model), variant_name))
 
 
 async def _choose_named_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
@@ -134,7 +134,7 @@ def check_model(project: Project, model: ModelRef, keys: KeyPath = ()) -> None:
     `keys`: the path of the setting that names the model; empty if no setting does.
     """
     with _add_setting_to_errors(project, keys):
-        project.models.check(model_ref(model))
+        project.models.check(format_model_ref(model))
 
 
 @contextmanager

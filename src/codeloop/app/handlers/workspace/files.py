@@ -13,13 +13,13 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.project import Project
 from codeloop.kit.diff import make_unified_diff, split_lines
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import operation
 from codeloop.schema.api.files import File, FileContent, FileNode, FilePatch, FileQuery, PatchHunk
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_CONTENT, SNAPSHOT_DIFF
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
-from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.files.encoding import NotText, decode_text, is_binary
 from codeloop.workspace.files.media_type import detect_media_type
 from codeloop.workspace.files.safe_open import FileRefused, read_file

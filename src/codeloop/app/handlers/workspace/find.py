@@ -5,12 +5,12 @@ import asyncio
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.project import get_location
 from codeloop.app.project import Project
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import operation
 from codeloop.schema.api.files import FileSystemEntry, FindFiles, FindText, FoundFiles, FoundLine
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_NAMES, FILES_QUERY
 from codeloop.schema.operation import NoArguments
-from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.search.file_index import IndexedName, NameKind, find_names
 from codeloop.workspace.search.rg_output import SearchFailed
 

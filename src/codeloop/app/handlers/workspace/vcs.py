@@ -4,13 +4,13 @@ import asyncio
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import operation
 from codeloop.schema.api.files import VcsDiffQuery, VcsFileDiff, VcsFileStatus, VcsInfo
 from codeloop.schema.api.project import ProjectDirectory
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import VCS_CONTEXT
 from codeloop.schema.operation import NoArguments
-from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 

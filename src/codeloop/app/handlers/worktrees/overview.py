@@ -15,12 +15,12 @@ from codeloop.app.handlers.worktrees.records import (
 )
 from codeloop.app.project import Project
 from codeloop.kit.git import find_git_folder
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import WorktreeDiff, WorktreeName, WorktreeOverview
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
-from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.submodules import list_unsaved_repositories
 from codeloop.workspace.git.worktrees import count_unshared_commits

@@ -17,6 +17,7 @@ from codeloop.app.project import Project
 from codeloop.config.trust.store import distrust_directory, find_trust_record
 from codeloop.kit import fault_injection
 from codeloop.kit.small_files import remove_tree
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (
     MergeConflict,
@@ -28,7 +29,6 @@ from codeloop.schema.api.worktrees import (
 )
 from codeloop.schema.errors import Kind, OperationError
 from codeloop.schema.wire import replace
-from codeloop.tool.file_access import replace_undecodable
 from codeloop.workspace.git.merge import BranchMerger, MergeResult
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes

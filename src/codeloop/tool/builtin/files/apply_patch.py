@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.diff import Diff, make_unified_diff
-from codeloop.tool.callers import describe_callers
-from codeloop.tool.edit_checks import (
+from codeloop.kit.text.undecodable import replace_undecodable
+from codeloop.tool.files.edit_checks import (
     UNQUOTED_ADVICE,
     UNQUOTED_ERROR,
     check_may_reveal,
@@ -19,23 +19,25 @@ from codeloop.tool.edit_checks import (
     has_changed_since_read,
     may_quote,
 )
-from codeloop.tool.file_access import (
-    FileChange,
+from codeloop.tool.files.edit_finisher import FileChange
+from codeloop.tool.files.file_access import (
     ask_before_failure,
     ask_edit,
     check_edit,
-    commit_patch,
     convert_errors,
     describe_missing_file,
-    format_line_count,
     format_path,
+    resolve_path,
+)
+from codeloop.tool.files.file_changes import (
+    commit_patch,
+    format_line_count,
     format_replaced,
     lock_files,
     make_diff,
     make_patch_metadata,
-    replace_undecodable,
-    resolve_path,
 )
+from codeloop.tool.files.function_callers import describe_callers
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit_errors import EditRefused
 from codeloop.workspace.edit.patch_apply import apply_hunks

@@ -8,9 +8,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.wire import JSON
-from codeloop.tool.callers import describe_callers
-from codeloop.tool.edit_checks import (
+from codeloop.tool.files.edit_checks import (
     UNQUOTED_ADVICE,
     UNQUOTED_ERROR,
     check_may_reveal,
@@ -19,19 +19,17 @@ from codeloop.tool.edit_checks import (
     has_changed_since_read,
     may_quote,
 )
-from codeloop.tool.file_access import (
-    FileChange,
-    apply_change,
+from codeloop.tool.files.edit_finisher import FileChange
+from codeloop.tool.files.file_access import (
     ask_before_failure,
     check_edit,
     convert_errors,
     describe_missing_file,
     format_path,
-    load_text,
-    lock_files,
-    replace_undecodable,
     resolve_path,
 )
+from codeloop.tool.files.file_changes import apply_change, load_text, lock_files
+from codeloop.tool.files.function_callers import describe_callers
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import MAX_EFFORT, Edit, apply_edit, estimate_effort
 from codeloop.workspace.edit.edit_errors import EditRefused

@@ -15,6 +15,7 @@ from msgspec import Meta
 from codeloop.config.instructions import INSTRUCTION_FILE_NAMES
 from codeloop.kit.glob import has_wildcard, split_root
 from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.bounds.outlines import READ_OUTLINE_LINES, READ_WHOLE_LINES
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import (
@@ -30,17 +31,16 @@ from codeloop.schema.limits import (
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.builtin.files.outline import is_pattern, list_file_blocks, outline_file, outline_folder
-from codeloop.tool.call_session import INSTRUCTIONS_TEMPLATE
-from codeloop.tool.file_access import (
+from codeloop.tool.files.file_access import (
     check_unmoved,
     convert_errors,
     describe_missing_file,
     filter_free_to_read,
     format_path,
     make_read_need,
-    replace_undecodable,
     resolve_allowed,
 )
+from codeloop.tool.files.shown_files import INSTRUCTIONS_TEMPLATE, find_lines_read, find_shown_instructions
 from codeloop.tool.superseded_outputs import UNCHANGED_KEY
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
@@ -207,7 +207,9 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
     # After a refused edit the model has to see the lines again: a reference to them would lead to the same edit.
     was_refused = ctx.workspace.read_log.take_refusal(ctx.session_id, target.real)
     is_long = len(output) > _MIN_REFERENCE_CHARACTERS
-    lines_read = ctx.session.find_lines_read(path)[path] if is_long and not was_refused else {}
+    lines_read = dict[int, str]()
+    if is_long and not was_refused:
+        lines_read = find_lines_read(ctx.session.list_results_in_next_request(), path)[path]
     earlier_first = _find_earlier_first(lines_read, lines_range)
     is_known = earlier_first is not None
     if is_known:
@@ -344,7 +346,7 @@ def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str
             continue
         with convert_errors(workspace, workspace.resolve(str(file))):
             text = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
-        earlier = ctx.session.find_instructions(name, real)
+        earlier = find_shown_instructions(ctx.session.list_results_in_next_request(), name, real)
         if not text or text == earlier or not workspace.read_log.record_first_load(ctx.message_id, real):
             continue
         note = "" if earlier is None else f"{name} has changed since it was given above:\n"

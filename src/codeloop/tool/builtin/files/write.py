@@ -4,17 +4,10 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
-from codeloop.tool.edit_checks import check_no_elision, check_unchanged_since_read
-from codeloop.tool.file_access import (
-    FileChange,
-    apply_change,
-    ask_before_failure,
-    check_edit,
-    convert_errors,
-    format_path,
-    lock_files,
-    resolve_path,
-)
+from codeloop.tool.files.edit_checks import check_no_elision, check_unchanged_since_read
+from codeloop.tool.files.edit_finisher import FileChange
+from codeloop.tool.files.file_access import ask_before_failure, check_edit, convert_errors, format_path, resolve_path
+from codeloop.tool.files.file_changes import apply_change, lock_files
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.encoding import (
     DecodedText,

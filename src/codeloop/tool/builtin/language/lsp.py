@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import WARNING, format_diagnostic
@@ -22,8 +23,9 @@ from codeloop.lsp.symbols import (
     TextPosition,
     fetch_hover,
     fetch_outline,
-    find_hierarchy,
+    find_calls,
     find_locations,
+    find_related_types,
     find_workspace_symbols,
     make_position_params,
 )
@@ -37,16 +39,15 @@ from codeloop.schema.bounds.language_tools import (
 )
 from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.language.rename import rename_symbol
-from codeloop.tool.file_access import (
+from codeloop.tool.files.file_access import (
     convert_errors,
     describe_missing_file,
     format_path,
     is_free_to_read,
-    load_text,
     make_read_need,
-    replace_undecodable,
     resolve_allowed,
 )
+from codeloop.tool.files.file_changes import load_text
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -77,13 +78,6 @@ _CAPABILITIES: dict[str, str] = {
     "subtypes": "typeHierarchyProvider",
     "rename": "renameProvider",
 }
-_HIERARCHIES = {
-    "incomingCalls": ("Call", "incoming"),
-    "outgoingCalls": ("Call", "outgoing"),
-    "supertypes": ("Type", "supertypes"),
-    "subtypes": ("Type", "subtypes"),
-}
-"""The operations on a hierarchy: the kind and the direction that its requests are named by."""
 _WITHOUT_POSITION = frozenset(("documentSymbols", "diagnostics", "workspaceSymbols"))
 """The operations that need no line and no symbol on it."""
 # Matches `path:12` and `path:12:5`.
@@ -241,8 +235,15 @@ async def _find_symbols(client: LanguageClient, name: str) -> list[Location]:
 
 
 async def _request_locations(client: LanguageClient, operation: str, position: JSON) -> list[Location]:
-    if operation in _HIERARCHIES:
-        return await find_hierarchy(client, *_HIERARCHIES[operation], position)
+    match operation:
+        case "incomingCalls":
+            return await find_calls(client, "incoming", position)
+        case "outgoingCalls":
+            return await find_calls(client, "outgoing", position)
+        case "supertypes" | "subtypes":
+            return await find_related_types(client, operation, position)
+        case _:
+            pass
     more = {"context": {"includeDeclaration": True}} if operation == "references" else {}
     return await find_locations(client, operation, {**position, **more})
 

@@ -6,16 +6,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from codeloop.lsp.client.client import LanguageClient
-from codeloop.lsp.symbols import apply_edits, parse_workspace_edit
+from codeloop.lsp.text_edits import apply_edits, parse_workspace_edit
 from codeloop.schema.wire import JSON
-from codeloop.tool.edit_finisher import FileChange
-from codeloop.tool.file_access import (
-    ask_edit,
-    check_edit,
+from codeloop.tool.files.edit_finisher import FileChange
+from codeloop.tool.files.file_access import ask_edit, check_edit, convert_errors, format_path
+from codeloop.tool.files.file_changes import (
     commit_patch,
-    convert_errors,
     format_line_count,
-    format_path,
     load_text,
     lock_files,
     make_diff,

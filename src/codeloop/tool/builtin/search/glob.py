@@ -12,7 +12,7 @@ from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
-from codeloop.tool.file_access import check_unmoved, describe_missing_file, resolve_search_target
+from codeloop.tool.files.file_access import check_unmoved, describe_missing_file, resolve_search_target
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_output import SearchFailed
 from codeloop.workspace.search.ripgrep import escape_path, keep_newest

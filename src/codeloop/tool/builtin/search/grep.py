@@ -11,19 +11,20 @@ from msgspec import Meta
 
 from codeloop.kit.glob import has_wildcard, split_root
 from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.builtin.search.grep_lines import name_known_lines, share_lines, show_blocks
 from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
-from codeloop.tool.file_access import (
+from codeloop.tool.files.file_access import (
     check_unmoved,
     filter_free_to_read,
     make_read_need,
-    replace_undecodable,
     resolve_path,
     resolve_search_target,
 )
+from codeloop.tool.files.shown_files import find_lines_read
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_output import FileMatches, GrepMode, GrepQuery, GrepResult, MatchLine, SearchFailed
 from codeloop.workspace.search.ripgrep import escape_path
@@ -82,7 +83,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         search_result = _drop_lock_files(await _drop_unreadable(search_result, ctx), params, ctx)
     if params.block and params.mode == "content":
         names = {hits.path: replace_undecodable(str(hits.path)) for hits in search_result.files}
-        lines_read = ctx.session.find_lines_read(*names.values())
+        lines_read = find_lines_read(ctx.session.list_results_in_next_request(), *names.values())
         search_result = await asyncio.to_thread(
             show_blocks, search_result, {path: lines_read[name] for path, name in names.items()}
         )

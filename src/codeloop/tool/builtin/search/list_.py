@@ -5,7 +5,7 @@ from collections import deque
 from codeloop.schema.limits import TREE_LIST_LINES
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.file_access import check_unmoved, resolve_search_target
+from codeloop.tool.files.file_access import check_unmoved, resolve_search_target
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_output import SearchFailed
 from codeloop.workspace.search.ripgrep import escape_path

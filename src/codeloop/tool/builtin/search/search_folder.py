@@ -1,6 +1,6 @@
 """Corrects calls of glob and grep that name the search folder twice: as `path`, and at the start of the pattern."""
 
-from codeloop.tool.file_access import format_path
+from codeloop.tool.files.file_access import format_path
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.workspace import ResolvedPath
 

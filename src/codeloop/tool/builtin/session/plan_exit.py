@@ -92,9 +92,9 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
 
 def _find_threads(ctx: ToolContext) -> list[PlanThread]:
     """Return the threads of earlier calls, and new ones for the comments in prompts since the last call."""
-    metadata, prompts = ctx.session.find_failed_call("plan_exit")
-    threads = msgspec.convert(metadata.get(THREADS_KEY, []), list[PlanThread])
-    for text in filter(has_comments, prompts):
+    failure = ctx.session.find_last_failure("plan_exit")
+    threads = msgspec.convert(failure.metadata.get(THREADS_KEY, []), list[PlanThread])
+    for text in filter(has_comments, failure.later_prompts):
         threads += read_comments(text, len(threads))
     return threads
 

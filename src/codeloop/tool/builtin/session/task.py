@@ -25,16 +25,17 @@ async def check_fan_out(ctx: ToolContext) -> None:
     limit = ctx.services.fan_out
     if limit is None:
         return
-    turn, calls = ctx.session.list_task_calls()
-    at = next((number for number, call in enumerate(calls) if call.call_id == ctx.call_id), 0)
-    if at < limit.max_subagents or limit.allowed_turns.get(ctx.session_id) == turn:
+    tasks = ctx.session.find_task_calls()
+    turn = tasks.prompt_id
+    own_index = next((index for index, call in enumerate(tasks.calls) if call.call_id == ctx.call_id), 0)
+    if own_index < limit.max_subagents or limit.allowed_turns.get(ctx.session_id) == turn:
         return
     async with limit.locks.setdefault(ctx.session_id, asyncio.Lock()):
         if limit.allowed_turns.get(ctx.session_id) == turn:
             return
         if limit.refused_turns.get(ctx.session_id) == turn:
             raise ToolFailure(f"Not started: this turn may start no more than {limit.max_subagents} subagents.")
-        calls = await _wait_for_calls(ctx, len(calls))
+        calls = await _wait_for_calls(ctx, len(tasks.calls))
         # Set before the question, so that the turn counts as refused when `ask` raises.
         limit.refused_turns[ctx.session_id] = turn
         await ctx.ask(_make_need(ctx, limit, calls))
@@ -60,10 +61,10 @@ def _make_need(ctx: ToolContext, limit: FanOutLimit, calls: Sequence[ToolPart]) 
 async def _wait_for_calls(ctx: ToolContext, count: int) -> list[ToolPart]:
     """Wait until the model makes no further calls, so that the question counts all of them; return all calls."""
     unchanged_seconds, seconds = 0.0, 0.0
-    calls = ctx.session.list_task_calls()[1]
+    calls = ctx.session.find_task_calls().calls
     while unchanged_seconds < FAN_OUT_SETTLE.seconds and seconds < FAN_OUT_WAIT.seconds:
         await asyncio.sleep(_POLL_SECONDS)
-        calls = ctx.session.list_task_calls()[1]
+        calls = ctx.session.find_task_calls().calls
         is_streaming = any(isinstance(call.state, ToolStatePending) for call in calls)
         unchanged_seconds = 0.0 if is_streaming or len(calls) != count else unchanged_seconds + _POLL_SECONDS
         count, seconds = len(calls), seconds + _POLL_SECONDS

@@ -17,7 +17,7 @@ class TaskOutputParams(msgspec.Struct, frozen=True):
 @tool("task_output", params=TaskOutputParams, traits=Traits(concurrent=True, permission="task"))
 async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
     """Return the stored state and last text of a task, without waiting."""
-    report = ctx.session.find_subagent(params.task_id)
+    report = ctx.session.report_on_subagent(params.task_id)
     if report is None:
         names = (
             ", ".join(f"{one.id} ({one.title})" for one in ctx.session.list_subagents()[:_MAX_NAMED_TASKS]) or "none"

@@ -25,7 +25,7 @@ from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.builtin.shell.touched_files import find_touched
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
-from codeloop.tool.file_access import describe_missing_file, find_folder, format_path
+from codeloop.tool.files.file_access import describe_missing_file, find_folder, format_path
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.saved_outputs import expand_outputs, shorten_output
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input

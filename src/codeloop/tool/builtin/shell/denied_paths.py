@@ -9,7 +9,7 @@ from codeloop.schema.bounds.sandbox import DENIED_ENTRIES
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
 from codeloop.tool.call_session import CallSession
-from codeloop.tool.file_access import make_permission_name
+from codeloop.tool.files.file_access import make_permission_name
 from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.restricted_paths import FOLDERS_NOT_SEARCHED

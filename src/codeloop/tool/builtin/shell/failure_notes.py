@@ -7,9 +7,10 @@ from pathlib import Path
 
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
 from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.tool.builtin.files.outline import list_file_blocks
-from codeloop.tool.file_access import format_path, replace_undecodable
-from codeloop.tool.similar_paths import find_similar_paths
+from codeloop.tool.files.file_access import format_path
+from codeloop.tool.files.similar_paths import find_similar_paths
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
 from codeloop.workspace.process.shells import CommandResult

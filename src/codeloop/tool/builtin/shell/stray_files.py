@@ -7,10 +7,11 @@ from pathlib import Path
 
 from codeloop.kit.diff import make_unified_diff
 from codeloop.kit.small_files import read_start
+from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
-from codeloop.tool.file_access import make_edit_needs, make_permission_name, replace_undecodable
+from codeloop.tool.files.file_access import make_edit_needs, make_permission_name
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.sandbox.protected_files import MovedFile
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE

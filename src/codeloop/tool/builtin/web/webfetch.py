@@ -13,7 +13,7 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch_url
-from codeloop.tool.web.page import Page, PageFormat, PageSource, convert_page, extract_text
+from codeloop.tool.web.page import Page, PageFormat, PageSource, convert_page, extract_error_text
 
 ACCEPT_HEADERS: dict[PageFormat, str] = {
     "markdown": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,text/plain;q=0.8,*/*;q=0.5",
@@ -56,7 +56,7 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
         "truncated": response.is_cut,
     }
     if not 200 <= response.status < 300:
-        text = await extract_text(source, ctx.workspace.environment, response.seconds_left)
+        text = await extract_error_text(source, ctx.workspace.environment, response.seconds_left)
         raise ToolFailure(_describe_failure(response, text), metadata)
     try:
         page = await convert_page(source, params.format, ctx.workspace.environment, response.seconds_left)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-Kind = Literal["test", "lint", "types", "build", "all"]
+CheckKind = Literal["test", "lint", "types", "build", "all"]
 """What a check checks; `all`: a task such as `check`, of which only its project knows."""
 
 
@@ -35,11 +35,11 @@ TASK_RUNNER_WORDS: Mapping[str, tuple[str, ...]] = {
 """Programs with tasks of the project's own, and the words that stand before a task's name ("": none has to)."""
 
 
-def _make_rows(kind: Kind, names: str, *subcommands: str) -> dict[str, dict[str, Kind]]:
+def _make_rows(kind: CheckKind, names: str, *subcommands: str) -> dict[str, dict[str, CheckKind]]:
     return {name: dict.fromkeys(subcommands or ("",), kind) for name in names.split()}
 
 
-CHECK_PROGRAMS: dict[str, dict[str, Kind]] = {
+CHECK_PROGRAMS: dict[str, dict[str, CheckKind]] = {
     **_make_rows(
         "test", "pytest py.test tox jest vitest mocha ava jasmine tap uvu wtr phpunit pest behat rspec cucumber"
     ),
@@ -118,7 +118,7 @@ CHECK_PROGRAMS: dict[str, dict[str, Kind]] = {
     "setup.py": {"test": "test", "build": "build"},
     "manage.py": {"test": "test", "check": "lint"},
 }
-"""Program -> what it must be told first ("": nothing) -> what that checks."""
+"""By program: the subcommands or options that make it check ("": it checks without one), and what each checks."""
 INFORMATION_OPTIONS = frozenset(
     (
         "--version",
@@ -134,7 +134,7 @@ INFORMATION_OPTIONS = frozenset(
         "--fixtures",
     )
 )
-"""Options with which a program checks nothing."""
+"""Options with which a program only prints something about itself or its tests, and checks nothing."""
 FILTER_OPTIONS = frozenset(
     (
         *("-k", "-m", "-t", "-g", "-e", "--grep", "-run", "--run", "--testNamePattern", "--filter", "--only"),
@@ -143,11 +143,11 @@ FILTER_OPTIONS = frozenset(
         *("--ignore-glob", "--testPathIgnorePatterns", "--findRelatedTests", "--exclude-task"),
     )
 )
-"""Options that narrow what is checked, each with the word after it."""
+"""Options that narrow what is checked by their value, the word after them."""
 NARROWING_FLAGS = frozenset(
     ("--lf", "--last-failed", "--changed", "--onlyChanged", "--only-failures", "--lib", "--bins")
 )
-"""Options that narrow it by themselves."""
+"""Options without a value that narrow what is checked."""
 _PYTEST_SETTINGS = frozenset(("-c", "--config-file", "-o", "--override-ini", "--rootdir", "--confcutdir"))
 PROGRAM_FILTER_OPTIONS: Mapping[str, frozenset[str]] = {
     "pytest": _PYTEST_SETTINGS,

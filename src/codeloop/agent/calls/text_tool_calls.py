@@ -13,7 +13,7 @@ from codeloop.tool.repair.loose_json import read_json, to_value
 from codeloop.workspace.syntax_tree import parse_python
 
 # Matches the marker that each format contains. An answer without one needs no further search.
-_HINT = re.compile(
+_FORMAT_MARKER = re.compile(
     r"<\W{0,3}(?:DSML\W)?(?:tool|function|invoke)|TOOL_CALLS|python_tag|to=functions\.|```|\A\s*[\[{]|Action Input:"
     r"|</\w+>\s*\Z|\)\]?\s*\Z",
     re.IGNORECASE,
@@ -47,7 +47,7 @@ _TAG_FORMS = re.compile(
     re.DOTALL,
 )
 # Matches one argument: its name and value are the two groups that match.
-_TAGS = re.compile(
+_ARGUMENT_TAG = re.compile(
     r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>"
     r"|<arg_key>\s*([\w.-]+)\s*</arg_key>\s*<arg_value>\n?(.*?)\n?</arg_value>"
     r"|<(?:\W?DSML\W?)?parameter name=\"([\w.-]+)\"[^>]*>(.*?)</(?:\W?DSML\W?)?parameter>"
@@ -61,14 +61,14 @@ _PYTHON_FORMS = re.compile(
     re.MULTILINE,
 )
 # Matches the markers around calls, which are removed with them.
-_LEFTOVER = re.compile(
+_CALL_MARKERS = re.compile(
     r"</?(?:\W?DSML\W?)?(?:tool_calls?|function_calls?|function)>|<\W?tool\Wcalls?\W\w+\W?>"
     r"|<\|(?:tool_calls?_\w+|call|channel|start|end|message|constrain)\|>|\[/?TOOL_CALLS\]|```\w*"
 )
 # Matches what some models make up after a call: its result.
-_INVENTED = re.compile(r"(?:<tool_response>|^Observation:).*\Z", re.DOTALL | re.MULTILINE)
-_NAMES = ("name", "tool", "tool_name", "function", "action")
-_ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
+_INVENTED_RESULT = re.compile(r"(?:<tool_response>|^Observation:).*\Z", re.DOTALL | re.MULTILINE)
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
+_ARGUMENTS_KEYS = ("arguments", "parameters", "args", "input", "action_input")
 _MAX_CALLS = 25
 # The length of the end of an answer in which Python's form is searched for.
 _PYTHON_CHARS = 20_000
@@ -82,15 +82,15 @@ class TextToolCalls(NamedTuple):
     calls: tuple[tuple[str, str], ...]
 
 
-def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
+def find_text_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
     """Return the calls of `tools` at the end of a text (names, and arguments as JSON), and the text before them.
 
     A call that other text follows counts as an example, and is not returned. What a model made up as the result of a
     call is dropped.
     """
-    if not _HINT.search(text):
+    if not _FORMAT_MARKER.search(text):
         return [], text
-    whole, text = text, _INVENTED.sub("", text)
+    whole, text = text, _INVENTED_RESULT.sub("", text)
     offered = sorted(tools)
     groups: list[TextToolCalls] = []
     for tool_calls in sorted(_find_all(text, tools)):
@@ -99,18 +99,18 @@ def find_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]],
             groups.append(tool_calls)
     end = len(text)
     last: list[TextToolCalls] = []
-    while groups and not _LEFTOVER.sub("", text[groups[-1].end : end]).strip():
+    while groups and not _CALL_MARKERS.sub("", text[groups[-1].end : end]).strip():
         last.insert(0, groups.pop())
         end = last[0].start
     calls = [call for group in last for call in group.calls]
-    return (calls[:_MAX_CALLS], _LEFTOVER.sub("", text[:end]).rstrip()) if calls else ([], whole)
+    return (calls[:_MAX_CALLS], _CALL_MARKERS.sub("", text[:end]).rstrip()) if calls else ([], whole)
 
 
 def _find_all(text: str, tools: frozenset[str]) -> Iterator[TextToolCalls]:
     names = "|".join(map(re.escape, sorted(tools)))
     # Cline's form: the tool's name is the tag.
     for match in re.finditer(rf"<({names})>\s*(<\w+>.*?)</\1>", text, re.DOTALL):
-        arguments = {pair[-2]: pair[-1] for pair in map(_list_groups, _TAGS.finditer(match[2]))}
+        arguments = {pair[-2]: pair[-1] for pair in map(_list_groups, _ARGUMENT_TAG.finditer(match[2]))}
         yield TextToolCalls(match.start(), match.end(), ((match[1], msgspec.json.encode(arguments).decode()),))
     if (match := _PYTHON_FORMS.search(text, max(0, len(text) - _PYTHON_CHARS))) is not None:
         calls = _read_python(match["fenced"] or match["plain"])
@@ -118,21 +118,20 @@ def _find_all(text: str, tools: frozenset[str]) -> Iterator[TextToolCalls]:
             yield TextToolCalls(match.start(), match.end(), tuple(calls))
     for match in _TAG_FORMS.finditer(text):
         form = next(group for group in ("qwen", "glm", "invoke") if match[group])
-        groups = map(_list_groups, _TAGS.finditer(match[f"{form}_body"]))
+        groups = map(_list_groups, _ARGUMENT_TAG.finditer(match[f"{form}_body"]))
         arguments = {pair[0]: pair[1] for pair in groups}
         yield TextToolCalls(match.start(), match.end(), ((match[form], msgspec.json.encode(arguments).decode()),))
     for match in _NAMED_FORMS.finditer(text):
-        json = read_json(text, match.end())
-        if json is not None and isinstance(json[0], dict):
+        arguments, end = read_json(text, match.end()) or (None, 0)
+        if isinstance(arguments, dict):
             name = next(filter(None, match.groups()))
-            yield TextToolCalls(match.start(), json[1], ((name, msgspec.json.encode(json[0]).decode()),))
+            yield TextToolCalls(match.start(), end, ((name, msgspec.json.encode(arguments).decode()),))
     for match in _JSON_FORMS.finditer(text):
-        json = read_json(text, match.end())
-        if json is not None:
-            rows = cast("list[Any]", json[0]) if isinstance(json[0], list) else [json[0]]
-            calls = [call for row in rows if (call := _as_call(row)) is not None]
-            if calls and len(calls) == len(rows):
-                yield TextToolCalls(match.start(), json[1], tuple(calls))
+        value, end = read_json(text, match.end()) or (None, 0)
+        rows = cast("list[Any]", value) if isinstance(value, list) else [value]
+        calls = [call for row in rows if (call := _as_call(row)) is not None]
+        if calls and len(calls) == len(rows):
+            yield TextToolCalls(match.start(), end, tuple(calls))
 
 
 def _list_groups(match: re.Match[str]) -> list[str]:
@@ -176,8 +175,12 @@ def _as_call(value: Any) -> tuple[str, str] | None:
     row = cast("JSON", value)
     if isinstance(inner := row.get("function"), dict):
         row = cast("JSON", inner)
-    name = next((row[key] for key in _NAMES if isinstance(row.get(key), str)), None)
-    arguments = next((row[key] for key in _ARGUMENTS if key in row), None)
-    if name is None or not isinstance(arguments, dict | str) or not row.keys() <= {*_NAMES, *_ARGUMENTS, "id", "type"}:
+    name = next((row[key] for key in _NAME_KEYS if isinstance(row.get(key), str)), None)
+    arguments = next((row[key] for key in _ARGUMENTS_KEYS if key in row), None)
+    if (
+        name is None
+        or not isinstance(arguments, dict | str)
+        or not row.keys() <= {*_NAME_KEYS, *_ARGUMENTS_KEYS, "id", "type"}
+    ):
         return None
     return str(name), arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()

@@ -1,6 +1,6 @@
 """Formats edited files and reports the errors that an edit introduced, before the model reads the result.
 
-All editing tools use `EditFinisher`, through `commit_changes` of `tool/file_access.py`.
+All editing tools use `EditFinisher`, through `commit_changes` of `file_changes.py`.
 """
 
 import asyncio
@@ -77,22 +77,22 @@ class FinishedChanges(Struct, frozen=True):
 class EditFinisher:
     """Formats and checks files after edits in one work tree."""
 
-    def __init__(self, format_files: FormatFiles | None = None, diagnose: Diagnoser | None = None) -> None:
-        self._format = format_files
-        self._diagnose = diagnose
-        self._broken: set[tuple[str, Path]] = set()
+    def __init__(self, format_files: FormatFiles | None = None, diagnoser: Diagnoser | None = None) -> None:
+        self._format_files = format_files
+        self._diagnoser = diagnoser
+        self._broken_files: set[tuple[str, Path]] = set()
         """Pairs of a session and a file whose syntax it has broken and not repaired yet."""
 
     async def prepare(self, changes: Sequence[FileChange]) -> None:
         """Record the errors that the files have now. Call it when the changes are permitted and not written yet."""
-        if self._diagnose is not None:
-            await self._diagnose.record_errors(changes)
+        if self._diagnoser is not None:
+            await self._diagnoser.record_errors(changes)
 
     async def finish(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> FinishedChanges:
         """Format and check the written files. The caller holds the locks of the files."""
         result = await self._format_changes(changes)
-        if self._diagnose is not None:
-            text, diagnostics = await self._diagnose.find_new_errors(session_id, result.changes, may_read)
+        if self._diagnoser is not None:
+            text, diagnostics = await self._diagnoser.find_new_errors(session_id, result.changes, may_read)
             lines = "\n".join(each for each in (result.text, text) if each)
             result = replace(result, text=lines, diagnostics=diagnostics)
         # Parsing a large file would block the event loop.
@@ -111,11 +111,11 @@ class EditFinisher:
             real = change.target.real
             problem = None if change.after is None else find_syntax_problem(real, change.text_before, change.text_after)
             if problem is None:
-                self._broken.discard((session_id, real))
+                self._broken_files.discard((session_id, real))
                 continue
             if problem.is_new:
-                self._broken.add((session_id, real))
-            elif (session_id, real) not in self._broken:
+                self._broken_files.add((session_id, real))
+            elif (session_id, real) not in self._broken_files:
                 # Another session or program broke it: the model is only told of its own mistakes.
                 continue
             name, where = one_line(real.name, _MAX_NAME_CHARS), f"line {problem.line}: {problem.reason}"
@@ -127,7 +127,7 @@ class EditFinisher:
 
     async def _format_changes(self, changes: Sequence[FileChange]) -> FinishedChanges:
         paths = [change.target.real for change in changes if change.after is not None]
-        formatted_files = await self._format(paths) if self._format is not None and paths else {}
+        formatted_files = await self._format_files(paths) if self._format_files is not None and paths else {}
         if not formatted_files:
             return skip_formatting(changes)
         pairs = await asyncio.to_thread(

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
-from codeloop.agent.answer.changed_tests import pick_failure_lines
-from codeloop.agent.answer.check_commands import (
+from codeloop.agent.checks.changed_tests import pick_failure_lines
+from codeloop.agent.checks.check_commands import (
     CheckCommand,
     find_checks,
     find_functions,
@@ -20,7 +20,7 @@ from codeloop.agent.answer.check_commands import (
     runs_check,
     split_line,
 )
-from codeloop.agent.answer.runner_summaries import read_test_counts
+from codeloop.agent.checks.runner_summaries import read_test_counts
 from codeloop.schema.part import CHECK_KEY, SHELL_NOTES_SEPARATOR, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
 from codeloop.tool.tool import EDIT_TOOLS
@@ -95,10 +95,10 @@ _COLOUR_ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 
 _FOLDER_NOTE = re.compile(r"^The working directory is now (.+)\.$", re.MULTILINE)
 
-NOT_SHOWN = "nothing shows that the last check passed"
-FAILED_BEFORE = "a check failed and has not passed since"
-TESTS_CHANGED = "your answer does not say that tests changed"
-FILES_CHANGED = "files changed after the last check"
+# Problems, as reminders to the model name them.
+UNPROVEN_CHECK_PROBLEM = "nothing shows that the last check passed"
+EARLIER_FAILURE_PROBLEM = "a check failed and has not passed since"
+LATE_CHANGES_PROBLEM = "files changed after the last check"
 
 
 class CheckRun(Wire):
@@ -129,7 +129,7 @@ class _CheckRow(Struct):
     run: CheckRun
     message_id: str
     output: str
-    job: str = ""
+    background_id: str = ""
 
 
 def is_goal_check(part: ToolPart) -> bool:
@@ -203,18 +203,20 @@ class _CheckReader:
         checks = find_checks(command, folder, self._root)
         if not is_goal_check(part) and (not checks or all(is_outside(each.folder, self._root) for each in checks)):
             return
-        job = str(state.metadata.get("id") or "")
+        background_id = str(state.metadata.get("id") or "")
         run = _read_run(command, state.metadata.get("exit"), state.output)
-        if job or not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks):
+        if background_id or not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks):
             # It still runs, or the name is a shell function, whose result says nothing about the program.
             run = replace(run, failed=False, passed=False)
         own_script = bool(checks) and all(each.is_task and each.program in self._written for each in checks)
         run = replace(run, folder=folder, own_script=own_script)
-        self.rows.append(_CheckRow(run, part.message_id, "" if job else state.output, job))
+        self.rows.append(_CheckRow(run, part.message_id, "" if background_id else state.output, background_id))
 
     def _add_output(self, state: ToolStateCompleted) -> None:
         """Take what a check in the background has printed and how it ended."""
-        row = next((each for each in self.rows if each.job and each.job == state.metadata.get("id")), None)
+        row = next(
+            (each for each in self.rows if each.background_id and each.background_id == state.metadata.get("id")), None
+        )
         if row is None:
             return
         row.output += state.output
@@ -222,7 +224,7 @@ class _CheckReader:
             run = _read_run(row.run.command, state.metadata.get("exit"), row.output)
             names = ("failed", "passed", "exit_code", "started")
             row.run = replace(row.run, **{name: getattr(run, name) for name in names})
-            row.job = ""
+            row.background_id = ""
 
 
 def find_failure(check_runs: Sequence[CheckRun], root: str = "") -> CheckRun | None:
@@ -266,11 +268,11 @@ def describe_problem(check_runs: Sequence[CheckRun], root: str = "") -> tuple[st
     if last.failed:
         return "the last check failed", last.command
     if not last.passed:
-        return NOT_SHOWN, last.command
+        return UNPROVEN_CHECK_PROBLEM, last.command
     if not last.after_last_edit:
-        return FILES_CHANGED, last.command
+        return LATE_CHANGES_PROBLEM, last.command
     if (failure := find_failure(check_runs, root)) is not None:
-        return FAILED_BEFORE, failure.command
+        return EARLIER_FAILURE_PROBLEM, failure.command
     return None
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from codeloop.tool.builtin.files.edit import EditParams, edit
 from codeloop.tool.builtin.files.read import ReadParams, read
-from codeloop.tool.callers import describe_callers, list_changed_functions
-from codeloop.tool.edit_finisher import FileChange
+from codeloop.tool.files.edit_finisher import FileChange
+from codeloop.tool.files.function_callers import describe_callers, list_changed_functions
 from tests.tool.context import make_context
 
 OLD = "def add_up(first, second=0):\n    return first + second\n"

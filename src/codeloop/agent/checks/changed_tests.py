@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.agent.answer.check_commands import find_checks, split_commands
+from codeloop.agent.checks.check_commands import find_checks, split_commands
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON

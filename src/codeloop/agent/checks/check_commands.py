@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from msgspec import Struct, structs
 
-from codeloop.agent.answer.check_programs import (
+from codeloop.agent.checks.check_programs import (
     ATTACHED_VALUE_OPTIONS,
     CANONICAL_NAMES,
     CHECK_PROGRAMS,
@@ -22,7 +22,7 @@ from codeloop.agent.answer.check_programs import (
     VALUE_OPTIONS,
     WHOLE_PROJECT_TARGETS,
     WRAPPER_PROGRAMS,
-    Kind,
+    CheckKind,
 )
 
 # Characters of a line that are looked at.
@@ -80,7 +80,7 @@ class CheckCommand(Struct, frozen=True):
     """
 
     program: str
-    kind: Kind
+    kind: CheckKind
     targets: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
     is_task: bool = False
@@ -290,7 +290,7 @@ def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
     if not matches:
         return None
     kinds = {match.lastgroup for match in matches}
-    kind: Kind = "test" if "test" in kinds else "all" if "all" in kinds else "build"
+    kind: CheckKind = "test" if "test" in kinds else "all" if "all" in kinds else "build"
     modules = tuple(match[0] for match in matches if ":" in match[0].lstrip(":"))
     filters = tuple(word for word in words if word.startswith(("-Dtest", "--tests", "-pl")))
     return CheckCommand(f"{name} {kind}", kind, modules, filters)
@@ -303,7 +303,7 @@ def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
         return None
     match = _SCRIPT_NAME.fullmatch(name)
     if match is not None:
-        kind: Kind = "test" if match["test"] else "lint" if match["lint"] else "all"
+        kind: CheckKind = "test" if match["test"] else "lint" if match["lint"] else "all"
         return CheckCommand(path.removeprefix("./"), kind, is_task=True)
     is_test = _TEST_FILE.fullmatch(name) is not None and (
         _TEST_FOLDERS & set(folder.split("/")) or name.startswith("test_") or re.search(r"[_.-](?:test|spec)\.", name)
@@ -324,14 +324,14 @@ def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
         match = _TASK_NAME.fullmatch(task)
         if match is None or _OTHER_TASK_PART.search(task):
             continue
-        kind: Kind = next(kind for kind in ("test", "lint", "types", "build", "all") if match[kind])
+        kind: CheckKind = next(kind for kind in ("test", "lint", "types", "build", "all") if match[kind])
         family = "npm" if name in {"pnpm", "yarn", "bun"} else name
         narrow = tuple(filter(None, (match["rest"].lstrip(":._/-"),)))
         return CheckCommand(f"{family} {kind}", kind, narrow, is_task=True)
     return None
 
 
-def _make_check(program: str, kind: Kind, words: Sequence[str]) -> CheckCommand:
+def _make_check(program: str, kind: CheckKind, words: Sequence[str]) -> CheckCommand:
     """Return the check of a program with the targets and filters among its words."""
     targets: list[str] = []
     filters: list[str] = []

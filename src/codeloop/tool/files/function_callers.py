@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from codeloop.tool.edit_finisher import FileChange
-from codeloop.tool.file_access import filter_free_to_read, format_path
+from codeloop.tool.files.edit_finisher import FileChange
+from codeloop.tool.files.file_access import filter_free_to_read, format_path
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.search.blocks import has_blocks
 from codeloop.workspace.search.rg_output import GrepQuery, SearchFailed

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.answer.changed_tests import (
+from codeloop.agent.checks.changed_tests import (
     ChangedTest,
     find_exported_options,
     find_test_changes,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from codeloop.agent.answer.changed_tests import (
+from codeloop.agent.checks.changed_tests import (
     CODE_FILE,
     ChangedTest,
     find_exported_options,
@@ -14,7 +14,7 @@ from codeloop.agent.answer.changed_tests import (
     is_check_file,
     list_call_diffs,
 )
-from codeloop.agent.answer.check_runs import list_checks, read_failures
+from codeloop.agent.checks.check_runs import list_checks, read_failures
 from codeloop.agent.engine import Engine
 from codeloop.agent.turn_diffs import compare_turn, list_subagent_entries
 from codeloop.schema.message import SnapshotFileDiff

@@ -1,6 +1,7 @@
 """Detects calls that repeat earlier ones, with which weak models run in circles. Pure.
 
-A repeated call is asked about, its result has a note for the model, and after too many the turn is ended.
+Before a call runs, only its arguments are known: `is_repeated` compares those, and the user is asked. Afterwards
+`count_equal_calls` compares results, too: the result gets a note for the model, and after too many the turn is ended.
 """
 
 import re
@@ -14,8 +15,8 @@ from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry
 from codeloop.tool.tool import EDIT_TOOLS
 
-REPEAT_NOTE = "(This same call has given this same result {count} times now. Try another way, or say what stops you.)"
 _REPEAT_NOTE_START = "(This same call has given this same result "
+REPEAT_NOTE = _REPEAT_NOTE_START + "{count} times now. Try another way, or say what stops you.)"
 CHANGE_NOTE = (
     "(This same change of the file was made {count} times now, and undone in between. Try another way, or say what "
     "stops you.)"
@@ -33,28 +34,29 @@ _CHANGE_KEY = "change"
 def is_repeated(entries: Sequence[Entry], part: ToolPart) -> bool:
     """Return whether the calls right before `part` have its tool and arguments, so often that the user is asked."""
     earlier = list(islice(_list_calls_before(entries, part), REPEATED_CALLS.value - 1))
-    return len(earlier) == REPEATED_CALLS.value - 1 and all(_is_same(call, part) for call in earlier)
+    return len(earlier) == REPEATED_CALLS.value - 1 and all(_has_same_arguments(call, part) for call in earlier)
 
 
-def _is_same(call: ToolPart, part: ToolPart) -> bool:
+def _has_same_arguments(call: ToolPart, part: ToolPart) -> bool:
     return call.tool == part.tool and call.state.input == part.state.input
 
 
 def count_equal_calls(entries: Sequence[Entry], part: ToolPart, output: str, metadata: JSON) -> tuple[int, int]:
     """Return how often the call gave this output: among the last eight calls, and among all since the last progress.
 
-    `part` counts too. A first edit or a new prompt counts as progress: earlier calls are ignored. Edits that made the
-    same change are equal, however it was written; they are counted among edits alone, whatever was called in between.
+    `part` counts too. Progress is a new prompt, and, unless `part` is itself an edit, an edit that was made only once
+    among the compared calls: what came before it is ignored. Edits that made the same change are equal, however the
+    change was written; they are counted among edits alone, whatever was called in between.
     """
     own_key = _make_key(part, output, metadata)
     is_change = own_key[0] == _CHANGE_KEY
     calls = (call for call in _list_calls_before(entries, part) if not is_change or _is_edit(call))
     # Comparing goes through the text of each output: a bound keeps long turns fast.
     before = list(islice(calls, _MAX_COMPARED_CALLS))
-    edits = [make_call_key(each) for each in before if _is_edit(each)]
+    edits = [_make_key_of(each) for each in before if _is_edit(each)]
     recent = total = 1
     for number, call in enumerate(before, 2):
-        if (key := make_call_key(call)) == own_key:
+        if (key := _make_key_of(call)) == own_key:
             total += 1
             recent += number <= _RECENT_CALLS
         elif part.tool not in EDIT_TOOLS and edits.count(key) == 1:
@@ -72,7 +74,7 @@ def make_repeat_note(recent: int, metadata: JSON) -> str:
     return note.format(count=recent) if recent >= REPEATED_CALLS.value else ""
 
 
-def is_endless(total: int) -> bool:
+def ends_turn(total: int) -> bool:
     """Return whether a call repeated `total` times ends the turn."""
     return total >= LOOPED_CALLS.value
 
@@ -85,8 +87,8 @@ def _list_calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[Too
         yield from (each for each in reversed(entry.parts) if isinstance(each, ToolPart) and each.id < part.id)
 
 
-def make_call_key(part: ToolPart) -> tuple[object, ...]:
-    """Return a key that is equal for two calls that did the same."""
+def _make_key_of(part: ToolPart) -> tuple[object, ...]:
+    """Return a key that is equal for two calls with equal arguments and results, and for edits of equal effect."""
     match part.state:
         case ToolStateCompleted(output=text, metadata=metadata):
             return _make_key(part, text, metadata)

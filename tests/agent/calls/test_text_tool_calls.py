@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from codeloop.agent.answer.text_tool_calls import find_calls
+from codeloop.agent.calls.text_tool_calls import find_text_calls
 
 TOOLS = frozenset({"read", "bash"})
 READ = {"filePath": "a.py"}
@@ -61,7 +61,7 @@ FORMS = {
 @pytest.mark.parametrize("before", ["", "I look at the file first.\n\n"], ids=["alone", "after a sentence"])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_is_found_in_each_familys_form(form: str, before: str) -> None:
-    ((name, arguments),), rest = find_calls(f"{before}{FORMS[form]}\n", TOOLS)
+    ((name, arguments),), rest = find_text_calls(f"{before}{FORMS[form]}\n", TOOLS)
     assert (name, msgspec.json.decode(arguments)) in (("read", READ), ("read_file", READ))
     assert rest == before.strip()
 
@@ -79,7 +79,7 @@ def test_a_call_is_found_in_each_familys_form(form: str, before: str) -> None:
     ],
 )
 def test_code_in_an_answer_is_no_call(text: str) -> None:
-    assert find_calls(text, TOOLS) == ([], text)
+    assert find_text_calls(text, TOOLS) == ([], text)
 
 
 def test_several_calls_are_found_in_order() -> None:
@@ -90,7 +90,7 @@ def test_several_calls_are_found_in_order() -> None:
         f"[TOOL_CALLS][{JSON}, {other}]",
         loose,
     ):
-        calls, rest = find_calls(text, TOOLS)
+        calls, rest = find_text_calls(text, TOOLS)
         assert [msgspec.json.decode(arguments)["filePath"] for _, arguments in calls] == ["a.py", "b.py"]
         assert rest == ""
 
@@ -111,4 +111,4 @@ def test_several_calls_are_found_in_order() -> None:
     ],
 )
 def test_what_is_no_call_stays_text(text: str) -> None:
-    assert find_calls(text, TOOLS) == ([], text)
+    assert find_text_calls(text, TOOLS) == ([], text)

@@ -6,6 +6,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from codeloop.agent.calls.call_rules import make_call_rules
 from codeloop.agent.engine import Engine
 from codeloop.permission.gate import CallRules
 from codeloop.permission.rules import judge_need, list_denied_patterns
@@ -24,11 +25,11 @@ from codeloop.workspace.snapshot.step_recorder import StepRecorder
 class FirstQuestion(Struct):
     """The first permission question of a call.
 
-    `waits`: it is waiting for the answer, so nothing has been done yet; None: it has not asked. `repeat_need`: the need
+    `is_waiting`: it waits for the answer, so nothing has been done yet; None: it has not asked. `repeat_need`: the need
     of a call that repeats earlier ones, asked together with the first of its own needs.
     """
 
-    waits: bool | None = None
+    is_waiting: bool | None = None
     repeat_need: Need | None = None
 
 
@@ -36,7 +37,7 @@ class CachedRules:
     """The rules for a call, cached from the store until it asks."""
 
     def __init__(self, engine: Engine, session_id: str, agent: Agent) -> None:
-        self._read_rules = partial(engine.make_call_rules, session_id, agent)
+        self._read_rules = partial(make_call_rules, engine, session_id, agent)
         self._rules: CallRules | None = None
 
     @property
@@ -70,7 +71,7 @@ class CallContext:
         self._recorder = recorder
         self._timer: asyncio.TimerHandle | None = None
         self._has_unsent_report = False
-        self.first = FirstQuestion()
+        self.first_question = FirstQuestion()
 
     @property
     def services(self) -> ToolServices:
@@ -82,12 +83,12 @@ class CallContext:
 
         Returns whether a user was asked: then the files behind the needs may have changed meanwhile.
         """
-        if (repeat_need := self.first.repeat_need) is not None:
+        if (repeat_need := self.first_question.repeat_need) is not None:
             # It comes first and shows what the call would do: one question covers all needs.
             data = needs[0].metadata if needs else {}
             details = {key: data[key] for key in ("command", "diff") if key in data}
             needs = (replace(repeat_need, metadata={**details, **repeat_need.metadata}), *needs)
-            self.first.repeat_need = None
+            self.first_question.repeat_need = None
         # The user may have changed the rules since the step began.
         self._engine.refresh()
         for need in needs:
@@ -96,13 +97,13 @@ class CallContext:
                 self._engine.get_subagent(need.patterns[0])
         rules = self._rules.renew()
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
-        self.first.waits = self.first.waits is None
+        self.first_question.is_waiting = self.first_question.is_waiting is None
         decide = self._engine.hooks.permission_verdict
         was_asked = await self._engine.gate.authorize(needs, self.session_id, tool, rules, decide)
         if was_asked or decide is not None:
             # The answer may have taken days, and the rules may have changed meanwhile.
             self._rules.forget()
-        self.first.waits = False
+        self.first_question.is_waiting = False
         # A command may write anything: files that it changes must not be reported as changed by others.
         if any(need.writes is not None and need.writes.files is None for need in needs):
             self.workspace.read_log.begin_own_change(self.session_id)

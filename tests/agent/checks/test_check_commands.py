@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.agent.answer.check_commands import find_checks, is_check
+from codeloop.agent.checks.check_commands import find_checks, is_check
 
 CHECKS = (
     "pytest -q",

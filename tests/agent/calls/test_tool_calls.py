@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.agent.tool_calls import ToolCalls
+from codeloop.agent.calls.tool_calls import ToolCalls
 from codeloop.app.runs import Runs
 from codeloop.app.toolbox import make_toolbox
 from codeloop.model.chat import CallReady, CallStarted, Finished

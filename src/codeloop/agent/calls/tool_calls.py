@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import REJECTED, list_open_calls
-from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, mark_interrupted
+from codeloop.agent.moves import REJECTED_KEY, list_open_calls
+from codeloop.agent.recovery import INTERRUPTED_ERROR, NOT_ALLOWED_ERROR, mark_interrupted
 from codeloop.kit import fault_injection
 from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import CallReady, Finished
@@ -42,7 +42,7 @@ from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 if TYPE_CHECKING:
-    from codeloop.agent.call_context import CallContext
+    from codeloop.agent.calls.call_context import CallContext
 
 # By the reason why an answer ended: the result of a call whose arguments never became complete.
 _CUT_SHORT_REASONS = {
@@ -137,9 +137,9 @@ class ToolCalls:
             any(mark in text.text for mark in _TEXT_CALL_MARKS) or text.text.rstrip("`\n ").endswith(")")
         ):
             return
-        from codeloop.agent.answer.text_tool_calls import find_calls
+        from codeloop.agent.calls.text_tool_calls import find_text_calls
 
-        calls, rest = find_calls(text.text, self.offered_tools or frozenset())
+        calls, rest = find_text_calls(text.text, self.offered_tools or frozenset())
         if not calls:
             return
         self._engine.store.append(make_part_updated(replace(text, text=rest)))
@@ -207,14 +207,14 @@ class ToolCalls:
             return
         self._engine.store.append(make_part_updated(part))
         # Imported late: an answer without calls needs none of it.
-        from codeloop.agent.call_context import CallContext
+        from codeloop.agent.calls.call_context import CallContext
 
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
             result = await self._run_with_hooks(prepared_call, context)
             # The tool has asked nothing, so the repetition is asked about now, before the model sees the result.
-            if context.first.repeat_need is not None:
+            if context.first_question.repeat_need is not None:
                 await context.ask()
             await fault_injection.reach("call.effect")
             result = self._complete_result(result, prepared_call, part.session_id)
@@ -222,7 +222,7 @@ class ToolCalls:
                 self._skip_reason = self._skip_reason or _TURN_ENDED_REASON
             self._store_result(context.part, start, result)
         except asyncio.CancelledError:
-            reason = NOT_ALLOWED if context.first.waits else INTERRUPTED
+            reason = NOT_ALLOWED_ERROR if context.first_question.is_waiting else INTERRUPTED_ERROR
             self._engine.store.append(make_part_updated(mark_interrupted(context.part, now_ms(), reason)))
             raise
         except (Denied, HookRefused, Rejected, ToolFailure) as error:
@@ -259,13 +259,13 @@ class ToolCalls:
 
         Otherwise a model could run in circles unseen.
         """
-        from codeloop.agent.answer.repeated_calls import is_repeated
+        from codeloop.agent.calls.repeated_calls import is_repeated
 
         context.replace_arguments(prepared_call.input)
         part = context.part
         if is_repeated(self._engine.store.read_context(part.session_id).entries, part):
             metadata: JSON = {"tool": part.tool, "input": prepared_call.input}
-            context.first.repeat_need = Need(
+            context.first_question.repeat_need = Need(
                 permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
             )
 
@@ -273,12 +273,12 @@ class ToolCalls:
         """Return the note for the model on a call whose result repeats, and the reason that ends the turn."""
         if part.tool in _POLLING_TOOLS:
             return "", {}
-        from codeloop.agent.answer.repeated_calls import count_equal_calls, is_endless, make_repeat_note
+        from codeloop.agent.calls.repeated_calls import count_equal_calls, ends_turn, make_repeat_note
 
         entries = self._engine.store.read_context(part.session_id).entries
         recent, total = count_equal_calls(entries, part, output, metadata)
         note = make_repeat_note(recent, metadata)
-        return note, {LOOPED_KEY: _LOOP_MESSAGE.format(tool=part.tool, count=total)} if is_endless(total) else {}
+        return note, {LOOPED_KEY: _LOOP_MESSAGE.format(tool=part.tool, count=total)} if ends_turn(total) else {}
 
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
         note, loop_metadata = self._judge_repeats(part, result.output, result.metadata)
@@ -330,13 +330,13 @@ def _describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> J
     """Return the metadata of a failed call: who refused it, what the user said, advice for the model."""
     match error:
         case HookRefused(ends=True):
-            return {REJECTED: True, TURN_ENDED_KEY: str(error)}
+            return {REJECTED_KEY: True, TURN_ENDED_KEY: str(error)}
         case HookRefused():
             return {"denied": True}
         case Denied():
             return {"denied": True} | _describe_advice(error)
         case Rejected(message=None):
-            return {REJECTED: True} | _describe_advice(error)
+            return {REJECTED_KEY: True} | _describe_advice(error)
         case Rejected(message=message):
             return {"denied": True} | ({} if message == NOBODY_MESSAGE else {"said": message}) | _describe_advice(error)
         case ToolFailure():

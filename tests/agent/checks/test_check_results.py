@@ -2,11 +2,11 @@
 
 import pytest
 
-from codeloop.agent.answer.check_commands import CheckCommand, find_checks, join_folder
-from codeloop.agent.answer.check_runs import CheckRun, describe_problem, find_failure, list_checks
+from codeloop.agent.checks.check_commands import CheckCommand, find_checks, join_folder
+from codeloop.agent.checks.check_runs import CheckRun, describe_problem, find_failure, list_checks
 from codeloop.schema.part import Part
 from codeloop.schema.wire import replace
-from tests.agent.answer.test_honest_ends import FAILED, PASSED, bash, tool
+from tests.agent.checks.test_honest_ends import FAILED, PASSED, bash, tool
 
 ROOT = "/home/me/shop"
 GREEN = "2 passed in 0.10s"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tool.edit_finisher import EditFinisher, FileChange
+from codeloop.tool.files.edit_finisher import EditFinisher, FileChange
 from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.format.formatters import FormattedFile
 from codeloop.workspace.workspace import ResolvedPath

@@ -7,8 +7,8 @@ import os
 import re
 
 from codeloop.kit.guarded_paths import is_secret
-from codeloop.tool.edit_finisher import FileChange
-from codeloop.tool.file_access import format_path, get_permission_path
+from codeloop.tool.files.edit_finisher import FileChange
+from codeloop.tool.files.file_access import format_path, get_permission_path
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.workspace import ResolvedPath

@@ -1,0 +1,97 @@
+"""Composes the permission rules that a tool call must pass: those of its session, agent, profile and parents.
+
+A *layer* is the rules of one origin. A *list* is layers of which the last matching rule decides. A call must pass each
+of its lists; the strictest verdict counts. The first list is that of its own agent and session, the others are:
+
+- the guards: built-in rules that no blanket permission lifts;
+- the fixed rules of the profile and of a built-in agent;
+- for each ceiling (a parent, or the session that a session was copied from) the same lists of that session.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.subagent.ceilings import DENY_ALL, Ceiling, collect_ceilings
+from codeloop.permission.defaults import make_guard_rules
+from codeloop.permission.gate import CallRules
+from codeloop.permission.rules import RuleLayer, RuleLayers
+from codeloop.schema.agent import Agent
+from codeloop.schema.errors import SessionNotFound
+from codeloop.schema.message import Session
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, Profile, Ruleset
+from codeloop.store.subagent_state import walk_ancestors
+
+
+def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
+    """Make the rules that decide a call of a session.
+
+    A child is never allowed more than its parents are. The agent's rules are the current ones, even if they changed
+    during the step. Raises SessionNotFound.
+    """
+    lineage = tuple(walk_ancestors(engine.store, session_id))
+    if not lineage:
+        raise SessionNotFound(session_id)
+    profile = _find_profile(engine, lineage)
+    session_layer = RuleLayer(f"session {session_id}", tuple(lineage[0].permission or ()))
+    lists = _make_lists(engine, session_layer, agent, profile)
+    ceilings = _collect_ceilings(engine, lineage)
+    for ceiling in ceilings:
+        lists += _make_ceiling_lists(engine, ceiling, profile)
+    rule_layers = tuple(layers for layers in lists if any(layer.rules for layer in layers))
+    # The profile `yolo` answers every question, but a child of a stricter session still asks.
+    approves_questions = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
+    return CallRules(rule_layers, approves_questions=approves_questions)
+
+
+def list_rulesets(engine: Engine, session_id: str, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
+    """Return the lists of `make_call_rules`, each as its rulesets: the call's own list first."""
+    rules = make_call_rules(engine, session_id, agent)
+    return tuple(tuple(layer.rules for layer in layers) for layers in rules.lists)
+
+
+def list_ceilings(engine: Engine, session_id: str) -> tuple[Ceiling, ...]:
+    """Return the ceilings of a session: those stored with it, and its parents with theirs."""
+    return _collect_ceilings(engine, tuple(walk_ancestors(engine.store, session_id)))
+
+
+def _collect_ceilings(engine: Engine, lineage: tuple[Session, ...]) -> tuple[Ceiling, ...]:
+    return tuple(collect_ceilings(lineage, partial(_find_profile, engine)))
+
+
+def find_profile(engine: Engine, session_id: str) -> Profile:
+    """Return the profile of a session: its own, a parent's, or the configured one."""
+    return _find_profile(engine, walk_ancestors(engine.store, session_id))
+
+
+def _find_profile(engine: Engine, lineage: Iterable[Session]) -> Profile:
+    """Return the profile of the first session with one in `lineage`: a session, then its parents, nearest first."""
+    for session in lineage:
+        profile = (session.metadata or {}).get(PROFILE_KEY)
+        if profile is not None and profile in PROFILES:
+            return profile
+    return engine.rulebook.profile
+
+
+def _make_ceiling_lists(engine: Engine, ceiling: Ceiling, profile: Profile) -> list[RuleLayers]:
+    """Return the lists of a ceiling. An agent that no longer exists allows nothing."""
+    profile = ceiling.profile or profile
+    ceiling_layer = RuleLayer(f"above, agent {ceiling.agent or 'none'}", ceiling.permission)
+    if ceiling.agent is None:
+        return [(*engine.rulebook.layers("", profile), ceiling_layer)]
+    agent = engine.agents.get(ceiling.agent)
+    if agent is None:
+        return [(RuleLayer(f"agent {ceiling.agent}, which does not exist", DENY_ALL.permission),)]
+    return _make_lists(engine, ceiling_layer, agent, profile)
+
+
+def _make_lists(engine: Engine, session_layer: RuleLayer, agent: Agent, profile: Profile) -> list[RuleLayers]:
+    """Return the list of an agent in a session, the guards, and the fixed rules."""
+    rule_layers = engine.rulebook.layers(agent.name, profile)
+    # The configuration names no such agent (any more): the rules that it came with apply.
+    if agent.name not in engine.agents:
+        rule_layers = (rule_layers[0], RuleLayer(f"agent {agent.name}", tuple(agent.permission)))
+    rule_layers = (*rule_layers, session_layer)
+    # A profile's rules (the first layer) can't lift a guard; those of the user, the agent and the session can.
+    guards = RuleLayer("built-in", make_guard_rules(*(layer.rules for layer in rule_layers[1:])))
+    return [rule_layers, (guards,), *engine.rulebook.list_fixed_rules(agent.name, profile)]

@@ -1,0 +1,60 @@
+"""Reads the text of a PDF in a process of its own (`pdf_program.py`), and says how much of it was read."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.schema.limits import PDF_MEMORY, PDF_PAGES, PDF_TEXT, PDF_TIME
+from codeloop.tool.tool import ToolFailure
+from codeloop.workspace.process.bounded_program import run_bounded_program
+
+_PDF_PROGRAM = Path(__file__).with_name("pdf_program.py")
+# Generous: in JSON a character outside ASCII takes six or twelve bytes.
+_MAX_PDF_OUTPUT_BYTES = 4 * PDF_TEXT.value * 6
+
+
+class _PdfProgramLine(Struct):
+    pages: int = 0
+    error: str = ""
+    text: str | None = None
+
+
+class Pdf(Struct, frozen=True):
+    """The text of a PDF, and the number of its pages. `note`: says how many pages were read, if not all were."""
+
+    text: str
+    pages: int
+    note: str = ""
+
+
+async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
+    """Return the text of a PDF. Raises ToolFailure if it is encrypted, broken, or has images only."""
+    limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
+    result = await run_bounded_program(_PDF_PROGRAM, limits, data, environment, seconds, _MAX_PDF_OUTPUT_BYTES)
+    lines = list[_PdfProgramLine]()
+    # The process may be killed in the middle of a line; the pages before it count.
+    with suppress(msgspec.DecodeError):
+        for line in result.lines:
+            lines.append(msgspec.json.decode(line, type=_PdfProgramLine))
+    return _make_pdf(lines, is_late=result.is_late, failed=result.failed)
+
+
+def _make_pdf(lines: Sequence[_PdfProgramLine], *, is_late: bool, failed: bool) -> Pdf:
+    if lines and lines[0].error:
+        raise ToolFailure(
+            "The PDF is encrypted with a password and can't be read.", advice="Ask the user for its content."
+        )
+    texts = [line.text.strip() for line in lines if line.text is not None]
+    if not lines or (failed and not texts):
+        why = f"it took longer than {PDF_TIME.value // 1000} s" if is_late else "it is broken, or too complex"
+        raise ToolFailure(f"The PDF can't be read: {why}.")
+    if not any(texts):
+        raise ToolFailure(f"The PDF has {lines[0].pages} pages without any text: probably scanned images.")
+    text = "\n\n".join(f"[Page {number}]\n{text}" for number, text in enumerate(texts, 1))
+    total = lines[0].pages
+    note = f"{len(texts)} of {total} pages were read" if len(texts) < total else ""
+    note += " before the time ran out" if note and is_late else ""
+    return Pdf(text, total, note)
