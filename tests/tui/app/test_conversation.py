@@ -219,7 +219,7 @@ async def test_a_key_that_was_to_stop_a_turn_does_not_leave_when_the_turn_has_ju
         view = ui.ui.tab.view
         await ui.until(lambda: view is not None and not view.is_busy)
         assert view is not None
-        view.since = time.monotonic()
+        view.status_changed_at = time.monotonic()
         await ui.pilot.press("ctrl+c")
         await ui.sees("The turn is over: again to leave")
         assert ui.ui.repeated_key.confirm("Another question") is False

@@ -70,7 +70,7 @@ async def test_a_picture_is_drawn_below_its_words_while_nothing_covers_it(
         await ui.pilot.press("escape")
         await ui.until(lambda: len(shown.rows()) == 5)
 
-        ui.ui.appearance.adopt(UiSettings(pictures=False))
+        ui.ui.appearance.apply_settings(UiSettings(pictures=False))
         ui.ui.restyle()
         await ui.until(lambda: shown.rows() == [])
         assert "Red." in ui.screen().split("\n")[above + 2]

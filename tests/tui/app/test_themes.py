@@ -28,7 +28,7 @@ async def test_a_theme_of_the_terminals_colours_is_used_from_the_start(tmp_path:
 async def test_each_theme_can_be_put_on_the_screen(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         for name in list_themes():
-            ui.ui.appearance.choose(name)
+            ui.ui.appearance.use_theme(name)
             ui.ui.restyle()
             await ui.pilot.pause()
             assert ui.ui.theme == ui.ui.appearance.theme.name

@@ -71,7 +71,7 @@ class Album:
             modes: tuple[Mode, ...] = ("light", "dark")
             for mode in modes:
                 it.ui.appearance.mode = mode
-                it.ui.appearance.choose(theme)
+                it.ui.appearance.use_theme(theme)
                 it.ui.restyle()
                 await it.sees(*texts, beside if columns == WIDE else "")
                 await it.settle(lambda wide=columns == WIDE: not wide or it.ui.query_one(Sidebar).data.lsp)

@@ -74,7 +74,7 @@ async def test_a_turn_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     talk.keep()
     async with stored(tmp_path, size=SIZES[0], client=client) as it:
         assert it.ui.tab.view is not None
-        begun = it.ui.tab.view.since
+        begun = it.ui.tab.view.status_changed_at
         clock = SimpleNamespace(monotonic=lambda: begun, time=time.time)
         monkeypatch.setattr("codeloop.tui.widgets.status_bar.time", clock)
         album = Album(it)

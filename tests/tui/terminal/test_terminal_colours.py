@@ -75,7 +75,7 @@ def test_the_environment_may_tell_it() -> None:
     ],
 )
 def test_a_theme_needs_no_more_colours_than_there_are(theme: str, depth: ColourDepth, used: str) -> None:
-    assert Appearance(UiSettings(theme=theme), (), TerminalColours(depth)).name == used
+    assert Appearance(UiSettings(theme=theme), (), TerminalColours(depth)).theme_name == used
 
 
 def test_the_ground_decides_unless_the_person_has() -> None:

@@ -87,7 +87,7 @@ def test_large_chips_have_files_of_their_own(tmp_path: Path) -> None:
     assert [each.chips[char].text for each in (found, popped, draft)] == [LONG] * 3
     for path in (tmp_path / "contents").iterdir():
         path.unlink()
-    assert store.chip_contents.unpack(store.list_history()[0]).chips[char].replacement == "[Pasted 1 lines]"
+    assert store.chip_contents.unpack(store.list_history()[0]).chips[char].sent_text == "[Pasted 1 lines]"
 
 
 def test_what_was_put_aside_is_taken_back_in_any_order(tmp_path: Path) -> None:
