@@ -91,7 +91,7 @@ async def _open_project(folder: Path, files: Sequence[tuple[str, str]]) -> Proje
     project = await open_project(Startup(directory=work, environment=environment), SingleModel(ScriptedModel([])))
     hosts = project.services.extensions.hosts
     if hosts is not None:
-        await hosts.ready()
+        await hosts.wait_for_offers()
     return project
 
 

@@ -218,15 +218,15 @@ def test_a_package_that_is_a_policy_refuses_when_it_breaks_or_goes(tmp_path: Pat
 
 def test_what_was_a_policy_is_kept_by_its_path(tmp_path: Path) -> None:
     known = OfferCache(tmp_path)
-    known.keep_policy("/p/guards/plugin/a.py", ("chat.message",))
-    known.keep_policy("/p/guards/plugin/b.py", ("tool.execute.before",))
+    known.store_policy("/p/guards/plugin/a.py", ("chat.message",))
+    known.store_policy("/p/guards/plugin/b.py", ("tool.execute.before",))
     assert find_policy_hooks(tmp_path, "/p/guards") == ("chat.message", "tool.execute.before")
     assert find_policy_hooks(tmp_path, "/p/guard") == ()
-    known.keep_policy("/p/guards/plugin/c.py", ("chat.message",), "same")
-    known.keep_policy("/p/guards/plugin/c.py", (), "same")
+    known.store_policy("/p/guards/plugin/c.py", ("chat.message",), "same")
+    known.store_policy("/p/guards/plugin/c.py", (), "same")
     assert find_policy_hooks(tmp_path, "/p/guards/plugin/c.py") == ("chat.message",), "elsewhere it is one"
-    known.keep_policy("/p/guards/plugin/c.py", (), "other")
-    known.keep_policy("/p/guards/plugin/a.py", ())
+    known.store_policy("/p/guards/plugin/c.py", (), "other")
+    known.store_policy("/p/guards/plugin/a.py", ())
     assert find_policy_hooks(tmp_path, "/p/guards") == ("tool.execute.before",)
     (file,) = (tmp_path / "policy").iterdir()
     file.write_text("{")

@@ -38,7 +38,7 @@ Fix $1. !`git status` @README.md
 def verdict(tmp_path: Path, permission: str, pattern: str) -> str:
     settings = settings_of(tmp_path, trust=True)
     book = Rulebook(settings.loaded, tmp_path / "scratch")
-    rules = [layer.rules for layer in book.layers("reviewer", "auto")]
+    rules = [layer.rules for layer in book.get_layers("reviewer", "auto")]
     return decide(Need(permission=permission, patterns=(pattern,), always=()), *rules).action
 
 

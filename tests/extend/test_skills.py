@@ -43,15 +43,15 @@ def test_a_skill_is_found_in_each_folder(tmp_path: Path, folder: str) -> None:
     (tmp_path / "work/sub").mkdir(parents=True)
     file = skill(tmp_path, folder)
     skills = settings_of(tmp_path, directory="sub").skills
-    assert skills.found["pdf"].file == file
-    assert skills.found["pdf"].description == "Reads PDFs"
+    assert skills.by_name["pdf"].file == file
+    assert skills.by_name["pdf"].description == "Reads PDFs"
     assert bool(skills.readable) is folder.startswith("home")
 
 
 def test_configured_folders_are_looked_in_and_readable(tmp_path: Path) -> None:
     skill(tmp_path, "elsewhere/kit")
     skills = settings_of(tmp_path, skills={"paths": ["~/elsewhere/kit", "missing"]}).skills
-    assert set(skills.found) == {"pdf"}
+    assert set(skills.by_name) == {"pdf"}
     assert skills.readable == (tmp_path / "elsewhere/kit",)
 
 
@@ -59,7 +59,7 @@ def test_of_two_skills_of_one_name_the_nearer_one_counts(tmp_path: Path) -> None
     skill(tmp_path, "home/.claude/skills", description="far")
     skill(tmp_path, "work/.claude/skills", description="near")
     skill(tmp_path, "work/.codeloop/skills", description="nearest")
-    assert settings_of(tmp_path).skills.found["pdf"].description == "nearest"
+    assert settings_of(tmp_path).skills.by_name["pdf"].description == "nearest"
 
 
 def test_an_untrusted_project_never_replaces_a_skill_of_the_person(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_an_untrusted_project_never_replaces_a_skill_of_the_person(tmp_path: Pat
     skill(tmp_path, "work/.codeloop/skills", description="theirs")
     skill(tmp_path, "work/.codeloop/skills", "other")
     settings = settings_of(tmp_path, trust=False)
-    assert settings.skills.found["pdf"].description == "mine"
-    assert "other" in settings.skills.found
+    assert settings.skills.by_name["pdf"].description == "mine"
+    assert "other" in settings.skills.by_name
     assert any("not trusted" in warning for warning in settings.loaded.warnings)
 
 
@@ -78,7 +78,7 @@ def test_links_of_a_project_are_not_followed_out_of_it_trusted_or_not(tmp_path: 
     link.parent.mkdir(parents=True)
     link.symlink_to(secret)
     for trust in (False, True):
-        assert "leak" not in settings_of(tmp_path, trust=trust).skills.found
+        assert "leak" not in settings_of(tmp_path, trust=trust).skills.by_name
 
 
 async def test_a_link_that_flips_after_the_start_is_not_followed_either(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_bad_skill_is_a_warning_with_its_line(tmp_path: Path, text: str, told:
     settings = settings_of(tmp_path)
     (warning,) = settings.loaded.warnings
     assert told in warning
-    assert not settings.skills.found
+    assert not settings.skills.by_name
 
 
 async def test_loading_gives_the_text_the_folder_and_the_files(tmp_path: Path) -> None:

@@ -57,5 +57,5 @@ async def open_hooked_project(
     async with open_scripted_project(tmp_path, answers, hooks=UNUSED_HOOKS, **settings) as it:
         hooks = it.project.engine.hooks.runner
         assert isinstance(hooks, Hooks)
-        hooks.take([handler])
+        hooks.set_handlers([handler])
         yield it

@@ -159,7 +159,7 @@ class Project:
         if settings.config.shell:
             environment["SHELL"] = settings.config.shell
         rulebook = Rulebook(settings.loaded, scratch, settings.skills.readable)
-        agents = rulebook.agents(partial(find_newest_model, settings, self.providers))
+        agents = rulebook.build_agents(partial(find_newest_model, settings, self.providers))
         output = settings.config.tool_output
         workspace = Workspace(
             project_root.root,
@@ -268,11 +268,11 @@ class Project:
             self._notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
             return self._settings_watch.is_outdated
         if project_settings is not None:
-            self.engine.rulebook.take(project_settings.loaded)
+            self.engine.rulebook.set_config(project_settings.loaded)
             # The engine and the services share this dictionary, so only its content is replaced.
             self.engine.agents.clear()
             find_model = partial(find_newest_model, self.settings, self.providers)
-            self.engine.agents.update(self.engine.rulebook.agents(find_model))
+            self.engine.agents.update(self.engine.rulebook.build_agents(find_model))
             self._notify(_describe_change(project_settings))
         return self._settings_watch.is_outdated
 
@@ -345,7 +345,7 @@ def _list_configured_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
     """Return the tools that depend on the configuration: `skill`, if there are skills, and web searches."""
     skills = settings.skills
     search_tools = find_search_tools(settings.config.search, settings.environment)
-    return (*((make_skill_tool(skills),) if skills.found else ()), *search_tools)
+    return (*((make_skill_tool(skills),) if skills.by_name else ()), *search_tools)
 
 
 def _read_instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:

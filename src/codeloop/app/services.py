@@ -202,7 +202,7 @@ class Services(ToolServices):
         tools = ClientTools(
             store.publish_live, lambda session, message: store.read_context(session).find_agent(message)
         )
-        self._project.runs.choose_toolbox = lambda session_id: tools.toolbox_of(session_id, engine.toolbox)
+        self._project.runs.choose_toolbox = lambda session_id: tools.build_toolbox(session_id, engine.toolbox)
         return self.close_with_project(tools)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The agents of a project: built-in ones with the configuration's changes, and configured ones."""
+"""Builds the agents of a project from the built-in ones and the configuration."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
@@ -48,9 +48,9 @@ BUILT_IN_AGENTS: dict[str, BuiltInAgent] = {
 def build_agents(
     config: Config, base: Ruleset, newest: Callable[[str], ModelRef | None] = lambda _: None
 ) -> dict[str, Agent]:
-    """Return the agents by name, each with the rules that follow `base`: its own, then what is configured.
+    """Return the agents by name, each with its permission rules, which follow the rules `base` of the profile.
 
-    `newest`: resolves a short model name such as `sonnet`; None: the session's model.
+    `newest` resolves a short model name such as `sonnet`; if it returns None, the agent uses the session's model.
     """
     names = [
         *BUILT_IN_AGENTS,
@@ -69,10 +69,10 @@ def build_agents(
 def build_rules(
     config: Config, agent: str, base: Ruleset, built_in: Ruleset = (), overlaps: OverlapCache | None = None
 ) -> Ruleset:
-    """Return the rules that follow `base` for an agent: built-in ones, the configuration's, its own configured ones.
+    """Return the rules of an agent that follow `base`: built-in ones, general ones of the configuration, then its own.
 
-    The restrictions of an untrusted project end them; with them no verdict on `base` and these rules is looser.
-    `overlaps`: what the agents of a project have in common.
+    The restrictions of an untrusted project come last; they can only make a verdict stricter. `overlaps`: a cache that
+    the agents of a project share.
     """
     own = config.agent.get(agent, AgentConfig())
     rules = (*built_in, *config.permission, *own.permission)
@@ -88,7 +88,7 @@ _TOOL_INDEPENDENT_PERMISSIONS = [
 
 
 def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
-    """Yield the rules that follow `rules` so that all but some permissions, whose verdicts stay, is denied.
+    """Yield rules to follow `rules`: all permissions are denied, except those in `only`, whose verdicts stay.
 
     A name in `only` may be a wildcard.
     """
@@ -131,7 +131,7 @@ def _build_agent(name: str, config: Config, base: Ruleset, overlaps: OverlapCach
 
 
 def make_subagent_description(description: str, agents: dict[str, Agent]) -> DescriptionBuilder:
-    """Return a description for `task` that lists the subagents, without those that the rules deny."""
+    """Return a builder of the description of the tool `task`: it lists the subagents that the rules don't deny."""
     subagents = [agents[name] for name in sorted(agents) if agents[name].mode != "primary" and not agents[name].hidden]
 
     def describe(*rulesets: Ruleset) -> str | None:
@@ -152,6 +152,6 @@ def make_subagent_description(description: str, agents: dict[str, Agent]) -> Des
 
 
 def parse_model_ref(ref: str) -> ModelRef:
-    """Read `provider/model`; the model's part may hold further slashes."""
+    """Parse `provider/model`; the model's part may contain slashes."""
     provider_id, _, model_id = ref.partition("/")
     return ModelRef(provider_id=provider_id, model_id=model_id)

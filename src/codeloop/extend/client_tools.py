@@ -1,4 +1,4 @@
-"""Tools that connected clients offer to a session and run themselves."""
+"""Tools that connected clients offer to a session and run themselves, such as the functions of a library's user."""
 
 import asyncio
 from collections.abc import Callable
@@ -66,7 +66,10 @@ class ToolOffer(Struct):
 
 
 class ClientTools:
-    """The offers of one project's clients. `tell` shows a call to the clients; `agent_of` names who made it."""
+    """The offers of one project's clients.
+
+    `tell` publishes a live event to the clients. `agent_of` returns the agent of a session's message.
+    """
 
     def __init__(self, tell: Callable[[LiveEvent], None], agent_of: Callable[[str, str], str]) -> None:
         self._tell = tell
@@ -168,7 +171,7 @@ class ClientTools:
         call.ctx.report(title=args.title and escape_controls(args.title), metadata=args.metadata)
         return True
 
-    def toolbox_of(self, session_id: str, base: Toolbox) -> Toolbox:
+    def build_toolbox(self, session_id: str, base: Toolbox) -> Toolbox:
         """Return the tools of a session: the project's, overridden by clients' tools of the same name."""
         offers = [offer for offer in self._offers.values() if offer.session_id == session_id]
         mine = {tool.name: self._tool(offer, tool) for offer in offers for tool in offer.tools}

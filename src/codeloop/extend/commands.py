@@ -1,4 +1,4 @@
-"""The commands of a project: the built-in ones, the configured ones, and every skill by its name."""
+"""Builds the slash commands of a project: built-in ones, configured ones, and one for each skill."""
 
 from pathlib import Path
 
@@ -25,13 +25,13 @@ COMPACT_COMMAND = Command(
 
 
 def build_commands(config: Config, skills: Skills) -> dict[str, Command]:
-    """Return the commands by name. Configured ones precede skills, and replace built-in ones."""
+    """Return the commands by name. A configured command replaces a built-in one or a skill of the same name."""
     commands = {
         "compact": COMPACT_COMMAND,
         **{name: _make_built_in_command(name, description) for name, description in BUILT_IN_COMMANDS.items()},
     }
     commands |= {name: _make_command(name, own) for name, own in config.command.items()}
-    for skill in skills.found.values():
+    for skill in skills.by_name.values():
         # A command of the same name was written on purpose; the skill stays available to the model.
         if skill.name not in commands:
             commands[skill.name] = Command(

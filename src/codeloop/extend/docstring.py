@@ -1,4 +1,4 @@
-"""Parses docstrings (Google, NumPy, reST) into a description and the parameters' descriptions."""
+"""Parses docstrings in the styles of Google, NumPy and reST; `functions.py` describes tools with it."""
 
 import re
 
@@ -10,9 +10,10 @@ _REST_TYPE = re.compile(r":(type|rtype)\b")
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Return the text without its parameter section, and the parameters' texts by name.
+    """Split a docstring into its text without the parameters, and the description of each parameter by name.
 
-    Google's style (`Args:`), NumPy's (`Parameters` underlined) and reST's (`:param name:`) are understood.
+    Parameters are listed below `Args:` (Google), below `Parameters` with a line of hyphens (NumPy), or as
+    `:param name:` (reST).
     """
     lines = text.splitlines()
     lines_left: list[str] = []
@@ -45,7 +46,7 @@ def _measure_indent(line: str) -> int:
 
 
 def _collect_indented(lines: list[str], at: int, depth: int, texts: list[str]) -> int:
-    """Collect the lines indented more than `depth`; return the index of the first that is not."""
+    """Append the lines that are indented more than `depth` to `texts`; return the index of the first other line."""
     while at < len(lines) and lines[at].strip() and _measure_indent(lines[at]) > depth:
         texts.append(lines[at])
         at += 1

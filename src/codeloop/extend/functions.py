@@ -1,4 +1,8 @@
-"""A typed Python function as a tool: described by its docstring and annotations, called with what a model sends."""
+"""Makes tools of typed Python functions. Extension hosts and the library use it.
+
+The docstring and the annotations become the tool's description and JSON Schema. A call's arguments are checked and
+converted to the annotated types.
+"""
 
 import asyncio
 import inspect
@@ -48,21 +52,25 @@ class FunctionResult(Struct, frozen=True):
 
 
 class FunctionTool(Struct, frozen=True):
-    """A function with its description for models. `parameters`: a JSON Schema. `context`: its parameter for one."""
+    """A function with its description for models.
+
+    `parameters`: the JSON Schema of its arguments. `parameters_type`: a struct with a field for each of them.
+    `context_parameter`: the name of the parameter that gets the Context, or "".
+    """
 
     name: str
     description: str
     parameters: JSON
     function: Callable[..., Any]
-    takes: type[Struct]
-    context: str = ""
-    foreign: dict[str, Any] = {}
-    """Adapters of the parameters that pydantic reads."""
+    parameters_type: type[Struct]
+    context_parameter: str = ""
+    pydantic_adapters: dict[str, Any] = {}
+    """The pydantic TypeAdapter of each parameter with a pydantic type, by name."""
 
-    def arguments(self, given: JSON) -> JSON:
-        """Return the values of the parameters that a call gives; the others keep their defaults. Raises WrongArguments.
+    def convert_arguments(self, given: JSON) -> JSON:
+        """Convert a call's arguments to the annotated types; omitted parameters are left out. Raises WrongArguments.
 
-        An optional parameter that is null counts as left out. Text that is a number counts as one.
+        A null for an optional parameter counts as omitted. Text that holds a number is converted to one.
         """
         present = drop_nulls(given, self.parameters)
         unknown = present.keys() - self.parameters["properties"].keys()
@@ -70,10 +78,10 @@ class FunctionTool(Struct, frozen=True):
             raise self._report_wrong(f"it has no parameter {', '.join(sorted(unknown))}")
         try:
             # Not strict: models often send a number or a boolean as text.
-            struct = msgspec.convert(present, self.takes, strict=False, dec_hook=_decode_path)
+            struct = msgspec.convert(present, self.parameters_type, strict=False, dec_hook=_decode_path)
         except (ValueError, OverflowError) as error:
             raise self._report_wrong(str(error)) from error
-        values = {name: getattr(struct, name) for name in self.takes.__struct_fields__}
+        values = {name: getattr(struct, name) for name in self.parameters_type.__struct_fields__}
         return {name: self._adapt(name, value) for name, value in values.items() if value is not _OMITTED}
 
     def _report_wrong(self, why: str) -> WrongArguments:
@@ -81,18 +89,18 @@ class FunctionTool(Struct, frozen=True):
         return WrongArguments(f"The {self.name} tool was called with invalid arguments: {why}. It takes {expected}.")
 
     def _adapt(self, name: str, value: Any) -> Any:
-        if name not in self.foreign:
+        if name not in self.pydantic_adapters:
             return value
         try:
-            return self.foreign[name].validate_python(value)
+            return self.pydantic_adapters[name].validate_python(value)
         except ValueError as error:
             raise self._report_wrong(format_pydantic_errors(error, name)) from error
 
     async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
-        """Call the function; a plain one runs in a thread. Raises WrongArguments, and what the function raises."""
-        values = self.arguments(given)
-        if self.context:
-            values[self.context] = context
+        """Call the function, a synchronous one in a thread. Raises WrongArguments, and any error of the function."""
+        values = self.convert_arguments(given)
+        if self.context_parameter:
+            values[self.context_parameter] = context
         call = partial(self.function, **values)
         # A plain function may block, so it runs in a thread; it may still return an awaitable, which is awaited here.
         value = await call() if inspect.iscoroutinefunction(self.function) else await asyncio.to_thread(call)
@@ -102,9 +110,10 @@ class FunctionTool(Struct, frozen=True):
 def make_function_tool(
     function: Callable[..., Any], *, name: str | None = None, description: str | None = None
 ) -> FunctionTool:
-    """Return a function as a tool, under its own name and docstring unless others are given.
+    """Make a tool of a function. Its name and docstring are used unless others are given.
 
-    Raises UnsuitedFunction: a parameter that can't be described, a name that models can't call.
+    Raises UnsuitedFunction if a parameter can't be described to a model, or the name has other characters than
+    services accept.
     """
     name = name or str(getattr(function, "__name__", type(function).__name__))
     if not _TOOL_NAME.fullmatch(name):
@@ -114,7 +123,7 @@ def make_function_tool(
     hints = _read_type_hints(function, name)
     summary, parameters = read_docstring(inspect.getdoc(function) or "")
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    context, foreign, descriptions = "", dict[str, Any](), dict[str, str]()
+    context, pydantic_adapters, descriptions = "", dict[str, Any](), dict[str, str]()
     for parameter in inspect.signature(function).parameters.values():
         # Models give arguments by name only: positional-only parameters, `*args` and `**kwargs` can't be filled.
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
@@ -126,18 +135,18 @@ def make_function_tool(
         if text := _find_description(hint) or parameters.get(parameter.name, ""):
             descriptions[parameter.name] = text
         if _is_pydantic(hint):
-            foreign[parameter.name] = _make_adapter(hint)
+            pydantic_adapters[parameter.name] = _make_adapter(hint)
             # pydantic converts this value itself, later: msgspec passes it through unchanged.
             hint = Any
         fields.append(_make_field(parameter, hint))
-    takes = msgspec.defstruct(f"Parameters of {name}", fields, kw_only=True)
-    schema = _make_schema(name, takes, foreign, descriptions)
+    parameters_type = msgspec.defstruct(f"Parameters of {name}", fields, kw_only=True)
+    schema = _make_schema(name, parameters_type, pydantic_adapters, descriptions)
     shown = description if description is not None else summary
-    return FunctionTool(name, shown or name, schema, function, takes, context, foreign)
+    return FunctionTool(name, shown or name, schema, function, parameters_type, context, pydantic_adapters)
 
 
 def wait_in_thread(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
-    """Wait for an awaitable in a plain function, which runs in a thread.
+    """Wait in a thread, where synchronous functions run, for an awaitable of the loop `loop`; return its result.
 
     Raises CodeloopError in async functions, where waiting would deadlock.
     """
@@ -153,9 +162,9 @@ def wait_in_thread(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> 
 
 
 def convert_result(value: Any) -> FunctionResult:
-    """Convert a returned value to a result: text and results as they are, anything else as JSON.
+    """Convert a function's return value to a FunctionResult. A value that is neither text nor a result becomes JSON.
 
-    Raises TypeError: it can't be written as JSON.
+    Raises TypeError if the value can't be written as JSON.
     """
     if isinstance(value, FunctionResult):
         return value
@@ -183,7 +192,7 @@ def _read_type_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 
 
 def _make_field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tuple[str, Any, Any]:
-    """Return the field of a parameter: with a default where a call may leave it out."""
+    """Return the struct field of a parameter. It has a default if a call may omit the parameter."""
     if parameter.default is not parameter.empty:
         return (parameter.name, hint, struct_field(default_factory=lambda: _OMITTED))
     # A parameter that takes None is optional for the model even without a default.
@@ -195,14 +204,16 @@ def _takes_none(hint: Any) -> bool:
     return get_origin(plain_hint) in {Union, UnionType} and type(None) in get_args(plain_hint)
 
 
-def _make_schema(name: str, takes: type[Struct], foreign: JSON, descriptions: dict[str, str]) -> JSON:
+def _make_schema(
+    name: str, parameters_type: type[Struct], pydantic_adapters: JSON, descriptions: dict[str, str]
+) -> JSON:
     try:
         (own,), definitions = msgspec.json.schema_components(
-            [takes], ref_template="{name}", schema_hook=_make_path_schema
+            [parameters_type], ref_template="{name}", schema_hook=_make_path_schema
         )
     except TypeError as error:
         raise UnsuitedFunction(f"A parameter of {name} can't be described to a model: {error}.") from error
-    for parameter, adapter in foreign.items():
+    for parameter, adapter in pydantic_adapters.items():
         given = adapter.json_schema(ref_template=f"{parameter}/{{model}}")
         definitions |= {f"{parameter}/{key}": each for key, each in given.pop("$defs", {}).items()}
         definitions[own["$ref"]]["properties"][parameter] = given
@@ -216,7 +227,7 @@ def _make_schema(name: str, takes: type[Struct], foreign: JSON, descriptions: di
 
 
 def _find_description(hint: Any) -> str:
-    """Return the text of `Annotated[str, "text"]`, or of a `Meta` or `Field` with a description."""
+    """Return the description in an annotation, as in `Annotated[str, "text"]`, or in its `Meta` or `Field`; else ""."""
     for each in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
         text = each if isinstance(each, str) else getattr(each, "description", None)
         if isinstance(text, str):

@@ -1,4 +1,4 @@
-"""Finds the folders of agents, commands and skills: ours, and those of other programs."""
+"""Finds homes: folders such as `.codeloop` and `.claude` with agents, commands, skills and extensions in subfolders."""
 
 import os
 import re
@@ -48,7 +48,10 @@ class Home(Struct, frozen=True):
 
 
 def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
-    """Return the existing folders, global ones first; where two define the same, the later one wins."""
+    """Return the existing homes, the user's first, then the project's from its root down.
+
+    If two homes define the same name, the later one wins.
+    """
     dot_agents = paths.claude_home.parent / ".agents"
     homes = [
         _read_home(paths.claude_home, only_skills=True, is_claude=True),
@@ -68,7 +71,7 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
 
 
 def list_watched_paths(home: Home) -> Iterator[Path]:
-    """Return a home and what is in it: the folders of agents, commands and skills, and their markdown files."""
+    """Yield the paths to watch for changes of a home: the home itself, its folders, and their Markdown files."""
     yield home.path
     entries = 0
     for name in sorted(home.names & FOLDERS):
@@ -92,7 +95,10 @@ def _read_home(
 
 
 def find_files(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
-    """Return the files of a folder whose names are wanted, sorted; links to folders are not followed. Never fails."""
+    """Return the files below a folder whose names `is_wanted` accepts, sorted. Never fails.
+
+    Links to folders are not followed.
+    """
     paths: list[Path] = []
     entries = 0
     for top, folders, files in os.walk(folder):
@@ -107,7 +113,7 @@ def find_files(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
 
 
 def find_page_files(home: Home, folders: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
-    """Yield the markdown files of a home's folders with the name each one gives: `team/reviewer` for nested ones."""
+    """Yield the Markdown files of a home's folders, each with its agent's or command's name: `team/reviewer`."""
     for folder in folders:
         if folder in home.names:
             top = home.path / folder
@@ -121,7 +127,7 @@ def is_valid_name(name: str) -> bool:
 
 
 def links_outside(file: Path, root: Path) -> bool:
-    """Return whether a file is, by its links, outside of `root` (a resolved path), or can't be resolved."""
+    """Return whether a file, with links resolved, lies outside of `root` (a resolved path), or can't be resolved."""
     try:
         # Strict, since a dangling link could be pointed out of the project after this check.
         return not file.resolve(strict=True).is_relative_to(root)

@@ -1,4 +1,4 @@
-"""The permission rules of a project's agents under each profile, and where each is written."""
+"""The permission rules of a project's agents under each profile, and the place in the configuration of each rule."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ from codeloop.schema.permission import Profile
 
 
 class Rulebook:
-    """Answers from the current configuration; `take` replaces it.
+    """Builds and caches the rules of agents from a configuration, which `set_config` replaces.
 
     `scratch` and `readable`: see `make_base_rules`.
     """
@@ -24,20 +24,20 @@ class Rulebook:
     def __init__(self, loaded: LoadedConfig, scratch: Path, readable: tuple[Path, ...] = ()) -> None:
         self._folders = (scratch, *readable)
         self._cache: dict[tuple[str, Profile], RuleLayers] = {}
-        self.take(loaded)
+        self.set_config(loaded)
 
-    def take(self, loaded: LoadedConfig) -> None:
-        """Use another configuration."""
+    def set_config(self, loaded: LoadedConfig) -> None:
+        """Replace the configuration, and forget the rules built from the old one."""
         self._loaded = loaded
         self.profile: Profile = loaded.config.profile or "auto"
         # Rules are built once for each agent and profile, since every tool call asks for them.
         self._cache.clear()
 
-    def agents(self, newest: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
+    def build_agents(self, newest: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
         """Return the agents by name, with their rules under the configured profile. `newest`: see `build_agents`."""
         return build_agents(self._loaded.config, make_base_rules(self.profile, *self._folders), newest)
 
-    def layers(self, agent: str, profile: Profile) -> RuleLayers:
+    def get_layers(self, agent: str, profile: Profile) -> RuleLayers:
         """Return the rules of an agent in order: the profile's, then its own with the user's."""
         rule_layers = self._cache.get((agent, profile))
         if rule_layers is None:

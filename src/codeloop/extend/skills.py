@@ -1,4 +1,4 @@
-"""Skills: folders with a SKILL.md that the model loads when a task calls for it."""
+"""Skills: finds the folders with a SKILL.md, and defines the tool by which the model loads one."""
 
 import os
 import re
@@ -40,12 +40,12 @@ class SkillFile(Struct, frozen=True):
 
 
 class Skills(Struct, frozen=True):
-    """The skills by name, in that order. `readable`: resolved folders outside the project that hold them.
+    """The skills of a project, sorted by name. `readable`: resolved folders outside the project that hold skills.
 
-    `warnings`: a line for each one that can't be used.
+    `warnings`: a line for each skill that can't be used.
     """
 
-    found: dict[str, SkillFile] = struct_field(default_factory=dict[str, SkillFile])
+    by_name: dict[str, SkillFile] = struct_field(default_factory=dict[str, SkillFile])
     readable: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -85,7 +85,7 @@ def find_skills(
 def _list_skill_folders(
     project_root: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...]
 ) -> Iterator[tuple[Path, bool]]:
-    """Yield the folders to look in and whether the project brought them; each real folder once."""
+    """Yield the folders of skills, each with whether it belongs to the project; each real folder once."""
     seen: set[str] = set()
     configured_paths = config.skills.get("paths")
     for home in homes:
@@ -141,7 +141,7 @@ def _locate_key(file: Path, text: str, key: str) -> str:
 
 
 def load_skill(skill_file: SkillFile) -> Skill:
-    """Read a skill's text. Raises CodeloopError when it is gone, too large, no text, or now leads elsewhere."""
+    """Read a skill's text. Raises CodeloopError if it is gone, too large, not text, or a link out of the project."""
     if (
         skill_file.bound is not None
         # Checked again: the link may have been changed since the skill was found.
@@ -164,7 +164,7 @@ def load_skill(skill_file: SkillFile) -> Skill:
 def format_skill(skill: Skill, format_path: Callable[[Path], str]) -> str:
     """Format a skill for the model: its text, its folder, and a bounded list of its files.
 
-    `format_path`: how the model knows a path.
+    `format_path` returns the form of a path that the model knows.
     """
     folder = Path(skill.location).parent
     files = [file for file in find_files(folder, lambda name: name != "SKILL.md") if ".git" not in file.parts]
@@ -185,12 +185,15 @@ def format_skill(skill: Skill, format_path: Callable[[Path], str]) -> str:
 def filter_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
     """Return the skills that the rules do not deny."""
     rules = [rule for ruleset in rulesets for rule in ruleset]
-    verdicts = ((skill, find_last_match("skill", skill.name, rules)) for skill in skills.found.values())
+    verdicts = ((skill, find_last_match("skill", skill.name, rules)) for skill in skills.by_name.values())
     return [skill for skill, rule in verdicts if rule is None or rule.action != "deny"]
 
 
 def format_skill_list(skills: list[SkillFile]) -> str:
-    """Return the list for the model, a line a skill. A long list shows names only, then a count of the rest."""
+    """Format the list of skills for the model, one line each.
+
+    When the list gets long, the remaining skills are shown by name only, and at last as a count.
+    """
     bytes_left = SKILL_LISTING.value
     lines: list[str] = []
     for index, skill in enumerate(skills):
@@ -223,11 +226,11 @@ def make_skill_tool(skills: Skills) -> Tool:
         """Return a skill's text, where it lies, and the names of its files."""
         # A name in another case still finds the skill, if only one skill has it.
         folded = params.name.strip().lower()
-        names = [name for name in skills.found if name.lower() == folded]
+        names = [name for name in skills.by_name if name.lower() == folded]
         name = names[0] if len(names) == 1 else params.name.strip()
-        skill_file = skills.found.get(name)
+        skill_file = skills.by_name.get(name)
         if skill_file is None:
-            raise ToolFailure(f"There is no skill {params.name!r}. Available: {', '.join(skills.found)}.")
+            raise ToolFailure(f"There is no skill {params.name!r}. Available: {', '.join(skills.by_name)}.")
         await ctx.ask(Need(permission="skill", patterns=(name,), always=(name,), metadata={"name": name}))
         try:
             loaded = load_skill(skill_file)

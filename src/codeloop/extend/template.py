@@ -1,4 +1,4 @@
-"""Parses and fills a command's template. Pure."""
+"""Parses and fills the templates of slash commands, and finds `@` mentions in prompts. Pure."""
 
 import re
 
@@ -16,13 +16,13 @@ _MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))"""
 
 
 class TextPiece(Struct, frozen=True):
-    """A literal piece."""
+    """A piece of a filled template that is used as it is."""
 
     text: str
 
 
 class ShellPiece(Struct, frozen=True):
-    """A line that its output replaces."""
+    """A shell line of a template, to be replaced by its output."""
 
     line: str
 
@@ -37,7 +37,7 @@ def list_placeholders(template: str) -> list[str]:
 
 
 def split_arguments(arguments: str) -> list[str]:
-    """Split what was typed at blanks; quotes keep words together and are taken off. A lone quote is a letter."""
+    """Split typed arguments at blanks. Quotes keep words together, and are removed; a lone quote is kept."""
     return [
         re.sub(_QUOTED, lambda q: q[1] if q[1] is not None else q[2], word) for word in re.findall(_WORD, arguments)
     ]
@@ -93,7 +93,7 @@ def list_resource_mentions(text: str) -> list[str]:
 
 
 def locate_mention(name: str, text: str) -> FilePartSourceText:
-    """Return where a text mentions something."""
+    """Return the position of the mention of a name in a text, with its literal text."""
     # A name that stands in the text twice is located at its first occurrence.
     value = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
     start = max(text.find(value), 0)
@@ -101,5 +101,5 @@ def locate_mention(name: str, text: str) -> FilePartSourceText:
 
 
 def make_file_source(name: str, text: str) -> FileSource:
-    """Return where a text mentions a file. What has a source is a mention; an attachment has none."""
+    """Return the source of a mentioned file: its position in the text. Attached files have no source."""
     return FileSource(path=name, text=locate_mention(name, text))

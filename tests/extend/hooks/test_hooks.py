@@ -59,7 +59,7 @@ async def hanging(_given: JSON, output: JSON) -> JSON:
 async def test_each_handler_sees_what_the_one_before_it_made_the_persons_first() -> None:
     hooks = Hooks([Doing(adding("p"), is_project=True), Doing(adding("a")), Doing(adding("b"))])
     assert await hooks.run(BEFORE, {}, {"args": {"text": "-"}}) == {"args": {"text": "-abp"}}
-    assert [row.is_project for row in hooks.rows()] == [False, False, True]
+    assert [row.is_project for row in hooks.list_rows()] == [False, False, True]
 
 
 async def test_nothing_is_asked_that_no_handler_wants() -> None:
@@ -67,7 +67,7 @@ async def test_nothing_is_asked_that_no_handler_wants() -> None:
     assert hooks.has_handler(BEFORE)
     assert not hooks.has_handler(AFTER)
     assert await hooks.run(AFTER, {}, {"title": "t"}) == {"title": "t"}
-    hooks.take(())
+    hooks.set_handlers(())
     assert not hooks.has_handler(BEFORE)
 
 
@@ -150,7 +150,7 @@ async def test_an_answer_of_another_type_than_its_hook_has_is_passed_over(name: 
 
 async def test_an_answer_that_comes_after_its_handler_is_gone_is_not_kept() -> None:
     async def late(_given: JSON, _output: JSON) -> JSON:
-        hooks.take((Doing(answering({"description": "new"}), names=definition),))
+        hooks.set_handlers((Doing(answering({"description": "new"}), names=definition),))
         return {"description": "old"}
 
     definition = frozenset(("tool.definition",))

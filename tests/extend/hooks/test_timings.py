@@ -31,7 +31,7 @@ def test_times_and_rows_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("codeloop.extend.hooks.timings.HOOK_TIMINGS", replace(HOOK_TIMINGS, value=2))
     timings = HookTimings(tmp_path)
     for took in range(HOOK_MEDIAN_SAMPLES.value + 50):
-        timings.note("a", BEFORE, float(took), "answered")
+        timings.record("a", BEFORE, float(took), "answered")
     timings.save()
     (row,) = read_timings(tmp_path)
     assert (row.calls, len(row.times), row.times[0]) == (
@@ -40,7 +40,7 @@ def test_times_and_rows_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         50.0,
     )
     for label in "bc":
-        timings.note(label, BEFORE, 1.0, "answered")
+        timings.record(label, BEFORE, 1.0, "answered")
     timings.save()
     assert [row.label for row in read_timings(tmp_path)] == ["b", "c"]
 
@@ -51,5 +51,5 @@ def test_a_file_that_is_none_counts_as_empty(tmp_path: Path) -> None:
     get_timings_path(tmp_path).unlink()
     get_timings_path(tmp_path).mkdir()
     timings = HookTimings(tmp_path)
-    timings.note("a", BEFORE, 1.0, "answered")
+    timings.record("a", BEFORE, 1.0, "answered")
     timings.save()

@@ -45,7 +45,7 @@ async def test_a_changed_command_or_variable_is_asked_about_before_it_is_started
 async def test_going_back_to_a_definition_that_was_agreed_to_asks_nothing(tmp_path: Path) -> None:
     for environment in ({}, {"A": "1"}, {}):
         async with world(tmp_path, {"p": plain(tmp_path, environment=environment)}) as it:
-            asks = bool(await it.server().needs())
+            asks = bool(await it.server().find_needs())
             assert asks is (environment == {"A": "1"})
             await it.server().connect()
 
@@ -55,8 +55,8 @@ async def test_definitions_of_two_projects_are_told_apart(tmp_path: Path) -> Non
         await it.server().connect()
         approvals = it.server().records.approvals
         other = {"type": "local", "command": ["other"]}
-        assert approvals.change(parse_definition("p", other))
-        assert approvals.change(parse_definition("p", other, "/a/project")) == ""
+        assert approvals.find_change(parse_definition("p", other))
+        assert approvals.find_change(parse_definition("p", other, "/a/project")) == ""
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: st
         assert listing is not None
         before = len(listing.tools)
         await it.call("grow" if version == NEWEST else "new_tool")
-        await wait_until(lambda: it.server().pending or len((it.server().listing or listing).tools) > before)
+        await wait_until(lambda: it.server().pending_patch or len((it.server().listing or listing).tools) > before)
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ class World:
 
     async def call(self, tool: str, /, **given: Any) -> ToolResult:
         """Call a tool of the server `p` through the toolbox, having looked at what it offers."""
-        if not self.table.remembered:
+        if not self.table.cached_listings:
             await self.server().connect()
             self.table.__dict__.pop("remembered", None)
         prepared = self.toolbox.tools_by_name[f"p_{tool}"].implementation

@@ -150,7 +150,7 @@ def test_a_package_is_a_home_of_the_project(tmp_path: Path) -> None:
     assert found.loaded.warnings == ()
     assert {Path(each.path).name for each in found.extensions} == {"my_words_words.py", "my_words_guard.py"}
     assert "my-words" in found.config.command
-    assert "my-words" in found.skills.found
+    assert "my-words" in found.skills.by_name
     assert found.config.mcp.keys() == {"docs"}
     own = settings(plugin=[str(package)], mcp={"docs": {"type": "local", "command": ["mine"]}})
     assert json.dumps(own.config.mcp["docs"]).count("mine") == 1

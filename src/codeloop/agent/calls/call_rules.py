@@ -78,7 +78,7 @@ def _make_ceiling_lists(engine: Engine, ceiling: Ceiling, profile: Profile) -> l
     profile = ceiling.profile or profile
     ceiling_layer = RuleLayer(f"above, agent {ceiling.agent or 'none'}", ceiling.permission)
     if ceiling.agent is None:
-        return [(*engine.rulebook.layers("", profile), ceiling_layer)]
+        return [(*engine.rulebook.get_layers("", profile), ceiling_layer)]
     agent = engine.agents.get(ceiling.agent)
     if agent is None:
         return [(RuleLayer(f"agent {ceiling.agent}, which does not exist", DENY_ALL.permission),)]
@@ -87,7 +87,7 @@ def _make_ceiling_lists(engine: Engine, ceiling: Ceiling, profile: Profile) -> l
 
 def _make_lists(engine: Engine, session_layer: RuleLayer, agent: Agent, profile: Profile) -> list[RuleLayers]:
     """Return the list of an agent in a session, the guards, and the fixed rules."""
-    rule_layers = engine.rulebook.layers(agent.name, profile)
+    rule_layers = engine.rulebook.get_layers(agent.name, profile)
     # The configuration names no such agent (any more): the rules that it came with apply.
     if agent.name not in engine.agents:
         rule_layers = (rule_layers[0], RuleLayer(f"agent {agent.name}", tuple(agent.permission)))

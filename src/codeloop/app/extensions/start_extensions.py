@@ -133,11 +133,11 @@ def list_code_paths(file: Path, home: Path) -> list[Path]:
 
 def _install_offers(project: OpenProject, hosts: ExtensionHosts) -> None:
     """Replace the extensions' tools, hooks and sign-ins by the currently known ones, from the next request on."""
-    tools = hosts.tools()
+    tools = hosts.make_tools()
     _warn_of_replaced_tools(project, hosts, tools)
     project.offer_extension_tools(tools)
     if isinstance(hooks := project.engine.hooks.runner, Hooks):
-        hooks.take((*project.services.extensions.rows, *hosts.handlers()))
+        hooks.set_handlers((*project.services.extensions.rows, *hosts.make_handlers()))
         _start_asking_about_config(project, hosts, hooks)
     if any(offer.auth is not None for offer in hosts.offers.values()):
         _install_sign_ins(project, hosts)
@@ -169,7 +169,7 @@ def _install_sign_ins(project: OpenProject, hosts: ExtensionHosts) -> None:
         except msgspec.ValidationError as error:
             project.warn(f"{each.name}: its `auth` is invalid: {error}")
             continue
-        plugins.append(SignInPlugin(offer, hosts.host(hosts.key(each)), each.load_spec))
+        plugins.append(SignInPlugin(offer, hosts.get_host(hosts.get_key(each)), each.load_spec))
     project.services.plugin_sign_ins.set_plugins(plugins)
 
 
@@ -202,4 +202,4 @@ def start_extensions(project: OpenProject) -> None:
         hooks.timings = services.close_with_project(HookTimings(project.settings.home / EXTENSIONS_FOLDER))
     # Offers of earlier runs are remembered: their tools are there at once, before any host has started.
     _install_offers(project, hosts)
-    hosts.learn()
+    hosts.start_loading()

@@ -113,7 +113,7 @@ class BuiltinSignIns:
         server = CallbackServer(RedirectTarget(port, "/"))
         await self._listener.aclose()
         try:
-            await self._listener.enter_async_context(server.listening())
+            await self._listener.enter_async_context(server.listen())
         except CodeloopError:
             reason = f"Port {port} of this machine is in use, and {service.name} redirects to it"
             raise ModelUnavailable(f"{reason}. End the program that uses it, or enter a key.") from None

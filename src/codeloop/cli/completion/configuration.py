@@ -32,7 +32,7 @@ def _list_agents(prefix: str) -> Iterator[CompletionChoice]:
     scratch = settings.project_root.get_scratch_folder(
         settings.paths.get_project_folder(settings.project_root.project_id)
     )
-    for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).agents().items()):
+    for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).build_agents().items()):
         if not agent.hidden:
             yield name, agent.description or ""
 

@@ -1,4 +1,4 @@
-"""Filters answers of sandboxed extensions' hooks, so that neither they nor the model escape. Pure."""
+"""Filters the answers of sandboxed extensions' hooks, so that they can't lead out of the sandbox. Pure."""
 
 from pathlib import PurePath
 from typing import Literal
@@ -16,7 +16,7 @@ _CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
 
 
 def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
-    """Return the permitted part of a hook's answer. `payload`, `output`: the hook's input."""
+    """Return the permitted part of a hook's answer. `payload` and `output` are what the hook was called with."""
     if reach == "all":
         return answer
     match name:
@@ -34,7 +34,7 @@ def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: 
 
 
 def _filter_config(new: JSON, old: JSON) -> JSON:
-    """Return a changed configuration with the original values of keys that could lead out."""
+    """Return a changed configuration in which keys that could lead out of the sandbox have their original values."""
     # The original values are put back, so that an answer can't remove them either.
     config: JSON = {key: old[key] for key in _ESCAPING_KEYS & old.keys()}
     for key, value in new.items():

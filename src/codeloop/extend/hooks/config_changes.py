@@ -1,4 +1,4 @@
-"""The hook `config`: extensions' changes of the configuration, cached, so that no start waits for them."""
+"""The hook `config`: asks extensions for changes of the configuration, and caches them, so that no start waits."""
 
 import hashlib
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Events for extensions: all of a directory, and requests waiting for the user."""
+"""Follows the events of a directory for extensions, and notifies them of questions to the user."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -11,9 +11,9 @@ from codeloop.tool.tool_hooks import HookRunner
 
 
 async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Event]:
-    """Yield the events of a directory's sessions, and of the directory itself, from now on.
+    """Yield the new events of a directory and its sessions, without end.
 
-    A follower too far behind skips to the newest.
+    A follower that is too far behind continues at the newest event.
     """
     directory_name, is_own = str(directory), dict[str, bool]()
     while True:
@@ -36,7 +36,7 @@ async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Even
 
 
 async def send_notifications(hooks: HookRunner, store: Store, directory: Path) -> None:
-    """Notify extensions when something waits for the user, until cancelled."""
+    """Run the hook `notification` for each permission or question that waits for the user, until cancelled."""
     async for event in follow_directory(store, directory):
         report: JSON | None = None
         match event:

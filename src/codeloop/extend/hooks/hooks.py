@@ -1,4 +1,4 @@
-"""Calls extensions' handlers in order at points of a session: deadlines, failures, refusals."""
+"""Runs the hooks of a session: calls the handlers of extensions in order, with deadlines, failures and refusals."""
 
 import asyncio
 import time
@@ -21,10 +21,7 @@ _MAX_REPORTED_FAILURES = 1_000
 
 
 class HookFailed(Exception):
-    """A handler failed: its process is gone, or its answer is invalid. This is no refusal.
-
-    The message says what happened.
-    """
+    """A handler failed: its process is gone, or its answer is invalid. This is not a refusal of the action."""
 
 
 class HookTimedOut(HookFailed):
@@ -32,7 +29,7 @@ class HookTimedOut(HookFailed):
 
 
 class ExtensionRaised(Exception):
-    """The code of an extension raised an exception: its text. `name`: the exception's; `trace`: where."""
+    """An extension's code raised an exception. `name`: the exception's class; `trace`: its traceback."""
 
     def __init__(self, message: str, name: str = "", trace: str = "") -> None:
         super().__init__(message)
@@ -78,7 +75,7 @@ class Handler(Protocol):
 
 
 class HookRow(Struct, frozen=True):
-    """One handler, for lists."""
+    """The description of a handler for lists."""
 
     label: str
     names: tuple[str, ...]
@@ -103,13 +100,13 @@ class Hooks:
         self._tell = tell
         self._seconds = HOOK_ANSWER_TIME.seconds if seconds is None else seconds
         self.failures = 0
-        """How often a handler was skipped."""
+        """The number of times that a handler was skipped after a failure."""
         self.timings: HookTimings | None = None
         """Counts the calls of handlers, if set."""
         self._reported_failures: dict[tuple[str, str, str, str], None] = {}
-        self.take(handlers)
+        self.set_handlers(handlers)
 
-    def take(self, handlers: Iterable[Handler]) -> None:
+    def set_handlers(self, handlers: Iterable[Handler]) -> None:
         """Replace the handlers, in this order."""
         # Sorting is stable: within the user's and the project's handlers the given order stays.
         self._handlers = tuple(sorted(handlers, key=lambda handler: handler.is_project))
@@ -120,7 +117,7 @@ class Hooks:
         """Return whether any handler has a hook of this name."""
         return name in self._names
 
-    def rows(self) -> tuple[HookRow, ...]:
+    def list_rows(self) -> tuple[HookRow, ...]:
         """Return the handlers in their order."""
         return tuple(
             HookRow(
@@ -134,10 +131,10 @@ class Hooks:
         )
 
     async def run(self, name: str, given: JSON, output: JSON) -> JSON:
-        """Pass `output`, whose values have the types of `extend.hooks.output_types`, through the handlers of a hook.
+        """Pass `output` (see `output_types.py`) through the handlers of a hook, and return what they have made of it.
 
-        A handler that fails is reported once and skipped. Raises HookRefused: an extension refuses the action, or one
-        that decides about it failed.
+        A handler that fails is reported once and skipped. Raises HookRefused if a handler refuses the action, or if a
+        policy that decides about it failed.
         """
         for handler in self._handlers:
             if name in handler.names:
@@ -179,7 +176,7 @@ class Hooks:
             return output
         finally:
             if self.timings is not None and outcome is not None:
-                self.timings.note(handler.label, name, (time.monotonic() - began) * 1000, outcome)
+                self.timings.record(handler.label, name, (time.monotonic() - began) * 1000, outcome)
         return full_answer
 
     async def _answer(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:

@@ -1,4 +1,4 @@
-"""The types of hooks' outputs, by hook name."""
+"""The types of hooks' outputs, and the check of a handler's answer against them."""
 
 from typing import Annotated, Any, Literal
 

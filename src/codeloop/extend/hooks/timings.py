@@ -1,4 +1,4 @@
-"""How long handlers take at each hook: counted in memory, added to a file of the project every few seconds."""
+"""Measures how long handlers take: counted in memory, and added to a file of the project every few seconds."""
 
 import statistics
 import time
@@ -23,7 +23,7 @@ Outcome = Literal["answered", "failed", "late"]
 
 
 class HookTiming(Struct, omit_defaults=True):
-    """What one handler did at one hook. Times in ms; `times`: the newest ones."""
+    """The calls of one handler at one hook. Times are in ms; `times`: the newest ones; `late`: missed deadlines."""
 
     label: str
     hook: str
@@ -38,7 +38,7 @@ class HookTiming(Struct, omit_defaults=True):
         """The median of the newest times."""
         return statistics.median(self.times) if self.times else 0.0
 
-    def note(self, took: float, outcome: Outcome) -> None:
+    def record(self, took: float, outcome: Outcome) -> None:
         """Count a call."""
         self.calls += 1
         self.failures += outcome != "answered"
@@ -56,7 +56,7 @@ class HookTiming(Struct, omit_defaults=True):
 
 
 class HookTimings:
-    """Counts the calls of a project. On a full disk they are lost, nothing else."""
+    """Counts the handler calls of a project. If the file can't be written, the counts are lost without an error."""
 
     is_busy = False
 
@@ -65,10 +65,10 @@ class HookTimings:
         self._new: dict[tuple[str, str], HookTiming] = {}
         self._saved_at = time.monotonic()
 
-    def note(self, label: str, hook: str, took: float, outcome: Outcome) -> None:
+    def record(self, label: str, hook: str, took: float, outcome: Outcome) -> None:
         """Count a call that took so many ms."""
         row = self._new.setdefault((label, hook), HookTiming(label, hook))
-        row.note(round(took, 2), outcome)
+        row.record(round(took, 2), outcome)
         if time.monotonic() - self._saved_at >= HOOK_TIMINGS_EVERY.seconds:
             self.save()
 

@@ -1,4 +1,4 @@
-"""Pauses before a program that keeps failing is started again: each twice as long as the one before."""
+"""Exponential back-off: the pauses before a host that keeps failing is started again."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ class BackOff:
         self.failures = 1 if is_old else self.failures + 1
 
     async def pause(self) -> float:
-        """Wait until it may be started again, and return 0; or return the seconds left when that is too long."""
+        """Wait until the program may be started again, and return 0; if that is too long, return the seconds left."""
         if not self.failures:
             return 0
         pause = min(HOST_BACK_OFF.seconds * 2 ** (self.failures - 1), HOST_BACK_OFF_MOST.seconds)

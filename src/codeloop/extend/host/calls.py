@@ -1,4 +1,4 @@
-"""Calls an extension's tool: permission, the call, and conversion of its answer."""
+"""Calls tools of extensions: asks for permission, sends the call to the host, and converts the answer."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 
 
 class ToolCallListener:
-    """The listener of a call: shows progress, passes questions to the gate. `refusal`: the gate's last refusal."""
+    """Shows the progress of a call, and passes its questions to the permission gate. `refusal`: the last refusal."""
 
     def __init__(self, ctx: ToolContext, tool: str) -> None:
         self.refusal: Denied | Rejected | None = None

@@ -1,4 +1,4 @@
-"""Batches events for one host, dropping them if it does not keep up, so that the stream never waits."""
+"""Sends events to one host in batches. Events are dropped if the host does not keep up, so the stream never waits."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,16 +15,16 @@ _MAX_BATCH_EVENTS = 200
 
 
 class HostEventFeed:
-    """The feed of one host. `send` returns whether the host runs; `late` is called once when it falls behind.
+    """The feed of one host. `send` returns whether the host runs; `late` is called when the first event is dropped.
 
-    While held, events wait for their followers to be loaded.
+    While the feed is paused, events wait for their followers to be loaded.
     """
 
     def __init__(self, send: Callable[[bytes], bool], late: Callable[[], None]) -> None:
         self.dropped = 0
-        self.done = asyncio.Event()
-        """Set while the host has handled all events."""
-        self.done.set()
+        self.is_drained = asyncio.Event()
+        """An event that is set while the host has handled all events."""
+        self.is_drained.set()
         self._send = send
         self._late = late
         self._waiting: list[msgspec.Raw] = []
@@ -32,8 +32,8 @@ class HostEventFeed:
         self._timer: asyncio.TimerHandle | None = None
         self._is_held = False
 
-    def has_room(self, *, is_delta: bool) -> bool:
-        """Return whether there is room for an event; a dropped one is counted."""
+    def admit(self, *, is_delta: bool) -> bool:
+        """Return whether there is room for one more event; if not, count it as dropped."""
         # Deltas are dropped first: the whole text follows in a later event, other events have no substitute.
         most = HOST_EVENTS if is_delta else HOST_EVENTS_MOST
         if self._unanswered + len(self._waiting) < most.value:
@@ -44,10 +44,10 @@ class HostEventFeed:
         self.dropped += 1
         return False
 
-    def take(self, event: msgspec.Raw) -> None:
+    def add(self, event: msgspec.Raw) -> None:
         """Send an event, together with others that come soon."""
         self._waiting.append(event)
-        self.done.clear()
+        self.is_drained.clear()
         if self._is_held:
             return
         if len(self._waiting) >= _MAX_BATCH_EVENTS:
@@ -61,16 +61,16 @@ class HostEventFeed:
         self._update_done()
 
     def pause(self) -> None:
-        """Send nothing until the release."""
+        """Queue events until `resume`."""
         self._is_held = True
 
-    def release(self) -> None:
+    def resume(self) -> None:
         """Send queued and later events."""
         self._is_held = False
         self.flush()
 
     def flush(self) -> None:
-        """Send queued events, unless held."""
+        """Send the queued events, unless the feed is paused."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -89,4 +89,4 @@ class HostEventFeed:
 
     def _update_done(self) -> None:
         if not self._waiting and not self._unanswered:
-            self.done.set()
+            self.is_drained.set()

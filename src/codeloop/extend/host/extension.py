@@ -1,4 +1,4 @@
-"""Describes an extension before a host loads it, and the protocols by which it is called."""
+"""The description of an extension, and the protocols of calling it."""
 
 from collections.abc import Callable
 from typing import Any, Literal, Protocol

@@ -1,4 +1,4 @@
-"""Hook handlers for extensions, including required ones that can't be loaded."""
+"""Handlers of hooks that ask extensions, or refuse in place of a policy that can't be loaded."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from codeloop.schema.wire import JSON
 
 
 class ExtensionHandler:
-    """See `extend.hooks.hooks.Handler`."""
+    """Asks an extension; implements `extend.hooks.hooks.Handler`."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ExtensionHandler:
 
 
 class ClosedHandler:
-    """A required extension that can't be loaded: everything it decides about is refused."""
+    """Refuses every action that a policy decides about while the policy can't be loaded."""
 
     def __init__(self, extension: Extension, names: frozenset[str], why: str) -> None:
         self.label = extension.name

@@ -1,4 +1,4 @@
-"""One host: a process that runs extensions, started at first use, and again after a crash."""
+"""An extension host: one process that runs extensions, started at first use and again after a crash."""
 
 import asyncio
 import itertools
@@ -47,7 +47,7 @@ class InvalidCall(HookFailed):
 
 
 class ProcessCallbacks(Struct, frozen=True):
-    """What a host needs from its owner. `start`: starts its program; raises OSError. `hello`: its greeting.
+    """The functions that a host calls. `start` starts its program; raises OSError. `hello`: the greeting for it.
 
     `log`: gets a line for its log, `warn` one for the user. `serve`: runs an operation of the API.
     `acknowledge`: gets how many events were handled; None: the program was restarted.
@@ -108,7 +108,7 @@ class ExtensionHost:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether it works on something."""
+        """Return whether any request is pending."""
         return bool(self._requests)
 
     async def load(self, extension: LoadSpec, *, again: bool = False) -> ExtensionOffer:
@@ -147,7 +147,7 @@ class ExtensionHost:
         return False
 
     async def close(self) -> None:
-        """End it; the next use starts it again."""
+        """End the process; the next request starts it again."""
         opening, self._opening = self._opening, None
         if opening is not None:
             # First the start, which could otherwise create a process after the end.
@@ -351,7 +351,7 @@ class ExtensionHost:
         asking.add_done_callback(finish_question)
 
     def _carry_out(self, number: int, what: str, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        """Run what the program requested, and answer whatever the outcome."""
+        """Run `work`, which the program has requested, and send its result or error."""
 
         def answer(done: "asyncio.Task[Any]") -> None:
             if done.cancelled():
@@ -367,7 +367,7 @@ class ExtensionHost:
         return task
 
     async def _fail(self, why: str) -> None:
-        """Handle the program's end, or end it when it can't continue."""
+        """Report that the program has ended or can't continue, and end it."""
         if self._process is None:
             return
         self._back_off.note_failure()

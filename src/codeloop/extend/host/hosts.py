@@ -54,11 +54,11 @@ RunOperation = Callable[[Any, Any], Awaitable[Any]]
 
 
 class HostCallbacks(Struct, frozen=True):
-    """What the hosts of a project need. `start`: starts the program of a language, confined or not; raises OSError.
+    """The functions and settings of a project that its hosts use.
 
-    `reach`: says what one has that is confined or not. `log`: gives the log of a host by its name.
-    `serve`: has an operation carried out for a host, confined or not.
-    `agent_of`: names who works on a message. `changed`: hears that other tools or hooks are offered than before.
+    `start` starts the program of a host; raises OSError. `reach` returns the reach of confined (True) or free hosts.
+    `log` returns the log of a host by its name. `serve` runs an operation for a host, confined or not. `agent_of`
+    returns the agent of a session's message. `changed` is called when other tools or hooks are offered than before.
     """
 
     known: OfferCache
@@ -86,7 +86,7 @@ class HostKey(Struct, frozen=True):
 
 
 class ExtensionHosts:
-    """The hosts of a project. A part of the work tree, whose closing ends them."""
+    """The hosts of a project, and the tools, hooks and failures of the extensions in them."""
 
     def __init__(self, extensions: Sequence[Extension], callbacks: HostCallbacks) -> None:
         self.extensions = tuple(extensions)
@@ -96,7 +96,7 @@ class ExtensionHosts:
         self.operations: asyncio.Future[RunOperation] = asyncio.get_running_loop().create_future()
         """The function that runs operations, once set."""
         self.asked = asyncio.Event()
-        """Unset while they are asked for changes of the configuration."""
+        """Unset while extensions are asked for their changes of the configuration."""
         self.asked.set()
         self._callbacks = callbacks
         self._hosts: dict[HostKey, Any] = {}
@@ -123,17 +123,17 @@ class ExtensionHosts:
         """The extensions whose offer is unknown."""
         return [each for each in self.extensions if each.name not in self.offers and each.name not in self.failures]
 
-    def learn(self) -> None:
-        """Start loading unknown extensions, and those that each turn needs (for a hook, or as a policy)."""
+    def start_loading(self) -> None:
+        """Start loading the extensions without a cached offer, and those that each turn needs (hooks, policies)."""
         for each in self.extensions:
             is_wanted = each in self.unknown or is_needed_each_turn(self.offers, each)
             if is_wanted and each.name not in self._learning:
                 self._learning[each.name] = asyncio.create_task(self._learn_offer(each))
 
-    async def ready(self) -> None:
-        """Wait for all offers, up to a limit; missing ones are reported."""
+    async def wait_for_offers(self) -> None:
+        """Wait until all offers are known, up to a limit; then warn about missing ones."""
         empty = [each for each in self.extensions if offers_nothing(self.offers, each)]
-        if empty and not list_unfinished(self._learning, self.unknown) and self._callbacks.known.look_again():
+        if empty and not list_unfinished(self._learning, self.unknown) and self._callbacks.known.refresh():
             # The packages or files that such an extension depends on may exist by now.
             for each in empty:
                 del self.offers[each.name]
@@ -146,7 +146,7 @@ class ExtensionHosts:
             self._callbacks.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
 
     async def wait_for_config(self) -> None:
-        """Wait once, up to a limit, for their changes of the configuration."""
+        """Wait, at the first turn only and up to a limit, for the extensions' changes of the configuration."""
         try:
             async with asyncio.timeout(HOST_WAIT.seconds if self._waits else 0):
                 if loads := list_unfinished(self._learning, self.unknown):
@@ -160,7 +160,7 @@ class ExtensionHosts:
         # Only the first turn waits: later ones use what has arrived by then.
         self._waits = False
 
-    def tools(self) -> tuple[Tool, ...]:
+    def make_tools(self) -> tuple[Tool, ...]:
         """Return the known tools; of two with the same name, the later extension's."""
         tools = {
             tool.name: self._tool(each, tool)
@@ -170,12 +170,12 @@ class ExtensionHosts:
         }
         return tuple(tools.values())
 
-    def handlers(self) -> tuple[ExtensionHandler | ClosedHandler, ...]:
+    def make_handlers(self) -> tuple[ExtensionHandler | ClosedHandler, ...]:
         """Return a handler for each extension with hooks or policies."""
         handlers: list[ExtensionHandler | ClosedHandler] = []
         for each in self.extensions:
             if each.name not in self.offers:
-                if closed_hooks := frozenset((*each.policy, *self._callbacks.known.policy(each.path))):
+                if closed_hooks := frozenset((*each.policy, *self._callbacks.known.get_policy(each.path))):
                     why = self.failures.get(each.name, "it is not loaded yet")
                     handlers.append(ClosedHandler(each, closed_hooks, f"it can't be loaded: {why.rstrip('.')}"))
                 continue
@@ -186,7 +186,7 @@ class ExtensionHosts:
             names = frozenset(hook.name for hook in hooks) - {_EVENT_HOOK}
             policy = frozenset(hook.name for hook in hooks if hook.policy or each.policy) & names
             if names:
-                reach = self._callbacks.reach(self.key(each).is_confined)
+                reach = self._callbacks.reach(self.get_key(each).is_confined)
                 handlers.append(ExtensionHandler(each, names, policy, self.ask, reach))
         return tuple(handlers)
 
@@ -194,7 +194,7 @@ class ExtensionHosts:
         """Start forwarding events to extensions that follow them."""
         for each in self.extensions:
             if _follows_events(each, self.offers):
-                self._feed(self.key(each))
+                self._feed(self.get_key(each))
         if self._feeds and self._following is None:
             self._following = asyncio.create_task(self._follow(events()))
 
@@ -202,14 +202,16 @@ class ExtensionHosts:
         self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None = None
     ) -> Any:
         """Send an extension a request and return its answer. Raises HookFailed, ExtensionRaised."""
-        host = self.host(self.key(extension))
+        host = self.get_host(self.get_key(extension))
         await self.load(extension)
         began = time.monotonic()
         try:
             return await host.ask(extension.load_spec, message, HOST_CALL.seconds, listener)
         finally:
             if (took := time.monotonic() - began) >= HOST_SLOW_ANSWER.seconds:
-                self._callbacks.log(self.key(extension).name).note(f"[codeloop: {extension.name} took {took:.2f} s]")
+                self._callbacks.log(self.get_key(extension).name).note(
+                    f"[codeloop: {extension.name} took {took:.2f} s]"
+                )
 
     async def close(self) -> None:
         """End the hosts, after delivering the last events."""
@@ -217,7 +219,7 @@ class ExtensionHosts:
             feed.flush()
         with suppress(TimeoutError):
             async with asyncio.timeout(HOST_STOP.seconds):
-                await asyncio.gather(*(feed.done.wait() for feed in self._feeds.values()))
+                await asyncio.gather(*(feed.is_drained.wait() for feed in self._feeds.values()))
         for feed in self._feeds.values():
             feed.close()
         for task in (*self._learning.values(), self._following, *self._waking.values()):
@@ -236,7 +238,7 @@ class ExtensionHosts:
                 return
             self.failures[extension.name] = str(error)
             self._callbacks.warn(f"{extension.name} can't be used: {error}")
-            log = self._callbacks.log(self.key(extension).name)
+            log = self._callbacks.log(self.get_key(extension).name)
             log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
             self._callbacks.changed()
 
@@ -244,9 +246,9 @@ class ExtensionHosts:
         """Load an extension, and cache its offer. Raises HookFailed, ExtensionRaised."""
         if extension.problem:
             raise HookFailed(extension.problem)
-        offer = await self.host(self.key(extension)).load(extension.load_spec, again=again)
+        offer = await self.get_host(self.get_key(extension)).load(extension.load_spec, again=again)
         policy = tuple(sorted(hook.name for hook in offer.hooks if hook.policy))
-        self._callbacks.known.keep_policy(extension.path, policy, extension.digest)
+        self._callbacks.known.store_policy(extension.path, policy, extension.digest)
         if self.offers.get(extension.name) == offer:
             return
         self.offers[extension.name] = offer
@@ -275,11 +277,11 @@ class ExtensionHosts:
         description = escape_controls(offered_tool.description)
         return Tool(offered_tool.name, description, ExternalParameters, run, NO_TRAITS, schema=schema)
 
-    def key(self, extension: Extension) -> HostKey:
+    def get_key(self, extension: Extension) -> HostKey:
         """Return which host an extension runs in."""
         return HostKey(extension.language, self._callbacks.is_confined(extension))
 
-    def host(self, key: HostKey) -> Any:
+    def get_host(self, key: HostKey) -> Any:
         """Return a host without starting it."""
         if key not in self._hosts:
             # Imported late: with cached offers most sessions start no host.
@@ -322,7 +324,7 @@ class ExtensionHosts:
         missing = f"The extension host {key.name} does not keep up with events: some are left out."
 
         def send(events: bytes) -> bool:
-            is_sent: bool = self.host(key).notify(events)
+            is_sent: bool = self.get_host(key).notify(events)
             # The program has ended and misses these events; it is restarted for the next ones.
             if not is_sent:
                 self._wake(key)
@@ -343,11 +345,11 @@ class ExtensionHosts:
                     # Followers are loaded last: a turn waits for the other loads.
                     await asyncio.wait(first, timeout=HOST_WAIT.seconds)
                 extensions = [
-                    each for each in self.extensions if self.key(each) == key and _follows_events(each, self.offers)
+                    each for each in self.extensions if self.get_key(each) == key and _follows_events(each, self.offers)
                 ]
                 await asyncio.gather(*map(self._learn_offer, extensions))
             finally:
-                feed.release()
+                feed.resume()
 
         feed.pause()
         self._waking[key] = asyncio.create_task(load_followers())
@@ -355,12 +357,12 @@ class ExtensionHosts:
     async def _follow(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
             is_delta = isinstance(event, PartDelta)
-            wanting = [feed for feed in self._feeds.values() if feed.has_room(is_delta=is_delta)]
+            wanting = [feed for feed in self._feeds.values() if feed.admit(is_delta=is_delta)]
             if wanting:
                 # Encoded once for all hosts, and not at all if none has room.
                 raw = msgspec.Raw(encode(event))
                 for feed in wanting:
-                    feed.take(raw)
+                    feed.add(raw)
 
 
 def offers_nothing(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:

@@ -1,8 +1,8 @@
-"""The cache of extensions' offers, so that requests can name tools before a host runs.
+"""The cache of extensions' offers on disk, so that requests can name tools before a host runs.
 
-An offer counts where it was made: for the same code and options, in the same project, with the same environment and
-the same files of settings around it. One that was empty is never stored, since what an extension looked for may be
-there next time. Which hooks are a policy is stored by path: what changed so that it can't be loaded still decides.
+A cached offer is valid for the same code and options, the same project, environment and settings files. An empty offer
+is never stored, since the files that the extension looked for may exist next time. Policy hooks are stored by the
+extension's path: a policy that was changed so that it can't be loaded still decides.
 """
 
 import os
@@ -73,9 +73,9 @@ def is_empty_offer(offer: ExtensionOffer) -> bool:
 
 
 class OfferCache:
-    """A file for each extension and surroundings, whose digest `look` returns.
+    """The offers by extension and surroundings, a file each. `look` returns the digest of the current surroundings.
 
-    What can't be read counts as unknown.
+    A file that can't be read counts as missing.
     """
 
     def __init__(self, folder: Path, look: Callable[[], str] = str) -> None:
@@ -85,7 +85,7 @@ class OfferCache:
         self._policies: dict[str, StoredPolicy] = {}
         """The policies stored by this object, by path."""
 
-    def look_again(self) -> bool:
+    def refresh(self) -> bool:
         """Return whether the surroundings changed since the last look."""
         before, self._surroundings = self._surroundings, self._look()
         return self._surroundings != before
@@ -110,11 +110,11 @@ class OfferCache:
         name = sha256(f"{digest} {self._surroundings}".encode()).hexdigest()[:32]
         return self._folder / f"{name}.json"
 
-    def policy(self, path: str) -> tuple[str, ...]:
+    def get_policy(self, path: str) -> tuple[str, ...]:
         """Return the result of `find_policy_hooks` for this folder."""
         return find_policy_hooks(self._folder, path)
 
-    def keep_policy(self, path: str, hooks: tuple[str, ...], digest: str = "") -> None:
+    def store_policy(self, path: str, hooks: tuple[str, ...], digest: str = "") -> None:
         """Store the policy hooks of the extension at a path.
 
         None: remove them, unless the same extension has some in another project or with other settings.

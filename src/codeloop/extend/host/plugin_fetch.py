@@ -69,7 +69,7 @@ class PluginFetch:
         source.close()
 
     async def aclose(self) -> None:
-        """Do nothing: no connection is ours."""
+        """Do nothing: the connections belong to the plugin."""
 
 
 class _FetchStream:

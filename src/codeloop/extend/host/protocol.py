@@ -17,7 +17,7 @@ DESCRIPTOR_VARIABLE = "CODELOOP_HOST_FD"
 
 
 class HostMessage(Struct, frozen=True, tag_field="type", omit_defaults=True):
-    """The base of all messages."""
+    """The base of all messages; the JSON key `type` holds the tag."""
 
 
 # Messages to a host
@@ -34,7 +34,7 @@ class HostHello(HostMessage, frozen=True, tag="hello"):
 
 
 class LoadSpec(Struct, frozen=True, omit_defaults=True):
-    """The extension that a host loads. `path`: a file, a package's folder, or `module:name` of an installed one."""
+    """An extension to load. `path`: a file, a package's folder, or `module:name` of an installed one."""
 
     name: str
     path: str
@@ -50,7 +50,7 @@ class LoadRequest(HostMessage, frozen=True, tag="load"):
 
 
 class CallOrigin(Struct, frozen=True, rename=convert_to_wire_name):
-    """Where a call belongs."""
+    """The session, message, agent and folders that a call belongs to."""
 
     session_id: str = ""
     message_id: str = ""
@@ -131,7 +131,7 @@ class PluginRequest(HostMessage, frozen=True, tag="fetch"):
 
 
 class AnswerResult(HostMessage, frozen=True, tag="result"):
-    """A request was done."""
+    """The result of a request."""
 
     id: int
     value: Any
@@ -140,9 +140,9 @@ class AnswerResult(HostMessage, frozen=True, tag="result"):
 class AnswerError(HostMessage, frozen=True, tag="error"):
     """A request failed.
 
-    `raised`: the extension's own code raised it, or, of what a host asked, it was refused; `invalid`: what was given
-    makes no sense; `missing`: there is no such extension, tool or operation. `name`: of the exception. `data`: the
-    error as our API gives it.
+    `raised`: the extension's own code raised an exception, or a host's request was refused; `invalid`: the arguments
+    are invalid; `missing`: there is no such extension, tool or operation. `name`: of the exception. `data`: the error
+    in the form of our API.
     """
 
     id: int
@@ -164,7 +164,7 @@ class HostReady(HostMessage, frozen=True, tag="ready"):
 
 
 class HostQuestion(HostMessage, frozen=True, tag="ask"):
-    """During a call: let the rules or the user decide."""
+    """Sent during a call: asks for a permission, about which the rules or the user decide."""
 
     id: int
     call: int
@@ -175,7 +175,7 @@ class HostQuestion(HostMessage, frozen=True, tag="ask"):
 
 
 class CallProgress(HostMessage, frozen=True, tag="report"):
-    """During a call: its progress."""
+    """Sent during a call: its progress."""
 
     call: int
     title: str | None = None
@@ -183,7 +183,7 @@ class CallProgress(HostMessage, frozen=True, tag="report"):
 
 
 class OperationCall(HostMessage, frozen=True, tag="operation"):
-    """At any time: an operation of our API."""
+    """Sent at any time: a request for an operation of our API."""
 
     id: int
     operation: str
@@ -193,7 +193,7 @@ class OperationCall(HostMessage, frozen=True, tag="operation"):
 
 
 class EventsTaken(HostMessage, frozen=True, tag="taken"):
-    """So many of the sent events are handled."""
+    """Acknowledges `count` of the events as handled."""
 
     count: int
 
@@ -259,7 +259,7 @@ class OfferedTool(Struct, frozen=True):
 
 
 class OfferedHook(Struct, frozen=True):
-    """A hook of an extension. `policy`: what it judges is refused when it fails."""
+    """A hook of an extension. `policy`: if the hook fails, the action that it judges is refused."""
 
     name: str
     policy: bool = False
@@ -285,7 +285,7 @@ class ToolAnswer(Struct, frozen=True):
 
 
 class LoadedSignIn(Struct, frozen=True):
-    """What a plugin's loader sets: `options` of the provider (`apiKey`, `baseURL`, `headers`); `fetch`: it has one."""
+    """The result of a plugin's loader. `options`: the provider's (`apiKey`, `baseURL`). `fetch`: it has its own."""
 
     options: JSON = {}
     fetch: bool = False

@@ -15,7 +15,7 @@ _OPTIONS = ("-IB", "--check-hash-based-pycs", "always")
 
 
 def find_host_command(language: Language, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command of a host, its program by its whole path. Raises CodeloopError: it says what is needed."""
+    """Return the command of a host, with its program's absolute path. Raises CodeloopError: there is no runtime."""
     if language == "python":
         return (sys.executable, *_OPTIONS, "-c", _PROGRAM, str(_ROOT))
     from codeloop.extend.host.javascript.runtime import find_runtime

@@ -1,4 +1,4 @@
-"""The user's consent: to a server's definition, and to the project files that it may load unsandboxed."""
+"""The user's consent to start a server: to its definition, and to the project files that it may load unsandboxed."""
 
 import asyncio
 import os
@@ -32,12 +32,12 @@ class KnownDefinition(Wire):
 
 
 class Approvals:
-    """The file of approved definitions, by name and by defining project."""
+    """The file of approved definitions, by the server's name and the project whose configuration defines it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def change(self, definition: ServerDefinition) -> str:
+    def find_change(self, definition: ServerDefinition) -> str:
         """Return the patch from the latest known definition of this name; "" when it is known, or the name is new."""
         known_definitions = self._read().get(_make_key(definition), [])
         if not known_definitions or any(each.digest == definition.digest for each in known_definitions):
@@ -53,7 +53,7 @@ class Approvals:
         known_definitions = self._read().get(_make_key(definition), [])
         return any(each.digest == definition.digest and each.code == code for each in known_definitions)
 
-    def agree(self, definition: ServerDefinition, code: str = "") -> None:
+    def approve(self, definition: ServerDefinition, code: str = "") -> None:
         """Store a definition with its files as approved. If writing fails, it is asked about again."""
         known_definitions = self._read().get(_make_key(definition), [])
         if (
@@ -89,7 +89,7 @@ _CHANGED_MESSAGE = (
 
 
 class StartConsent:
-    """The consent needed and given before a server is started."""
+    """The consent to one server: `check` before it is started, `approve` when it has started."""
 
     def __init__(self, definition: ServerDefinition, dependencies: ServerDependencies, approvals: Approvals) -> None:
         self.dependencies = dependencies
@@ -97,15 +97,15 @@ class StartConsent:
         self._approvals = approvals
         self._code = ""
 
-    async def look(self) -> str:
-        """Check what would be started; return how it differs from what was agreed to, or ""."""
+    async def check(self) -> str:
+        """Compare the server with the approved state; return the differences as text for the user, or ""."""
         self._code = await _fingerprint_code(self._definition, self.dependencies)
         has_other = bool(self._code) and not self._approvals.has_code(self._definition, self._code)
-        return self._approvals.change(self._definition) + _CHANGED_MESSAGE * has_other
+        return self._approvals.find_change(self._definition) + _CHANGED_MESSAGE * has_other
 
-    def agree(self) -> None:
-        """Store the last checked state as agreed to, once started."""
-        self._approvals.agree(self._definition, self._code)
+    def approve(self) -> None:
+        """Store the state of the last check as approved."""
+        self._approvals.approve(self._definition, self._code)
 
 
 async def _fingerprint_code(definition: ServerDefinition, dependencies: ServerDependencies) -> str:

@@ -18,11 +18,11 @@ _GENERIC_NAMES = frozenset(("value", "answer", "input", "response", "text", "dat
 
 
 class SecretAsked(CodeloopError):
-    """A form asks for a secret, which must never go through a form."""
+    """A form asks for a secret. Secrets are never entered in forms."""
 
 
 def make_questions(schema: JSON, who: str, message: str = "") -> list[QuestionInfo]:
-    """Return a question for each field; one to agree for a form without fields. Raises SecretAsked."""
+    """Return a question for each field of a form; for a form without fields, a yes/no question. Raises SecretAsked."""
     fields = _get_fields(schema)
     for name, field in fields.items():
         if _is_secret(name, field, message):
@@ -101,7 +101,7 @@ def _map_values(field: JSON) -> dict[str, Any]:
 
 
 def convert_answers(schema: JSON, answers: list[list[str]]) -> JSON | None:
-    """Convert answers to the form's types; None: not agreed, or a required field was left out."""
+    """Convert the answers to the types of a form's fields; None if the user disagreed or left out a required field."""
     fields = _get_fields(schema)
     if not fields:
         return {} if answers[0][:1] == ["Yes"] else None
@@ -117,7 +117,7 @@ def convert_answers(schema: JSON, answers: list[list[str]]) -> JSON | None:
 
 
 def _convert_answer(field: JSON, choices: list[str]) -> Any:
-    """Return an answer as the field's type, its default for none; None for a text that is not of that type."""
+    """Convert an answer to its field's type. No answer gives the default, a text of another type None."""
     if not choices:
         return field.get("default")
     values = _map_values(field)

@@ -1,4 +1,4 @@
-"""One MCP server: its state, its listing, and requests, which start it if needed."""
+"""One MCP server: its state, its listing, its consent, and requests, which start the server if needed."""
 
 import asyncio
 import logging
@@ -64,7 +64,7 @@ class ServerRecords(Struct, frozen=True):
 
 
 class ServerStatus(Struct, frozen=True):
-    """A server's state; `reason`: why it does not work."""
+    """A server's state; `reason`: why the server can't be used, or ""."""
 
     state: ServerState
     reason: str = ""
@@ -98,7 +98,7 @@ class McpServer:
         self._lists = LatestListing(self._take_lists)
         self._failures = _Failures.of(records.failures.get(definition.digest))
         self.is_off = False
-        """The user has switched it off; no call starts it."""
+        """Whether the user has switched the server off; then no call starts it."""
 
     @property
     def name(self) -> str:
@@ -115,17 +115,19 @@ class McpServer:
         if self._opening is not None:
             return ServerStatus("starting")
         if self._connection is not None and self._connection.is_open:
-            return ServerStatus("connected", "its tools have changed since they were agreed to" if self.pending else "")
+            return ServerStatus(
+                "connected", "its tools have changed since they were agreed to" if self.pending_patch else ""
+            )
         if self._failures.reason:
             return ServerStatus(self._failures.state, self._failures.reason)
         return ServerStatus("configured" if self.listing is None else "known")
 
     @property
-    def pending(self) -> str:
-        """The patch from the approved tools to the current ones; "": nothing new."""
-        if self.listing is None or self._lists.found is None or not has_new_text(self.listing, self._lists.found):
+    def pending_patch(self) -> str:
+        """The diff from the approved tools to the current ones; "" if there is nothing new."""
+        if self.listing is None or self._lists.listing is None or not has_new_text(self.listing, self._lists.listing):
             return ""
-        return diff_listings(self.listing, self._lists.found)
+        return diff_listings(self.listing, self._lists.listing)
 
     @property
     def challenge(self) -> str | None:
@@ -137,13 +139,13 @@ class McpServer:
         """Return whether it is connected, or about to be."""
         return self._opening is not None or (self._connection is not None and self._connection.is_open)
 
-    async def needs(self) -> tuple[Need, ...]:
-        """Return the permission needed before a start: its definition, or its code in the project, has changed."""
-        patch = "" if self.is_running else await self.consent.look()
+    async def find_needs(self) -> tuple[Need, ...]:
+        """Return the permission for a start if the server's definition or its code in the project has changed."""
+        patch = "" if self.is_running else await self.consent.check()
         return (_make_need(self.name, patch),) if patch else ()
 
     async def connect(self, *, is_patient: bool = False) -> Listing:
-        """Connect now and return its listing; the caller must have the consent of `needs`.
+        """Connect now and return its listing; the caller must have the consent of `find_needs`.
 
         Earlier failures are ignored, unless `is_patient`: then a recently failed server is not started yet.
         Raises ServerFailed.
@@ -152,9 +154,9 @@ class McpServer:
         if not is_patient:
             self._failures = _Failures()
         if not self.is_running:
-            await self.consent.look()
+            await self.consent.check()
         await self._ensure_connected()
-        return self._lists.found or Listing()
+        return self._lists.listing or Listing()
 
     async def disconnect(self) -> None:
         """End the connection; the next request starts the server again."""
@@ -178,14 +180,13 @@ class McpServer:
             if ctx is not None:
                 await self.settle(ctx)
             try:
-                with self._requests.answering(ctx):
+                with self._requests.answer_for(ctx):
                     return await self._send(connection, make, ctx)
             except list_request_errors() as error:
                 is_lost = connection.transport == "http" and connection.status == _NOT_FOUND_STATUS
                 if not is_lost or is_last:
                     raise self._failure(connection, error) from error
-                # 404: the server has lost the session, such as by a restart, so it did nothing. The request is made once
-                # more.
+                # 404: the server has lost the session, such as by a restart, and did nothing: it is asked once more.
                 await self.disconnect()
         raise AssertionError("the second time returns or raises")
 
@@ -195,7 +196,7 @@ class McpServer:
         Raises Denied, Rejected.
         """
         await self._lists.settle()
-        if patch := self.pending:
+        if patch := self.pending_patch:
             await ctx.ask(_make_need(self.name, patch))
             self._take(is_agreed=True)
 
@@ -264,13 +265,13 @@ class McpServer:
         if error is not None:
             self.fail(error)
             return
-        self._connection, self._lists.found = opening.result()
-        self._lists.ask = self._connection.fetch_listing
+        self._connection, self._lists.listing = opening.result()
+        self._lists.fetch = self._connection.fetch_listing
         self._connection.on_end = self._changed
         self._failures = _Failures()
         # Other processes show the last failure in their lists.
         self.records.failures.put(self.definition.digest, None)
-        self.consent.agree()
+        self.consent.approve()
         self._take()
         self._changed()
 
@@ -300,9 +301,13 @@ class McpServer:
         """Store the server's listing, unless the user must agree first."""
         # New texts reach the model only after the user has agreed: a server could otherwise slip instructions in
         # later.
-        if self._lists.found is not None and self._lists.found != self.listing and (is_agreed or not self.pending):
-            self.listing = self._lists.found
-            self.records.listings.put(self.definition.listing_key, self._lists.found)
+        if (
+            self._lists.listing is not None
+            and self._lists.listing != self.listing
+            and (is_agreed or not self.pending_patch)
+        ):
+            self.listing = self._lists.listing
+            self.records.listings.put(self.definition.listing_key, self._lists.listing)
             self._changed()
 
     async def watch(self, uri: str, ctx: ToolContext) -> None:
@@ -317,7 +322,7 @@ class McpServer:
         """Adopt the lists that the server has changed."""
         self._take()
         self._changed()
-        if self.pending and not self._lists.is_awaited:
+        if self.pending_patch and not self._lists.is_awaited:
             self._requests.notify(
                 f"The tools of the MCP server {self.name} have changed. With your next call of it the user is asked to "
                 "agree, and you are told which are new."
@@ -350,7 +355,7 @@ async def downgrade_protocol(server: McpServer) -> bool:
 
 
 def describe_refusal(server: McpServer) -> str:
-    """Return for the model why a call can't be made now, and what to do."""
+    """Return the message for the model that a server can't be called now: the reason, and what to do about it."""
     now = server.status
     if now.state == "needs_auth":
         return (
@@ -375,7 +380,7 @@ class _Failures(Struct, frozen=True):
 
     @staticmethod
     def of(last: LastFailure | None) -> "_Failures":
-        """Return the failure recorded by another process, without a wait."""
+        """Return the failure that was stored by an earlier run; it does not delay the next try."""
         return _Failures() if last is None else _Failures(last.words, cast("ServerState", last.state), last.challenge)
 
     def with_failure(self, reason: str) -> "_Failures":

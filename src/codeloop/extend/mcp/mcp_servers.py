@@ -1,4 +1,4 @@
-"""The running servers of a project."""
+"""The MCP servers of a project, with their sandboxes and sign-ins. Imported when the first server is needed."""
 
 import asyncio
 from contextlib import suppress
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class McpServers:
-    """The servers by name, each with its state. `close` ends them, and every process that they started."""
+    """The servers of a project by name. `close` ends them, and every process that they have started."""
 
     def __init__(self, table: McpTable) -> None:
         self.table = table
@@ -43,12 +43,12 @@ class McpServers:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether any of them is being started; idle ones don't count."""
+        """Return whether any server is being started."""
         return any(server.status.state == "starting" for server in self.by_name.values())
 
     @property
     def listings(self) -> dict[str, Listing]:
-        """Their known and approved listings."""
+        """The known and approved listings by server name."""
         return {name: server.listing for name, server in self.by_name.items() if server.listing is not None}
 
     async def add(self, definition: ServerDefinition) -> McpServer:
@@ -78,12 +78,12 @@ class McpServers:
             going_on = self._signing_in[server.name] = BackgroundSignIn(partial(self._sign_in, server))
         return going_on
 
-    def sign_in_of(self, server: McpServer) -> BackgroundSignIn | None:
+    def get_sign_in(self, server: McpServer) -> BackgroundSignIn | None:
         """Return the latest sign-in at a server, which may have ended."""
         return self._signing_in.get(server.name)
 
     async def sign_out(self, server: McpServer) -> str | None:
-        """Remove the sign-in at a server; return a description, or None: there was none. Raises CodeloopError."""
+        """Remove the sign-in at a server; return the outcome as text, None without a sign-in. Raises CodeloopError."""
         going_on = self._signing_in.pop(server.name, None)
         if going_on is not None:
             await going_on.close()

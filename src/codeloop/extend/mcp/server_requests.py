@@ -37,14 +37,14 @@ _OPENED_LABEL, _DECLINED_LABEL = "I have opened it", "No"
 
 
 class ChangeCallbacks(Struct, frozen=True):
-    """Called when a server's lists or a resource have changed."""
+    """Functions to call when a server's lists have changed (`lists`), or a resource (`resource`, with its URI)."""
 
     lists: Callable[[], None]
     resource: Callable[[str], None]
 
 
 class ServerRequests:
-    """Answers one server's requests on behalf of the current call; the latest of several."""
+    """Answers one server's requests on behalf of the current call. Of several calls the latest one counts."""
 
     def __init__(self, server: str, root: Path, log: ProgramLog, change_callbacks: ChangeCallbacks) -> None:
         self._server = server
@@ -56,7 +56,7 @@ class ServerRequests:
         self._callers: dict[str, Notices] = {}
 
     def watch(self, uri: str, ctx: ToolContext) -> None:
-        """Record that a session has read a resource, to notify it of changes."""
+        """Notify this call's session from now on when the resource changes."""
         self._readers.setdefault(uri, {})[ctx.session_id] = ctx.services.notices
 
     def _notify_readers(self, uri: str) -> None:
@@ -69,13 +69,13 @@ class ServerRequests:
         self._on_change.resource(uri)
 
     def notify(self, line: str) -> None:
-        """Notify the sessions that have called the server; a call in progress notices by itself."""
+        """Add a note to the sessions that have called the server. A running call sees the change itself."""
         if not self._calls:
             for session_id, notices in self._callers.items():
                 notices.add(session_id, line)
 
     @contextmanager
-    def answering(self, ctx: ToolContext | None) -> Generator[None]:
+    def answer_for(self, ctx: ToolContext | None) -> Generator[None]:
         """Answer on behalf of this call during the block."""
         if ctx is None:
             yield
@@ -185,7 +185,7 @@ class ServerRequests:
 
 
 def _format_prompt(params: "CreateMessageRequestParams") -> str:
-    """Return a request for a model as one prompt."""
+    """Format a sampling request's messages as one prompt."""
     lines = [f"<system>\n{params.system_prompt}\n</system>"] if params.system_prompt else []
     for message in params.messages:
         texts = [str(getattr(block, "text", f"({block.type} left out)")) for block in message.content_as_list]

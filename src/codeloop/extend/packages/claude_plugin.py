@@ -21,7 +21,7 @@ _PAGE_FOLDERS = {"agents": "agents", "commands": "commands", "skills": "skills"}
 
 
 class ClaudePlugin:
-    """A folder's contents besides its pages. `unsupported`: the names of unused parts."""
+    """The hooks, MCP servers and warnings of a plugin's folder. Its pages are read like those of any home."""
 
     def __init__(self, folder: Path, names: frozenset[str]) -> None:
         self.files = [folder / HOOKS_FILE, folder / SERVERS_FILE]
@@ -72,7 +72,7 @@ class ClaudePlugin:
         return value if is_object(value) else {}
 
     def _load(self, source: Any) -> JSON:
-        """Read the file that a manifest names, or take what it holds itself."""
+        """Return the settings at a key of the manifest: an object itself, or the contents of the file that it names."""
         return source if is_object(source) else self._read(self._folder / str(source))
 
     def _take_servers(self, source: Any) -> None:
@@ -105,7 +105,7 @@ class ClaudePlugin:
                     self.hooks.setdefault(event, []).append({**matcher_fields, "hooks": used})
 
     def _row(self, row: Any) -> JSON | None:
-        """Return a row with the supported fields; None: none is."""
+        """Return a row with the supported fields; None if hooks of its type are not supported."""
         kind = row.get("type", "command") if is_object(row) else None
         known_keys = list_hook_fields(str(kind))
         if (

@@ -1,4 +1,4 @@
-"""Finds the packages of a configuration: each is a home like `.codeloop/`, and may have MCP servers."""
+"""Finds the packages that `plugin` in the configuration names: each is a home, and may add MCP servers and hooks."""
 
 from collections.abc import Collection
 from pathlib import Path

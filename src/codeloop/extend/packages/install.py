@@ -1,4 +1,4 @@
-"""Installs packages: the commands, the loaded entry, and the lock file. Every command is shown."""
+"""Installs packages of npm and PyPI by their package managers, and writes their lock files."""
 
 import re
 import shutil
@@ -106,7 +106,7 @@ def _find_npm_entry(package: PackageName, folder: Path) -> tuple[str, str]:
 
 
 def _find_pypi_entry(package: PackageName, folder: Path) -> tuple[str, str]:
-    """Return the version, and the entry: the folder with a manifest, else a file that imports the plugin."""
+    """Return the version and the entry of a package: its folder with a manifest, or else a file that imports it."""
     # Removed before the hashes are taken: it is no part of the package.
     shutil.rmtree(folder / "pip", ignore_errors=True)
     distribution = next(

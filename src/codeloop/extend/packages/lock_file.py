@@ -66,7 +66,7 @@ def is_marked_policy(entry: Any) -> bool:
 
 
 def find_entry_path(name: str, base: Path, paths: Paths) -> Path | None:
-    """Return the path that an entry names, existing or not; None: it names nothing."""
+    """Return the path that an entry of `plugin` names, whether it exists or not; None if the entry is invalid."""
     path, package = get_plugin_path(name, base, paths), parse_package_name(name)
     return path if path is not None or package is None else get_package_folder(paths, package)
 
@@ -96,7 +96,7 @@ def write_lock(folder: Path, lock: LockFile) -> None:
 
 
 def resolve_entry(name: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
-    """Return the path that an entry of `plugin` means, or why there is none. `base`: what relative ones begin at."""
+    """Return the existing path of an entry of `plugin`, or None and the reason. `base`: the base of relative paths."""
     path = get_plugin_path(name, base, paths)
     if path is None:
         return find_installed_package(paths, name)
@@ -104,7 +104,7 @@ def resolve_entry(name: str, base: Path, paths: Paths) -> tuple[Path | None, str
 
 
 def find_installed_package(paths: Paths, entry: str) -> tuple[Path | None, str]:
-    """Return the folder to load for an entry of the configuration, or why there is none: not installed, or changed."""
+    """Return the path to load for a package's entry, or None and the reason: it is not installed, or has changed."""
     package = parse_package_name(entry)
     if package is None:
         return None, f"{entry!a} is neither a path nor a valid package name."
@@ -141,12 +141,12 @@ def find_changed_file(folder: Path, lock: LockFile) -> str | None:
 
 
 def hash_files(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of every file, by its path below the folder; of a link, of where it leads."""
+    """Return the SHA-256 of each file by its path below the folder; for a link, the hash of its target's path."""
     return {path.relative_to(folder).as_posix(): _hash_file(path) for path in _walk_files(folder)}
 
 
 def hash_stats(folder: Path) -> str:
-    """Hash the sizes and times of all files; the inode's time is included, since nobody can set it back."""
+    """Return a hash of the sizes and times of all files, with the inode's change time, which no program can set."""
     digest = sha256()
     for path in _walk_files(folder):
         state = path.lstat()

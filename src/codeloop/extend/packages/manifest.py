@@ -1,4 +1,4 @@
-"""A package's manifest, `plugin.json`: its name and MCP servers. Everything else is in its folders."""
+"""Reads a package's manifest, `plugin.json`, with its name and MCP servers; the rest is found in its folders."""
 
 from pathlib import Path
 
@@ -39,9 +39,9 @@ def is_claude_plugin(folder: Path) -> bool:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a folder; None: it has none. Raises CodeloopError, with the line, when it is wrong.
+    """Return the manifest of a folder, or None. Raises CodeloopError with the line if it is invalid.
 
-    That of a plugin of Claude Code counts where there is none of ours, without its servers.
+    Without a manifest of ours, that of a Claude Code plugin is read, except its servers.
     """
     file = folder / MANIFEST
     if is_claude_plugin(folder):

@@ -1,1 +1,1 @@
-"""Agents and commands written as Markdown pages, in our format and Claude Code's."""
+"""Markdown pages of users and projects: agents and commands, in our form and Claude Code's, and notes of memory."""

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[\w./@-]+")
 
 
 class Note(Struct, frozen=True):
-    """A note. `about`: files, relative to the top of the work tree; `commit`: the state of them that it speaks of.
+    """A note. `about`: its files, relative to the top of the work tree; `commit`: the commit that it describes them at.
 
     `keywords`: words of a prompt that it matters to. `problem`: why its head can't be read; "": it can.
     """
@@ -36,19 +36,19 @@ class Note(Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        """What tells this text of the note from a later one."""
+        """A short hash of the text, by which a changed note is recognised."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:12]
 
 
 class OfferedNotes(Struct, frozen=True):
-    """What the model is given: the text, and the marks of the notes in it, by their names."""
+    """Notes formatted for the model. `marks`: the mark of each note in `text`, by name."""
 
     text: str
     marks: dict[str, str]
 
 
 def read_notes(root: Path) -> list[Note]:
-    """Return the notes of a work tree, by name; a file that leads elsewhere is left out."""
+    """Return the notes of a work tree, sorted by name. Links are left out."""
     folder = root / NOTES_FOLDER
     # The folder itself may be a link as well.
     if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
@@ -106,7 +106,7 @@ def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
 
 
 def format_notes(notes: Sequence[Note], stale: dict[str, str], used: int) -> OfferedNotes | None:
-    """Put notes into a text that, with `used` bytes of earlier ones, stays within the limit; None: there is no room.
+    """Format notes for the model, within the limit less the `used` bytes of earlier notes. None: there is no room.
 
     `stale`: by name, what has changed since. A note that is too long is named with its file, to be read.
     """

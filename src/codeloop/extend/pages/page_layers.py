@@ -1,4 +1,7 @@
-"""Agents and commands written as markdown, as layers of the configuration: merged, checked and traced as it is."""
+"""Reads agents and commands from Markdown pages as layers of the configuration.
+
+As layers they are merged, checked and traced to their file and line like any other configuration.
+"""
 
 import json
 import re
@@ -35,7 +38,7 @@ _IGNORED_KEYS = {"agent": frozenset(("name",)), "command": frozenset(("name", "a
 
 
 class PageLayer(Layer, frozen=True):
-    """One page: `document` holds its values under `agent.<name>` or `command.<name>`, `text` what was written."""
+    """The layer of a page. `document`: its values under `agent.<name>` or `command.<name>`; `text`: the page itself."""
 
     text: str = ""
 
@@ -58,9 +61,9 @@ class PageLayer(Layer, frozen=True):
 
 
 def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> ExtraLayers:
-    """Read the agents and commands of all homes. Unless `trusted`, those of the project are only named.
+    """Read the agents and commands of all homes. Unless `trusted`, the project's pages are listed as ignored, not read.
 
-    Nothing fails: a page that can't be used becomes a warning that names file and line.
+    A page that can't be used becomes a warning with its file and line; nothing is raised.
     """
     layers: list[Layer] = []
     ignored: list[str] = []
@@ -93,7 +96,7 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
 
 
 def _read_claude_page(section: str, name: str, file: Path, unusable: list[str], *, is_project: bool) -> list[PageLayer]:
-    """Read a page in the form of Claude Code; [] when it can't be used, which is added to `unusable`, or is none."""
+    """Read a page in Claude Code's form; [] if it is no page, or can't be used, which is added to `unusable`."""
     # A README among the agents documents the folder; it is no agent.
     if Path(name).name.upper() == "README":
         return []
@@ -195,7 +198,7 @@ def to_json(value: Any, depth: int = 16) -> Any:
 
 
 def make_agent_page(description: str, mode: str) -> str:
-    """Return the text of a new agent's page: what must be there, and the rest as comments."""
+    """Return the text of a new agent's page: the required keys, and the optional ones as comments."""
     return f"""\
 ---
 description: {json.dumps(description, ensure_ascii=False)}

@@ -23,7 +23,7 @@ async def list_agents(project: Project, _args: NoArguments) -> list[Agent]:
 async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
     """Return the skills sorted by name, without unreadable ones."""
     loaded: list[Skill] = []
-    for skill_file in project.settings.skills.found.values():
+    for skill_file in project.settings.skills.by_name.values():
         try:
             loaded.append(load_skill(skill_file))
         except CodeloopError:
@@ -52,6 +52,6 @@ def _add_skill_text(project: Project, command: Command) -> Command:
     if command.source != "skill":
         return command
     try:
-        return replace(command, template=load_skill(project.settings.skills.found[command.name]).content)
+        return replace(command, template=load_skill(project.settings.skills.by_name[command.name]).content)
     except CodeloopError:
         return command

@@ -27,7 +27,7 @@ async def start_sign_in(project: Project, args: McpName) -> McpAuthStart:
 async def finish_sign_in(project: Project, args: McpAuthCode) -> MCPStatus:
     """Finish a sign-in with its code, and connect to the server; return the server's state."""
     server = find_server(project, args.name)
-    sign_in = open_mcp_servers(project).sign_in_of(server)
+    sign_in = open_mcp_servers(project).get_sign_in(server)
     if sign_in is None:
         raise OperationError("BadRequest", f"Nobody is signing in at {args.name}. Begin it: POST /mcp/{args.name}/auth")
     if not sign_in.is_over:

@@ -61,7 +61,7 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
     session_agent = session.agent if session is not None else None
     agent = engine.get_agent(args.agent or session_agent or project.settings.config.default_agent or "build")
     if session is None:
-        lists: list[RuleLayers] = [engine.rulebook.layers(agent.name, engine.rulebook.profile)]
+        lists: list[RuleLayers] = [engine.rulebook.get_layers(agent.name, engine.rulebook.profile)]
     else:
         lists = list(make_call_rules(engine, session.id, agent).lists)
     rules = [

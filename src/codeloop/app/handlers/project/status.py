@@ -60,7 +60,7 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
     engine = project.engine
     agent = engine.get_agent(project.settings.config.default_agent or "build")
     profile = engine.rulebook.profile
-    layers = engine.rulebook.layers(agent.name, profile)
+    layers = engine.rulebook.get_layers(agent.name, profile)
     # As in a session: a tool is offered if the agent's rules, the guards and all ceilings leave some use of it.
     guards = (RuleLayer("", make_guard_rules(layers[1].rules)),)
     lists = [layers, guards, *engine.rulebook.list_fixed_rules(agent.name, profile)]

@@ -34,7 +34,7 @@ async def wait_for_extensions(project: Project) -> None:
     """Wait until the project's extensions have started and reported their tools and hooks; show held warnings."""
     hosts = project.services.extensions.hosts
     if hosts is not None:
-        await hosts.ready()
+        await hosts.wait_for_offers()
     project.show_warnings()
 
 

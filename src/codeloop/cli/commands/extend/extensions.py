@@ -38,7 +38,7 @@ def list_agents(*, as_json: bool, includes_hidden: bool) -> None:
         settings.paths.get_project_folder(settings.project_root.project_id)
     )
     newest = partial(find_newest_model, settings, make_providers(settings))
-    agents = Rulebook(settings.loaded, scratch, settings.skills.readable).agents(newest)
+    agents = Rulebook(settings.loaded, scratch, settings.skills.readable).build_agents(newest)
     rows_shown = [agents[name] for name in sorted(agents) if includes_hidden or not agents[name].hidden]
     if as_json:
         print_json(rows_shown)
@@ -104,7 +104,7 @@ def list_commands(*, as_json: bool) -> None:
     if as_json:
         print_json(rows_shown)
         return
-    skills = {name: _shorten_path(settings, skill.file) for name, skill in settings.skills.found.items()}
+    skills = {name: _shorten_path(settings, skill.file) for name, skill in settings.skills.by_name.items()}
     rows = [
         (
             f"/{one_line(each.name, 60)}",
@@ -127,7 +127,7 @@ def skill() -> None:
 def list_skills(*, as_json: bool) -> None:
     """List skills, and where each is defined."""
     settings = load_settings()
-    skill_files = list(settings.skills.found.values())
+    skill_files = list(settings.skills.by_name.values())
     if as_json:
         print_json(
             [{"name": each.name, "description": each.description, "location": str(each.file)} for each in skill_files]

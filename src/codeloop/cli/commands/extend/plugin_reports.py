@@ -199,7 +199,7 @@ def _has_name(extension: Extension, name: str) -> bool:
 async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[PluginRow]:
     boxes, sandbox = project.workspace.boxes, project.settings.config.sandbox.extensions
     await boxes.probe()
-    await asyncio.gather(*(hosts.ready(), *(_find_load_failure(hosts, each) for each in hosts.unknown)))
+    await asyncio.gather(*(hosts.wait_for_offers(), *(_find_load_failure(hosts, each) for each in hosts.unknown)))
     rows: list[PluginRow] = []
     for each in hosts.extensions:
         offer = hosts.offers.get(each.name)

@@ -1,4 +1,4 @@
-"""Runs one row of `hooks` at its event: makes the input, and applies the decision to the hook's output."""
+"""Runs a row of the configuration's `hooks`: makes the event's input, and applies the decision to the output."""
 
 from codeloop.extend.hooks.commands.decision import HookDecision
 from codeloop.extend.hooks.commands.run_hook import DEFAULT_TIMEOUT_SECONDS, HookScope, run_hook
@@ -26,7 +26,7 @@ EVENT_HOOKS = {
     "PreCompact": "experimental.session.compacting",
     "Notification": "notification",
 }
-"""The events of rows -> the hooks at which the rows run."""
+"""The names of events in rows -> the hooks at which the rows run."""
 _MAX_LABEL_CHARS = 60
 
 
@@ -182,7 +182,7 @@ class CommandHook:
         session_id = str(payload.get("sessionID", ""))
         event = {
             "session_id": session_id,
-            "transcript_path": str(await self._scope.transcripts.file(session_id) or ""),
+            "transcript_path": str(await self._scope.transcripts.update_file(session_id) or ""),
             "cwd": str(workspace.directory),
             # Claude Code's modes do not exist here; scripts expect the field.
             "permission_mode": "default",

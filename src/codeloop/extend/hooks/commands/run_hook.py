@@ -35,7 +35,7 @@ DEFAULT_TIMEOUT_SECONDS = {
 }
 """The deadline of a hook that sets none, by its type."""
 EVENT_PLACEHOLDER = "$ARGUMENTS"
-"""In a hook's prompt: where the event's JSON is put."""
+"""In a hook's prompt, the event's JSON replaces this."""
 # As in Claude Code, the plain output of these events' commands becomes context of the model.
 _CONTEXT_EVENTS = frozenset(("UserPromptSubmit", "SessionStart"))
 # Found in a command's text before a shell expands it, to learn which files of the home the command needs.
@@ -45,7 +45,7 @@ _VARIABLE_REFERENCE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 class HookVerdict(Struct, frozen=True):
-    """A model's verdict on an event: allowed, or why not."""
+    """A model's verdict on an event. `ok`: the event is allowed; `reason`: why not."""
 
     ok: bool
     reason: str = ""
@@ -64,12 +64,12 @@ class AskJudge(Protocol):
 class HookScope(Struct, frozen=True):
     """The context that all hooks of a project share.
 
-    `servers`: by the name of one of our tools, the MCP server and the tool that it stands for. `own`: the folder in
-    which the user's commands start while the project is not trusted.
+    `servers` returns the MCP server and its tool by the name of our tool. `own_folder`: where the user's commands start
+    while the project is not trusted. `judge` asks a model for its verdict.
     """
 
     workspace: Workspace
-    own: Path
+    own_folder: Path
     is_trusted: bool
     tell: Callable[[str], None]
     servers: Callable[[], Mapping[str, tuple[str, str]]]
@@ -125,8 +125,8 @@ def _choose_folder(row: CommandHookConfig, scope: HookScope) -> Path:
     if row.is_project or scope.is_trusted:
         return scope.workspace.directory
     # Interpreters and package runners load code and settings from the folder that they start in.
-    make_private(scope.own)
-    return scope.own
+    make_private(scope.own_folder)
+    return scope.own_folder
 
 
 def _make_environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed: bool) -> dict[str, str]:
@@ -152,7 +152,7 @@ def _make_profile(
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
     line = _HOME_REFERENCE.sub(home, " ".join((row.command, *(row.args or ()))))
     code = find_code_folders(_WORD.findall(line), Path(home))
-    plain = ProgramProfile(scope.own, readable=(*code, *readable), network="on")
+    plain = ProgramProfile(scope.own_folder, readable=(*code, *readable), network="on")
     return widen_profile(plain, True if sandbox is None else sandbox, scope.workspace.root)
 
 

@@ -1,4 +1,4 @@
-"""Translates names of tools and arguments between Claude Code's scripts and ours."""
+"""Translates names of tools and arguments between codeloop and hook scripts written for Claude Code."""
 
 import re
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ _PLAIN_MATCHER = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 
 
 def list_script_names(tool: str, server: tuple[str, str] | None = None) -> tuple[str, ...]:
-    """Return the names of a tool for scripts, the one to send first. `server`: MCP server and its tool."""
+    """Return the names of a tool in scripts; the first is sent to them. `server`: an MCP server and its tool."""
     names = _SCRIPT_NAMES.get(tool, ())
     more = (f"mcp__{server[0]}__{server[1]}",) if server is not None else ()
     return (*names, *more, tool)

@@ -31,7 +31,7 @@ class Transcripts:
         self._directory = directory
         self._written_views: dict[str, Conversation] = {}
 
-    async def file(self, session_id: str) -> Path | None:
+    async def update_file(self, session_id: str) -> Path | None:
         """Return the updated file of a session; None: no such session, or the disk is full."""
         if self._store.find_session(session_id) is None:
             return None

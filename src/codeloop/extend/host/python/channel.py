@@ -30,7 +30,7 @@ _Waiting = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 
 
 class HostChannel:
-    """Reads in one thread, writes from any."""
+    """The connection to codeloop: read in one thread, written from any thread."""
 
     def __init__(self, descriptor: int) -> None:
         self._socket = socket.socket(fileno=descriptor)
@@ -40,7 +40,7 @@ class HostChannel:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, _Waiting] = {}
 
-    def messages(self) -> Iterator[ToHost]:
+    def read_messages(self) -> Iterator[ToHost]:
         """Yield the messages to this host until the end; answers go to their waiting threads."""
         with self._socket.makefile("rb") as lines:
             for line in lines:
@@ -50,7 +50,7 @@ class HostChannel:
                 else:
                     yield message
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         """Write a message; a too long answer becomes an error. Raises ValueError for other long messages."""
         line = encode(message)
         if len(line) > HOST_MESSAGE_BYTES.value:
@@ -70,22 +70,22 @@ class HostChannel:
         future: asyncio.Future[Any] = loop.create_future()
         self._waiting[number] = (loop, future)
         try:
-            self.say(question(id=number, **fields))
+            self.send(question(id=number, **fields))
             return await future
         finally:
             self._waiting.pop(number, None)
 
     def report(self, call: int, title: str | None, metadata: Any) -> None:
         """Report the progress of a call."""
-        self.say(CallProgress(call, title, metadata))
+        self.send(CallProgress(call, title, metadata))
 
     def log(self, message: str, level: str = "info", extra: Any = None) -> None:
         """Write a line to our log."""
-        self.say(LogLine(message, level, extra))
+        self.send(LogLine(message, level, extra))
 
     def acknowledge(self, count: int) -> None:
-        """Report that events were dealt with."""
-        self.say(EventsTaken(count))
+        """Acknowledge events as handled."""
+        self.send(EventsTaken(count))
 
     def _take_answer(self, message: AnswerResult | AnswerError) -> None:
         waiting = self._waiting.get(message.id)

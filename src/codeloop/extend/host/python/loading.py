@@ -34,7 +34,7 @@ class LoadedFunctions(Struct):
 
     @property
     def offer(self) -> ExtensionOffer:
-        """Its offer."""
+        """The functions as an offer for the protocol."""
         tools = (OfferedTool(each.name, each.description, each.parameters) for each in self.tools.values())
         hooks = (OfferedHook(name, name in self.policies) for name in self.hooks)
         return ExtensionOffer(tuple(tools), tuple(hooks), problems=tuple(self.problems))

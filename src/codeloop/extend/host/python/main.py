@@ -1,4 +1,4 @@
-"""The host's main loop: routes messages to extensions."""
+"""The main loop of the Python host process: routes messages to the extensions' workers."""
 
 import os
 import platform
@@ -26,7 +26,7 @@ def main() -> None:
     # Removed from the environment, so that programs which extensions start don't see it.
     channel = HostChannel(int(os.environ.pop(DESCRIPTOR_VARIABLE)))
     host = PythonHost(channel)
-    for message in channel.messages():
+    for message in channel.read_messages():
         host.handle(message)
     # Threads of extensions may never end, and a normal exit would wait for them.
     os._exit(0)
@@ -46,7 +46,7 @@ class PythonHost:
             case HostHello():
                 os.chdir(message.directory)
                 self._origin = CallOrigin(directory=message.directory, worktree=message.root)
-                self._channel.say(HostReady(VERSION, f"python {platform.python_version()}"))
+                self._channel.send(HostReady(VERSION, f"python {platform.python_version()}"))
             case LoadRequest():
                 worker = Worker(self._channel, message.extension, self._origin)
                 self._workers[message.extension.name] = worker
@@ -64,7 +64,7 @@ class PythonHost:
     def _ask(self, message: CallTool | AskHook) -> None:
         worker = self._workers.get(message.extension)
         if worker is None:
-            self._channel.say(AnswerError(message.id, "missing", f"{message.extension} is not loaded"))
+            self._channel.send(AnswerError(message.id, "missing", f"{message.extension} is not loaded"))
             return
         if isinstance(message, CallTool):
             worker.call(message)
@@ -73,7 +73,7 @@ class PythonHost:
 
     def _forward_events(self, message: EventBatch) -> None:
         """Forward events; they are acknowledged when all followers are done."""
-        following = [worker for worker in self._workers.values() if worker.follows]
+        following = [worker for worker in self._workers.values() if worker.follows_events]
         # The workers finish in threads of their own, so the countdown needs a lock.
         pending, lock = [len(following)], Lock()
 

@@ -75,13 +75,13 @@ async def load_program(path: str) -> ProgramTool:
 
 
 def _parse_result(output: str) -> Any:
-    """Decode a program's output; None: JSON without `output`."""
+    """Decode a program's JSON output; None if it is no object with the text `output`."""
     value = msgspec.json.decode(output)
     return value if is_object(value) and isinstance(value.get("output"), str) else None
 
 
 async def _run_program(path: str, words: tuple[str, ...], payload: bytes, more: dict[str, str]) -> bytes:
-    """Run a program to its end and return what it prints. Raises ProgramFailed. Cancelled, it is ended."""
+    """Run a program to its end and return its output. Raises ProgramFailed. A cancelled call kills the program."""
     pipe = asyncio.subprocess.PIPE
     try:
         process = await asyncio.create_subprocess_exec(
@@ -110,7 +110,7 @@ async def _run_program(path: str, words: tuple[str, ...], payload: bytes, more: 
 
 
 async def _read_output(stream: asyncio.StreamReader) -> bytes:
-    """Read all. Raises ProgramFailed: it is more than a result may have."""
+    """Read a stream to its end. Raises ProgramFailed if it exceeds the limit of a result."""
     output = bytearray()
     while piece := await stream.read(_CHUNK_BYTES):
         output += piece

@@ -36,7 +36,7 @@ _INTERNAL_PATHS = ("codeloop/extend/", "/asyncio/", "/concurrent/futures/", "imp
 
 
 class HostContext:
-    """The Context of a call, or of a hook; `call`: the number of the request that it is given for."""
+    """The `ctx` argument of a tool or hook; implements Context. `call`: the id of the request that it belongs to."""
 
     def __init__(self, channel: HostChannel, call_origin: CallOrigin, options: Mapping[str, Any], call: int) -> None:
         self.session_id = call_origin.session_id
@@ -118,7 +118,7 @@ class Worker:
         self._loaded = LoadedFunctions()
         self._running: dict[int, _RunningRequest] = {}
         self._following: asyncio.Task[None] | None = None
-        """The task that delivers the last events, after all earlier ones."""
+        """The task of the newest batch of events, which waits for that of the batch before."""
         self._loop = asyncio.new_event_loop()
         # An executor of its own: a blocked extension must not use up the threads of the others.
         self._loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix=extension.name))
@@ -126,19 +126,19 @@ class Worker:
         Thread(target=self._loop.run_forever, name=extension.name, daemon=True).start()
 
     @property
-    def follows(self) -> bool:
+    def follows_events(self) -> bool:
         """Return whether it follows events."""
         return "event" in self._loaded.hooks
 
     def load(self, number: int) -> None:
-        """Import it, and answer with its offer."""
+        """Import the extension, and answer with its offer."""
         self._loop.call_soon_threadsafe(self._start, number, None, self._load())
 
     def call(self, message: CallTool) -> None:
         """Call a tool, and answer."""
         tool = self._loaded.tools.get(message.tool)
         if tool is None:
-            self._channel.say(AnswerError(message.id, "missing", f"it has no tool {message.tool}"))
+            self._channel.send(AnswerError(message.id, "missing", f"it has no tool {message.tool}"))
             return
         self._loop.call_soon_threadsafe(self._call, message, tool)
 
@@ -147,7 +147,7 @@ class Worker:
         self._loop.call_soon_threadsafe(self._ask, message)
 
     def cancel(self, number: int) -> None:
-        """Cancel a request: its task, and by `abort` what runs in a thread."""
+        """Cancel a request: cancel its task, and set `ctx.abort` for code in a thread."""
         self._loop.call_soon_threadsafe(self._cancel, number)
 
     def follow(self, events: tuple[msgspec.Raw, ...], on_done: Callable[[], None]) -> None:
@@ -192,16 +192,16 @@ class Worker:
     def _finish(self, number: int, task: "asyncio.Task[Any]") -> None:
         del self._running[number]
         if task.cancelled():
-            self._channel.say(AnswerError(number, "raised", "it was cancelled", "CancelledError"))
+            self._channel.send(AnswerError(number, "raised", "it was cancelled", "CancelledError"))
             return
         error = task.exception()
         if error is not None:
-            self._channel.say(_make_error(number, error))
+            self._channel.send(_make_error(number, error))
             return
         try:
-            self._channel.say(AnswerResult(number, task.result()))
+            self._channel.send(AnswerResult(number, task.result()))
         except (TypeError, ValueError, RecursionError) as unfit:
-            self._channel.say(AnswerError(number, "invalid", f"what it returned can't be written as JSON: {unfit}"))
+            self._channel.send(AnswerError(number, "invalid", f"what it returned can't be written as JSON: {unfit}"))
 
     def _follow(self, events: tuple[msgspec.Raw, ...], on_done: Callable[[], None]) -> None:
         self._following = self._loop.create_task(self._handle_events(events, self._following))

@@ -1,4 +1,4 @@
-"""Imports server entries from other programs' files and pasted snippets. Reads only; runs nothing."""
+"""Converts MCP server entries of other programs' files and of pasted snippets to entries of our configuration."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ _INPUT_REFERENCE = re.compile(r"\$\{input:")
 
 
 class FoundServer(Struct, frozen=True):
-    """A server of another program. `entry`: ours for it; `problem`: why there is none ("": there is)."""
+    """A server found in another program's file. `entry`: our entry for it; `problem`: why it has none, or ""."""
 
     name: str
     source: Path
@@ -50,7 +50,7 @@ FindServers = Callable[[JSON], Any]
 
 
 def _list_config_files(paths: Paths, root: Path, directory: Path) -> Iterator[tuple[Path, tuple[FindServers, ...]]]:
-    """Yield the files of other programs and where in each the servers are."""
+    """Yield the configuration files of other programs, each with functions that return its tables of servers."""
 
     def usual(value: JSON) -> Any:
         return value.get("mcpServers")
@@ -78,7 +78,7 @@ def _list_config_files(paths: Paths, root: Path, directory: Path) -> Iterator[tu
 
 
 def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
-    """Return an entry of another program, or of ours, as one of ours."""
+    """Convert an entry in any program's form to ours. An error becomes the `problem` of the result."""
     entry: JSON
     address = next((data[key] for key in ("url", "serverUrl", "httpUrl") if isinstance(data.get(key), str)), None)
     if address is not None:
@@ -132,7 +132,7 @@ _PROGRAM_NAMES = frozenset(
 
 
 def looks_like_json(text: str) -> bool:
-    """Return whether a text is meant to be JSON."""
+    """Return whether a text looks like JSON, with or without the outer braces."""
     return text.lstrip().startswith("{") or re.match(r'\s*"[^"]+"\s*:\s*\{', text) is not None
 
 
@@ -201,7 +201,7 @@ def split_command_line(name: str, what: Sequence[str]) -> tuple[list[str], dict[
 
 
 def _suggest_name(name: str, words: Sequence[str]) -> str:
-    """Return a name for a server that was given none."""
+    """Suggest a name for a server, from its address or its package."""
     if "://" in name:
         labels = [each for each in (urlsplit(name).hostname or "").split(".") if each not in {"www", "mcp", "api"}]
         return labels[0] if labels else "NAME"

@@ -1,4 +1,4 @@
-"""Why servers failed when last tried: stored on disk for listings that start none."""
+"""Stores the last failure of each server on disk, for lists of servers that don't start any."""
 
 import time
 from contextlib import suppress
@@ -29,7 +29,7 @@ class LastFailure(Wire):
 
 
 class LastFailures:
-    """A file for each definition, by its hash. What can't be read counts as none."""
+    """The failures by the hash of the server's definition, a file each. A file that can't be read counts as missing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

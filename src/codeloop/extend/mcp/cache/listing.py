@@ -15,7 +15,7 @@ from codeloop.schema.wire import JSON, Wire
 
 
 class ListedTool(Wire):
-    """One tool. `schema` is of its arguments; `read_only`: its own claim, which allows nothing."""
+    """One tool. `schema`: the JSON Schema of its arguments; `read_only`: its own claim, which permits nothing."""
 
     name: str
     description: str = ""
@@ -81,7 +81,7 @@ class Listing(Wire):
 
     @property
     def digest(self) -> str:
-        """The hash of that."""
+        """The hash of `text`."""
         # A server's JSON may hold lone surrogates, which plain UTF-8 can't encode.
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -106,7 +106,7 @@ def has_new_text(before: Listing, after: Listing) -> bool:
 
 
 def diff_listings(before: Listing, after: Listing) -> str:
-    """Return the patch between two listings."""
+    """Return the unified diff between the texts of two listings."""
     return make_unified_diff("tools", before.text, after.text).patch
 
 

@@ -29,7 +29,7 @@ def clean_name(name: str) -> str:
 
 # The hash depends on the two names alone, so it is the same in every session.
 def name_tools(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return server and tool by the name that a model calls them by. One that is taken, or too long, gets a hash."""
+    """Return the server and the tool by the name that models call them by. A taken or too long name gets a hash."""
     names: dict[str, tuple[str, str]] = {}
     for server, tool in pairs:
         name = f"{clean_name(server)}_{clean_name(tool)}"
@@ -113,7 +113,7 @@ class RunningServers(Protocol):
 
 
 class McpTable:
-    """The servers of a project. A part of the work tree, whose closing ends started servers."""
+    """The configured servers of a project with their cached listings. `running` starts what needs running servers."""
 
     def __init__(
         self,
@@ -130,18 +130,18 @@ class McpTable:
         self._offered_listings: dict[str, Listing] = {}
 
     @cached_property
-    def remembered(self) -> dict[str, Listing]:
+    def cached_listings(self) -> dict[str, Listing]:
         """The cached listings of usable servers, by name; unknown servers are left out."""
         listings = self.project.listings
-        remembered_listings = {
+        listings_by_name = {
             name: listings.get(each.listing_key) for name, each in self.definitions.items() if each.is_enabled
         }
-        return {name: listing for name, listing in remembered_listings.items() if listing is not None}
+        return {name: listing for name, listing in listings_by_name.items() if listing is not None}
 
     @property
     def listings(self) -> Mapping[str, Listing]:
         """The currently known listings."""
-        return self._running.listings if self._running is not None else self.remembered
+        return self._running.listings if self._running is not None else self.cached_listings
 
     @property
     def unknown(self) -> list[str]:
@@ -164,7 +164,7 @@ class McpTable:
         now = self.listings
         return any(name in now and now[name].tools != before.tools for name, before in self._offered_listings.items())
 
-    def servers_meant(self, tool: str) -> dict[str, str]:
+    def match_servers(self, tool: str) -> dict[str, str]:
         """Return the usable servers whose prefix a tool's name has, each with the rest of the name."""
         words = _GENERIC_PREFIX.sub("", tool)
         servers: dict[str, str] = {}

@@ -21,7 +21,7 @@ _LOOPBACK_HOSTS = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
 class RedirectTarget(Struct, frozen=True):
-    """The redirect's target. `port` and `path`: where we listen; 0 for any free port."""
+    """The target of the redirect. `port` and `path`: where to listen; 0: any free port. `address`: as configured."""
 
     port: int
     path: str
@@ -51,7 +51,7 @@ class CallbackServer:
         self._server: asyncio.Server | None = None
 
     @asynccontextmanager
-    async def listening(self) -> "AsyncGenerator[CallbackServer]":
+    async def listen(self) -> "AsyncGenerator[CallbackServer]":
         """Listen for as long as it is needed. Raises CodeloopError when the port can't be had."""
         port = self._redirect.port
         try:
@@ -69,7 +69,7 @@ class CallbackServer:
 
     @property
     def url(self) -> str:
-        """Where the redirect leads."""
+        """The redirect URI for the provider."""
         if self._redirect.address:
             return self._redirect.address
         port = self._server.sockets[0].getsockname()[1] if self._server is not None else self._redirect.port

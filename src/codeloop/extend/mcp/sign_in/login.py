@@ -68,7 +68,7 @@ async def sign_in(
     settings = config.oauth or OAuthSettings()
     try:
         async with (
-            CallbackServer(get_redirect_target(settings)).listening() as callback,
+            CallbackServer(get_redirect_target(settings)).listen() as callback,
             asyncio.timeout(MCP_SIGN_IN.seconds),
         ):
             before = sign_ins.get(definition.name, config.url)
@@ -110,7 +110,7 @@ class _UserChannel:
 
 
 class _SignInFlow:
-    """One sign-in. Also the storage of the package's flow."""
+    """One sign-in. It also implements the token storage that the package's flow asks for."""
 
     def __init__(
         self, config: RemoteDefinition, settings: OAuthSettings, user: _UserChannel, scope: str, challenge: str | None
@@ -191,7 +191,7 @@ class _SignInFlow:
 
 
 def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.Auth":
-    """Return a provider that starts even if the greeting succeeds: some servers refuse only later requests."""
+    """Return a provider that signs in even if the greeting succeeds: some servers refuse only later requests."""
     import httpx2
 
     class Refused(httpx2.Auth):

@@ -91,7 +91,7 @@ class SignIns:
         return before is not None
 
     @asynccontextmanager
-    async def renewing(self) -> AsyncGenerator[None]:
+    async def hold_renewal_lock(self) -> AsyncGenerator[None]:
         """Hold the lock for renewing a token. Raises CodeloopError."""
         lock_held = lock(self._lock_path("renew"), MCP_START.seconds)
         try:
@@ -142,7 +142,7 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
             entry = sign_ins.get(name, url)
             used_sign_in = entry
             if entry is not None and entry.is_over and entry.refresh:
-                async with sign_ins.renewing():
+                async with sign_ins.hold_renewal_lock():
                     # Another process may have renewed the token while this one waited for the lock.
                     entry = used_sign_in = sign_ins.get(name, url)
                     if entry is not None and entry.is_over:
@@ -152,7 +152,7 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
                 request.headers["Authorization"] = f"Bearer {entry.access}"
             answer = yield request
             if answer.status_code == _UNAUTHORIZED and used_sign_in is not None and used_sign_in.refresh:
-                async with sign_ins.renewing():
+                async with sign_ins.hold_renewal_lock():
                     entry = sign_ins.get(name, url)
                     # Otherwise another process has renewed it meanwhile: its token is used without a second renewal.
                     if entry is not None and entry.access == used_sign_in.access:

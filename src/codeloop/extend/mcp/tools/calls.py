@@ -1,4 +1,4 @@
-"""Calls a server's tool: permission, the request, and conversion of the answer."""
+"""Calls tools of MCP servers: asks for permission, sends the request, and converts the answer."""
 
 import base64
 import binascii
@@ -69,7 +69,7 @@ def convert_blocks(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], lis
 
 
 def add_resource(resource: JSON, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
-    """Add what a resource holds."""
+    """Add a resource's text or data to `texts` and `files`."""
     if "text" in resource:
         texts.append(str(resource["text"]))
     elif "blob" in resource:
@@ -123,7 +123,7 @@ async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: Too
     metadata: JSON = {"server": tool.server, "tool": tool.listed.name, "input": arguments}
     writes = Writes() if tool.is_local else None
     need = Need(permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
-    await ctx.ask(*await server.needs(), need)
+    await ctx.ask(*await server.find_needs(), need)
     # A call may change the tools of its server, such as one that signs in or opens a project.
     before = _list_names(table, server)
     try:

@@ -52,7 +52,7 @@ async def fetch_prompt(table: McpTable, command: str, text: str, ctx: ToolContex
     if missing := [each.name for each in listed_prompt.arguments if each.required and each.name not in arguments]:
         raise ToolFailure(f"/{command} needs {', '.join(missing)}. Write: /{command} {_describe(listed_prompt)}")
     server = table.running.by_name[name]
-    if needs := await server.needs():
+    if needs := await server.find_needs():
         await ctx.ask(*needs)
     answer: JSON = await server.request(partial(_get_prompt, listed_prompt.name, arguments), ctx)
     messages: list[JSON] = answer.get("messages") or []
@@ -110,7 +110,7 @@ async def complete_argument(table: McpTable, complete_mcp_prompt: CompleteMcpPro
     except LookupError:
         return McpPromptCompletion()
     server: McpServer = table.running.by_name[name]
-    if complete_mcp_prompt.connect and not server.is_running and not await server.needs():
+    if complete_mcp_prompt.connect and not server.is_running and not await server.find_needs():
         # Its status says why.
         with suppress(ServerFailed):
             await server.connect()

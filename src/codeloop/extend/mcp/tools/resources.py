@@ -40,7 +40,7 @@ async def fetch_resource(server: McpServer, uri: str, ctx: ToolContext) -> tuple
     need = Need(
         permission=RESOURCE_PERMISSION, patterns=(pattern,), always=(f"{server.name}:*",), metadata={"uri": uri}
     )
-    await ctx.ask(*await server.needs(), need)
+    await ctx.ask(*await server.find_needs(), need)
     try:
         answer = await server.request(partial(_request_resource, uri), ctx)
         await server.watch(uri, ctx)

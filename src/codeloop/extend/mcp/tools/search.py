@@ -31,7 +31,7 @@ _MIN_STEM_CHARS = 4
 
 
 async def find_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
-    """Find tools, or call one. Servers without a listing are started for it."""
+    """Call the tool `params.tool`, or else search for tools. The search starts servers without a listing."""
     servers: McpServers = table.running
     if params.tool:
         server_tool = await _find_tool(table, params.tool, ctx)
@@ -77,7 +77,7 @@ async def _find_tool(table: McpTable, name: str, ctx: ToolContext) -> ServerTool
     problems: list[str] = []
     names = [name]
     if name not in tools:
-        meant = table.servers_meant(name)
+        meant = table.match_servers(name)
         names += meant.values()
         problems = await _connect_servers([servers.by_name[each] for each in meant], ctx) if meant else []
         problems += [] if meant else await _connect_unknown(servers, name, ctx)
@@ -119,7 +119,7 @@ async def _connect_unknown(servers: McpServers, query: str, ctx: ToolContext) ->
 
 async def _connect_servers(mcp_servers: list[McpServer], ctx: ToolContext) -> list[str]:
     """Start servers concurrently; a recently failed one is only reported. Returns the errors."""
-    needs = [need for server in mcp_servers for need in await server.needs()]
+    needs = [need for server in mcp_servers for need in await server.find_needs()]
     if needs:
         await ctx.ask(*needs)
     return [line for line in await asyncio.gather(*map(_try_connect, mcp_servers)) if line]

@@ -1,4 +1,4 @@
-"""Servers' tools as our tools: offered directly while few, else through a search tool."""
+"""Makes our tools of servers' tools. They are offered directly while they are few, or else through a search tool."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,7 +26,7 @@ _ASSUMED_WINDOW_TOKENS = 100_000
 
 
 class McpParams(msgspec.Struct, frozen=True):
-    """What to look for, or what to call."""
+    """The parameters of the search tool: what to search for, or what to call."""
 
     query: str | None = None
     server: str | None = None
@@ -35,7 +35,7 @@ class McpParams(msgspec.Struct, frozen=True):
 
 
 class ResourceParams(msgspec.Struct, frozen=True):
-    """What to read."""
+    """The parameters of the tool that reads resources."""
 
     server: Annotated[str, msgspec.Meta(description="leave out to list all servers' resources")] = ""
     uri: Annotated[str, msgspec.Meta(description="leave out to list the server's resources")] = ""
@@ -60,7 +60,7 @@ def join_names(names: list[str]) -> str:
 
 
 def make_tools(table: McpTable) -> tuple[Tool, ...]:
-    """Return the tools of every known server, and those that search, call and read."""
+    """Return the tools of every known server, the search tool, and the tool that reads resources if there are any."""
     if not any(each.is_enabled for each in table.definitions.values()):
         return ()
     tools = [_make_server_tool(table, tool) for tool in table.offer().values()]
@@ -101,10 +101,10 @@ def _add_instructions(table: McpTable, firsts: dict[str, str], server: str, spec
 
 
 def make_find(table: McpTable) -> FindTool:
-    """Return a lookup of names with a server's prefix, giving a tool that asks the server when called."""
+    """Return a function that finds a tool by a name with a server's prefix. Its call asks the server for the tool."""
 
     def find(name: str) -> Tool | None:
-        if not table.servers_meant(name):
+        if not table.match_servers(name):
             return None
 
         async def run(params: JSON, ctx: ToolContext) -> ToolResult:

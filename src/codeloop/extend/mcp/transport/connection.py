@@ -23,7 +23,7 @@ _HANDSHAKE_VERSIONS = ("2024", "2025")
 
 
 class ChangeStream:
-    """Runs as long as a connection. Newer servers report changes on a stream that we keep open."""
+    """Subscribes to a server's changes while a connection lasts. Newer servers report them on a stream held open."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -105,7 +105,7 @@ OpenClient = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]
 
 
 class ServerConnection:
-    """A connection. `ended`: why it ended, once it has; `fatal`: the error that ended it.
+    """A connection. `ended`: the reason of its end, or ""; `fatal`: the error that ended it.
 
     `status`: the latest answer's, over HTTP. `seconds`: how long listing what it offers may take.
     """

@@ -1,4 +1,4 @@
-"""Errors of servers, described in one line for the user or the model."""
+"""The errors of MCP servers, and their descriptions in one line for the user or the model."""
 
 import sys
 from typing import TYPE_CHECKING, cast

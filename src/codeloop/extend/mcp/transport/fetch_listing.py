@@ -123,14 +123,14 @@ def _convert_prompt(data: JSON) -> ListedPrompt:
 
 
 class LatestListing:
-    """Keeps a listing current. `found`: the latest; `ask` fetches one, and `changed` is called after each.
+    """Keeps a listing current. `listing`: the latest; `fetch` requests one, and `changed` is called after each.
 
     Changes within some seconds are fetched together.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        self.found: Listing | None = None
-        self.ask: Callable[[], Awaitable[Listing]] | None = None
+        self.listing: Listing | None = None
+        self.fetch: Callable[[], Awaitable[Listing]] | None = None
         self.is_awaited = False
         """A caller waits for the answer and handles it."""
         self._changed = changed
@@ -153,12 +153,12 @@ class LatestListing:
                 self.is_awaited = False
 
     async def _ask_again(self) -> None:
-        while self._is_stale and self.ask is not None:
+        while self._is_stale and self.fetch is not None:
             # Servers often report several lists, or one list several times, at once.
             await asyncio.sleep(MCP_CHANGES.seconds)
             # Cleared before the request: a change that arrives while it runs needs another one.
             self._is_stale = False
             # If this fails, the earlier listing is kept.
             with suppress(*list_request_errors()):
-                self.found = await self.ask()
+                self.listing = await self.fetch()
                 self._changed()

@@ -1,4 +1,4 @@
-"""A local server's program: how it is started, and its streams. It ends with us, with its children."""
+"""Starts the program of a local server, in a sandbox or without, and reads and writes its lines."""
 
 import asyncio
 import os
@@ -41,9 +41,9 @@ class ServerProject(Struct, frozen=True):
 
 
 class LaunchSpec(Struct, frozen=True):
-    """How a program is started: `words`, of which the first is its path, in a folder, with its whole environment.
+    """A program to launch. `words`: the path of the program and its arguments; `environment`: all its variables.
 
-    `profile`: of its sandbox; None: no sandbox.
+    `profile`: the profile of its sandbox; None: no sandbox.
     """
 
     words: tuple[str, ...]
@@ -55,7 +55,7 @@ class LaunchSpec(Struct, frozen=True):
 def make_user_spec(
     config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
 ) -> LaunchSpec:
-    """Return how a user's server is started: in its own folder, `own`.
+    """Return the launch of a user's server, in its own folder `own`.
 
     Interpreters and package runners take options and code from the folder that they start in, and from those above it.
     A project's is that folder only where the definition says so and the project is trusted. Raises CodeloopError.
@@ -76,7 +76,7 @@ def make_user_spec(
 def make_project_spec(
     config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own: Path
 ) -> LaunchSpec:
-    """Return how a server that a trusted project brought is started: in its directory. Raises CodeloopError."""
+    """Return the launch of a trusted project's server, in the project's directory. Raises CodeloopError."""
     folder = _find_folder(config, project.directory) or project.directory
     variables = make_program_environment(environment, config.environment)
     return _make_spec(
@@ -177,7 +177,7 @@ class ServerProcess:
                 await asyncio.shield(self._process.exited)
 
     async def close(self) -> None:
-        """End it: its input first, then with its tree by signals. Done even when cancelled."""
+        """End the program: close its input, then send signals to its process tree. A cancelled caller waits, too."""
         # The end of its input is how an MCP server is asked to stop.
         self._streams.writer.close()
         try:
@@ -199,7 +199,7 @@ class _Streams(Struct, frozen=True):
     output: asyncio.StreamWriter
 
 
-async def start_server(boxes: ProgramSandboxes, terms: LaunchSpec, log: ProgramLog) -> ServerProcess:
+async def start_server(boxes: ProgramSandboxes, spec: LaunchSpec, log: ProgramLog) -> ServerProcess:
     """Start a program. Raises CodeloopError."""
     log.begin()
     errors = Pipe(log.feed)
@@ -212,12 +212,12 @@ async def start_server(boxes: ProgramSandboxes, terms: LaunchSpec, log: ProgramL
         with theirs_in, theirs_out:
             descriptors = {0: theirs_in.fileno(), 1: theirs_out.fileno(), 2: errors.writer}
             try:
-                launch = Launch(terms.words, terms.folder, terms.environment, descriptors)
-                process = await boxes.start(launch, terms.profile)
+                launch = Launch(spec.words, spec.folder, spec.environment, descriptors)
+                process = await boxes.start(launch, spec.profile)
             except SandboxRefused as error:
                 raise CodeloopError(f"{error} The configuration requires one (sandbox).") from error
             except OSError as error:
-                where = error.filename or terms.words[0]
+                where = error.filename or spec.words[0]
                 raise CodeloopError(f"{where} can't be started: {error.strerror}.") from error
         # The process is started: its streams are closed by `ServerProcess` now.
         on_failure.pop_all()

@@ -1,4 +1,4 @@
-"""The transports to a server, the order of trying them, and their message streams. Uses the package `mcp`."""
+"""Connects to a server over stdio, streamable HTTP or SSE, in the order that fits it. Uses the package `mcp`."""
 
 import asyncio
 import logging
@@ -146,7 +146,7 @@ async def offer_version(transport: "Transport", version: str) -> "AsyncGenerator
 
 
 class _VersionWriter:
-    """A stream of outgoing messages that sets the version in the greeting."""
+    """A stream of outgoing messages that sets the protocol version in `initialize`."""
 
     def __init__(self, stream: "WriteStream[SessionMessage]", version: str) -> None:
         self._stream = stream
@@ -199,9 +199,9 @@ class ServerTarget(Struct, frozen=True):
     log: ProgramLog
     callbacks: JSON
 
-    def seconds(self, otherwise: float) -> float:
+    def get_timeout(self, default: float) -> float:
         """Return how long one phase may take."""
-        return self.config.timeout / 1000 if self.config.timeout else otherwise
+        return self.config.timeout / 1000 if self.config.timeout else default
 
 
 async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tuple[ServerConnection, Listing]:
@@ -211,7 +211,7 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
     """
     tried: list[ServerConnection] = []
     for connection in _list_transports(target, dependencies):
-        listing = await connection.open(target.seconds(MCP_START.seconds) + target.seconds(MCP_LIST.seconds))
+        listing = await connection.open(target.get_timeout(MCP_START.seconds) + target.get_timeout(MCP_LIST.seconds))
         if listing is not None:
             return connection, listing
         tried.append(connection)
@@ -242,7 +242,7 @@ def _may_be_older(connection: ServerConnection) -> bool:
 def _list_transports(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
     protocol = target.config.protocol or (target.known.protocol if target.known is not None else "")
     is_old = protocol.startswith(_HANDSHAKE_VERSIONS)
-    seconds = target.seconds(MCP_LIST.seconds)
+    seconds = target.get_timeout(MCP_LIST.seconds)
     match target.config:
         case LocalDefinition() as config:
             for mode in ("legacy",) if is_old else ("auto", "legacy"):
@@ -267,11 +267,9 @@ async def _open_local(
     connection: ServerConnection,
 ) -> "AsyncGenerator[Client]":
     """Start a program and initialise it. The package is imported meanwhile."""
-    find_terms = make_project_spec if target.definition.scope else make_user_spec
-    terms = find_terms(
-        config, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition)
-    )
-    process = await start_server(dependencies.boxes, terms, target.log)
+    make_spec = make_project_spec if target.definition.scope else make_user_spec
+    spec = make_spec(config, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition))
+    process = await start_server(dependencies.boxes, spec, target.log)
     try:
         await asyncio.to_thread(_import_package)
         async with _make_client(open_stdio(process, target.log, connection.end), target, mode) as client:
