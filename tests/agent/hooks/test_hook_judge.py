@@ -75,7 +75,7 @@ async def test_a_transcript_keeps_the_newest_messages(tmp_path: Path, monkeypatc
     async with open_scripted_project(tmp_path, [DONE, DONE, DONE]) as it:
         for text in ("first words", "second words", "third words"):
             await it.prompt(text)
-        file = await Transcripts(it.project.store, tmp_path, it.work).file(it.session_id)
+        file = await Transcripts(it.project.store, tmp_path, it.work).update_file(it.session_id)
         assert file is not None
         assert "third words" in file.read_text()
         assert "first words" not in file.read_text()

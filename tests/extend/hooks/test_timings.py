@@ -13,10 +13,10 @@ BEFORE = "tool.execute.before"
 
 def test_counts_of_two_processes_add_up(tmp_path: Path) -> None:
     one, other = HookTimings(tmp_path), HookTimings(tmp_path)
-    one.note("guard", BEFORE, 1.0, "answered")
-    one.note("guard", BEFORE, 3.0, "late")
-    other.note("guard", BEFORE, 8.0, "failed")
-    other.note("guard", "config", 2.0, "answered")
+    one.record("guard", BEFORE, 1.0, "answered")
+    one.record("guard", BEFORE, 3.0, "late")
+    other.record("guard", BEFORE, 8.0, "failed")
+    other.record("guard", "config", 2.0, "answered")
     one.save()
     one.save()
     other.save()
