@@ -13,7 +13,7 @@ from codeloop.permission.defaults import (
     make_guard_rules,
 )
 from codeloop.permission.rules import decide, find_strictest, is_offered
-from codeloop.permission.shell.analyse import analyse, make_need
+from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.schema.permission import TRAIT_PATTERNS, Action, Need, PermissionRule, Profile, Ruleset
 from codeloop.schema.wire import replace
 

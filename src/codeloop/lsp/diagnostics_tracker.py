@@ -61,14 +61,14 @@ class DiagnosticsTracker:
 
     def __init__(self, server: LanguageServer) -> None:
         self.server = server
-        self.misses = 0
+        self.miss_count = 0
         """For how many edits in a row the server sent no diagnostics in time."""
         self._answered_paths: set[Path] = set()
         """The edited files that the server has reported on since its start."""
         self._reported: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting_count = 0
-        self.collecting: asyncio.Task[None] | None = None
+        self.collecting_task: asyncio.Task[None] | None = None
         """The task that collects the last edits' effects on other files."""
         self._has_analysed_project = False
         """If true, files without a report have no diagnostics."""
@@ -131,12 +131,12 @@ class DiagnosticsTracker:
                 and not self._waiting_count
                 and time.monotonic() - start < LSP_DIAGNOSTICS_TIME.seconds
             ):
-                self.misses = 0
+                self.miss_count = 0
             if None in results and not self._waiting_count:
                 await self._check_alive(client)
             elif not self._waiting_count:
-                self.collecting = asyncio.create_task(_collect_diagnostics(client, others))
-                await asyncio.wait({self.collecting}, timeout=LSP_OTHER_FILES_TIME.seconds)
+                self.collecting_task = asyncio.create_task(_collect_diagnostics(client, others))
+                await asyncio.wait({self.collecting_task}, timeout=LSP_OTHER_FILES_TIME.seconds)
                 if not client.pulls_diagnostics:
                     await asyncio.sleep(_BURST_SECONDS)
                     await self._wait_until_quiet(client)
@@ -197,9 +197,9 @@ class DiagnosticsTracker:
             self._waiting_count -= 1
             if not self._waiting_count:
                 self._hurry_requested.clear()
-        if self.collecting is not None:
+        if self.collecting_task is not None:
             # Each edit requests the diagnostics of all open files again, so the older request is useless.
-            self.collecting.cancel()
+            self.collecting_task.cancel()
         try:
             # `LanguageServer` handles the end of the server.
             with suppress(ServerGone):
@@ -218,7 +218,7 @@ class DiagnosticsTracker:
             self._search_counts.clear()
             self._answered_paths.clear()
             self._has_analysed_project = False
-            self.misses = 0
+            self.miss_count = 0
             self.server.fresh_paths.clear()
         return client
 

@@ -61,13 +61,16 @@ class ServerPool:
         """Return whether a server can run for a file."""
         return bool(select_servers(self.choices, path, self.top))
 
-    async def find_servers(self, path: Path) -> list[DiagnosticsTracker]:
-        """Return the servers of a file without starting them; a server that the user wants restarted is ended."""
+    async def prepare_trackers(self, path: Path) -> list[DiagnosticsTracker]:
+        """Return the trackers of a file's servers, made at the first time; no server is started.
+
+        A server that the user wants restarted is ended; surplus processes of a server are, too.
+        """
         trackers: list[DiagnosticsTracker] = []
         for choice, root in select_servers(self.choices, path, self.top):
             key = (choice.row.name, self.top if choice.row.shared else root)
             if key not in self.trackers:
-                self._make_room(choice.row.name)
+                self._end_surplus(choice.row.name)
                 self.trackers[key] = DiagnosticsTracker(LanguageServer(choice, root, self._callbacks))
             server = self.trackers[key].server
             server.add_root(root)
@@ -81,7 +84,7 @@ class ServerPool:
             self._watchdog = asyncio.create_task(self._end_unused())
         return trackers
 
-    def _make_room(self, name: str) -> None:
+    def _end_surplus(self, name: str) -> None:
         """End the least recently used processes of a server that runs for too many roots."""
         of_this_name = [tracker.server for (other, _), tracker in self.trackers.items() if other == name]
         running = sorted((each for each in of_this_name if each.client is not None), key=lambda each: each.used_at)
@@ -130,7 +133,7 @@ class ServerPool:
             *(asyncio.wait({task}, timeout=_choose_wait(tracker, paths)) for task, tracker in tasks.items())
         )
         for task, tracker in tasks.items():
-            tracker.misses += not task.done()
+            tracker.miss_count += not task.done()
 
     @property
     def watches_files(self) -> bool:
@@ -161,12 +164,11 @@ class ServerPool:
     async def wait_idle(self) -> None:
         """Wait until no server is being asked or ended."""
         while True:
-            collecting = (tracker.collecting for tracker in self.trackers.values())
-            if not (
-                coroutine := {*self._tasks, *(task for task in collecting if task is not None and not task.done())}
-            ):
+            collecting_tasks = (tracker.collecting_task for tracker in self.trackers.values())
+            running = {*self._tasks, *(task for task in collecting_tasks if task is not None and not task.done())}
+            if not running:
                 return
-            await asyncio.wait(coroutine)
+            await asyncio.wait(running)
 
     async def close(self) -> None:
         """End every server."""
@@ -181,7 +183,7 @@ class ServerPool:
     async def _group_by_server(self, edits: Sequence[FileEdit]) -> dict[DiagnosticsTracker, list[FileEdit]]:
         file_edits: dict[DiagnosticsTracker, list[FileEdit]] = {}
         for edit in edits:
-            for tracker in await self.find_servers(edit.path):
+            for tracker in await self.prepare_trackers(edit.path):
                 file_edits.setdefault(tracker, []).append(edit)
         return file_edits
 
@@ -209,10 +211,10 @@ class ServerPool:
 
 def _choose_wait(tracker: DiagnosticsTracker, paths: Sequence[Path]) -> float:
     """Return the seconds that an edit waits for a server: longest if the server has to analyse the files first."""
-    if tracker.misses >= _MAX_MISSES:
+    if tracker.miss_count >= _MAX_MISSES:
         return min(_SHORT_WAIT_SECONDS, LSP_DIAGNOSTICS_TIME.seconds)
     return (
         LSP_DIAGNOSTICS_TIME.seconds
-        if tracker.misses or tracker.has_answered(paths)
+        if tracker.miss_count or tracker.has_answered(paths)
         else LSP_FIRST_DIAGNOSTICS_TIME.seconds
     )

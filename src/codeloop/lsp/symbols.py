@@ -23,6 +23,7 @@ _SYMBOL_KINDS = (
 _MINOR_KINDS = frozenset(
     ("variable", "constant", "property", "field", "string", "number", "boolean", "array", "key", "null")
 )
+# Bounds on an outline, since a broken server may send one without end.
 _MAX_DEPTH = 8
 _MAX_SYMBOLS = 5_000
 

@@ -1,7 +1,7 @@
 """The built-in rules: of every agent, of each profile, of the built-in agents, and the guards of sensitive files.
 
 The rules of a user come after these and so win, except over the fixed rules and the guards, which are lists of their
-own that every call has to pass too (`agent/engine.py` puts the lists together).
+own that every call has to pass too (`agent/calls/call_rules.py` puts the lists together).
 """
 
 from collections.abc import Iterable

@@ -135,7 +135,9 @@ class Gate(Struct, frozen=True):
         for each in open_judgements if is_rejected else judgements:
             is_asked = each.verdict.action == "ask"
             action = "deny" if is_rejected else "allow"
-            self.store.permissions.store_decision(replace(each.decision, action=action, by=by if is_asked else each.by))
+            self.store.permissions.store_decision(
+                replace(each.decision, action=action, by=by if is_asked else each.decided_by)
+            )
         if answer is not None and is_rejected:
             raise Rejected(open_judgements[0].need, answer.message)
         if answer is not None and answer.reply == "once" and by.startswith(BY_USER):
@@ -169,7 +171,7 @@ class Gate(Struct, frozen=True):
             reason = reason or f"An extension denied this: {need.permission} {', '.join(need.patterns)}."
             raise Denied(need, verdict, reason)
         if action != verdict.action:
-            return replace(judgement, verdict=replace(verdict, action=action), by=BY_EXTENSION)
+            return replace(judgement, verdict=replace(verdict, action=action), decided_by=BY_EXTENSION)
         return replace(judgement, verdict=verdict)
 
     def _remember_once(self, judgements: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
@@ -355,12 +357,15 @@ def _make_decision(need: Need, verdict: Verdict, origin: str, session_id: str, t
 
 
 class _Judgement(Struct, frozen=True):
-    """The verdict on a need, before any question: `by` names the rule, "always" or extension that decided it."""
+    """The verdict on a need, before any question.
+
+    `decided_by`: names the rule, "always" or extension.
+    """
 
     need: Need
     verdict: Verdict
     decision: Decision
-    by: str
+    decided_by: str
 
     @property
     def holds_for_session(self) -> bool:

@@ -2,7 +2,7 @@
 
 from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.rules import decide
-from codeloop.permission.shell.analyse import analyse
+from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.permission import Action, PermissionRule, Ruleset
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts

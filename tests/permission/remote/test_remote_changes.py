@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.permission.defaults import make_base_rules
 from codeloop.permission.rules import Verdict, decide
-from codeloop.permission.shell.analyse import analyse, make_need
+from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.schema.permission import Action, PermissionRule
 from codeloop.schema.wire import replace
 

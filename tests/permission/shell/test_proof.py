@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.kit.processes import find_program
 from codeloop.permission.rules import decide
-from codeloop.permission.shell.analyse import analyse, make_need
+from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.permission.shell.builtins import BUILTINS
 from codeloop.permission.shell.proof import GitFacts, MachineFacts, ProgramFacts, prove
 from codeloop.schema.permission import Action, PermissionRule
@@ -95,7 +95,7 @@ def test_a_wrapper_that_is_allowed_allows_nothing_behind_it() -> None:
 
 def test_a_name_that_may_be_another_program_is_not_proved() -> None:
     facts = MachineFacts(
-        program=lambda name: ProgramFacts(doubt=f"`{name}` is not in a system folder" if name == "git" else "")
+        find_program=lambda name: ProgramFacts(doubt=f"`{name}` is not in a system folder" if name == "git" else "")
     )
     for line in ("git status", "ls; git status", "timeout 5 git status", "ls | xargs git add", "sh -c 'git status'"):
         assert prove(line, facts).unproven == "`git` is not in a system folder"
@@ -106,14 +106,14 @@ def test_a_name_that_may_be_another_program_is_not_proved() -> None:
 
 @pytest.mark.parametrize("line", ["ls", "ls | head", "git commit -m x", "ls; git commit -m x", "ls && touch f"])
 def test_a_name_behind_a_folder_of_the_project_is_proved(line: str) -> None:
-    assert prove(line, MachineFacts(program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True))).unproven == ""
+    assert prove(line, MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True))).unproven == ""
 
 
 @pytest.mark.parametrize(
     "line", ["cp evil .venv/bin/ls; ls", "ls > .venv/bin/git; git status", "cp a b | ls", "ls | cp a b", "touch f\nls"]
 )
 def test_it_is_not_where_the_line_could_put_another_one_there(line: str) -> None:
-    proof = prove(line, MachineFacts(program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True)))
+    proof = prove(line, MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True)))
     assert "comes first on the PATH" in proof.unproven
 
 
@@ -141,7 +141,7 @@ def test_git_is_proved_only_in_the_projects_own_repository() -> None:
         is_top = folder == "/w"
         return GitFacts("" if not normpath(folder).startswith("/w/vendor") else "another repository", "", not is_top)
 
-    facts = MachineFacts(directories=("/w",), home="/h", repository=found)
+    facts = MachineFacts(directories=("/w",), home="/h", find_repository=found)
     assert prove("git status && cd src && git log", facts).unproven == ""
     for line in ("cd vendor/evil && git status", "git -C vendor status",
                  "cd /w/vendor; ls | xargs git add", "git -C src -C ../vendor log",
@@ -168,14 +168,16 @@ def test_git_goes_where_a_link_leads_before_it_goes_up() -> None:
         asked.append(folder)
         return GitFacts()
 
-    prove("git -C link/.. log", MachineFacts(directories=("/w",), repository=found))
+    prove("git -C link/.. log", MachineFacts(directories=("/w",), find_repository=found))
     assert asked == ["/w/link/.."]
 
 
 def test_what_the_repository_runs_keeps_git_from_being_read_only() -> None:
-    facts = MachineFacts(repository=lambda _: GitFacts(runs="the repository's configuration sets core.fsmonitor"))
+    facts = MachineFacts(
+        find_repository=lambda _: GitFacts(program_reason="the repository's configuration sets core.fsmonitor")
+    )
     proof = prove("git status", facts)
-    assert (proof.unproven, proof.changes) == ("", "the repository's configuration sets core.fsmonitor")
+    assert (proof.unproven, proof.change_reason) == ("", "the repository's configuration sets core.fsmonitor")
 
 
 def test_a_doubt_about_the_place_is_a_doubt_about_every_line() -> None:
@@ -260,6 +262,6 @@ def test_every_builtin_of_the_installed_bash_is_known() -> None:
 
 def test_a_line_in_the_grammar_needs_no_other_parser() -> None:
     asked = (
-        "import sys; from codeloop.permission.shell.analyse import analyse; analyse('git log -3 | head; cd src && ls')"
+        "import sys; from codeloop.permission.shell.analysis import analyse; analyse('git log -3 | head; cd src && ls')"
     )
     subprocess.run([sys.executable, "-c", f"{asked}; sys.exit('tree_sitter' in sys.modules)"], check=True)

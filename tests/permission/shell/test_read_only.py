@@ -10,7 +10,7 @@ import pytest
 from codeloop.kit.processes import find_program
 from codeloop.permission.shell.git_read_only import READ_ONLY_GIT_ROWS
 from codeloop.permission.shell.proof import MachineFacts, ProgramFacts, prove
-from codeloop.permission.shell.read_only import READ_ONLY_ROWS
+from codeloop.permission.shell.read_only_programs import READ_ONLY_ROWS
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ from codeloop.permission.shell.read_only import READ_ONLY_ROWS
 )  # fmt: skip
 def test_lines_that_only_look(line: str) -> None:
     proof = prove(line, MachineFacts())
-    assert (proof.unproven, proof.changes) == ("", "")
+    assert (proof.unproven, proof.change_reason) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,16 @@ def test_lines_that_only_look(line: str) -> None:
 )  # fmt: skip
 def test_lines_that_may_write_or_execute_do_not(line: str) -> None:
     proof = prove(line, MachineFacts())
-    assert proof.unproven or proof.changes
+    assert proof.unproven or proof.change_reason
 
 
 def test_a_program_that_a_version_manager_chooses_by_the_projects_files_is_not_read_only() -> None:
-    facts = MachineFacts(program=lambda name: ProgramFacts(path=f"/home/me/.asdf/shims/{name}"))
-    assert prove("python --version", facts).changes
-    assert prove("jq . f", facts).changes
-    assert prove("ls", MachineFacts(program=lambda name: ProgramFacts(path=f"/usr/bin/{name}"))).changes == ""
+    facts = MachineFacts(find_program=lambda name: ProgramFacts(path=f"/home/me/.asdf/shims/{name}"))
+    assert prove("python --version", facts).change_reason
+    assert prove("jq . f", facts).change_reason
+    assert (
+        prove("ls", MachineFacts(find_program=lambda name: ProgramFacts(path=f"/usr/bin/{name}"))).change_reason == ""
+    )
 
 
 @pytest.mark.parametrize("name", sorted(name for name in READ_ONLY_ROWS if " " not in name))

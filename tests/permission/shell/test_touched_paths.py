@@ -9,7 +9,7 @@ from posixpath import normpath
 import pytest
 
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, matches
-from codeloop.permission.shell.analyse import analyse
+from codeloop.permission.shell.analysis import analyse
 from codeloop.permission.shell.touched_paths import GIT_TOP
 from codeloop.permission.shell.touches.word_paths import ANYWHERE
 

@@ -29,6 +29,7 @@ from codeloop.schema.wire import JSON
 FileEvent = Literal[1, 2, 3]
 CREATED, CHANGED, DELETED = 1, 2, 3
 _FULL_SYNC, _INCREMENTAL_SYNC = 1, 2
+# The pause before a request is made again whose content had changed meanwhile.
 _RETRY_SECONDS = 0.02
 
 
@@ -250,12 +251,12 @@ class LanguageClient:
     def _send_change(self, document: OpenDocument, before: str | None) -> None:
         """Send the change since the text `before`; with None, the whole text."""
         sync = self._capabilities.get("textDocumentSync")
-        kind = sync.get("change") if is_object(sync) else sync
-        if kind not in {_FULL_SYNC, _INCREMENTAL_SYNC}:
+        sync_kind = sync.get("change") if is_object(sync) else sync
+        if sync_kind not in {_FULL_SYNC, _INCREMENTAL_SYNC}:
             return
         change = (
             find_change(before, document.text, self.encoding).event
-            if kind == _INCREMENTAL_SYNC and before is not None
+            if sync_kind == _INCREMENTAL_SYNC and before is not None
             else {"text": document.text}
         )
         identifier = {**document.identifier, "version": document.version}

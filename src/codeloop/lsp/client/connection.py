@@ -60,12 +60,12 @@ class MessageReader:
     def _read_header(self) -> bool:
         """Read the next header; return whether all of it is there. Raises InvalidStream."""
         match = _HEADER_PATTERN.search(self._buffer, self._position)
-        future = (match.start() if match else len(self._buffer)) - self._position
-        if self._skipped_bytes + future > LSP_GARBAGE.value:
+        skipped_bytes = (match.start() if match else len(self._buffer)) - self._position
+        if self._skipped_bytes + skipped_bytes > LSP_GARBAGE.value:
             raise InvalidStream("it writes something other than the language server protocol")
         if match is None:
             return False
-        self._skipped_bytes += future
+        self._skipped_bytes += skipped_bytes
         self._position, self._length = match.end(), int(match[1])
         if self._length > LSP_MESSAGE.value:
             raise InvalidStream(f"it sent a message of more than {LSP_MESSAGE.value:,} bytes")
@@ -189,7 +189,7 @@ class LspConnection:
             self._fences[request_id] = on_passed
 
     def _post(self, method: str, params: Any) -> "tuple[int, asyncio.Future[Any]]":
-        """Send a request; return its number and the waiting of its answer. Raises ServerGone."""
+        """Send a request; return its number and the future of its answer. Raises ServerGone."""
         if self.loss_reason:
             raise ServerGone(self.loss_reason)
         self._request_count += 1

@@ -111,12 +111,12 @@ def format_new_diagnostics(
     more = [f"({rest} more{where and f', also in {where}'})"] if rest else []
     warnings = sum(each.severity >= WARNING for _, each in diagnostics)
     counts = ((len(diagnostics) - warnings, "error"), (warnings, "warning"))
-    summary = " and ".join(f"{count} new {kind}{'' if count == 1 else 's'}" for count, kind in counts if count)
+    summary = " and ".join(f"{count} new {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
     return "\n".join([f"{lead}{summary}:", *rows, *more])
 
 
-def format_diagnostic(diagnostic: Diagnostic, name: str, kind: str = "") -> str:
-    """Format one diagnostic as compilers print it: `name:line: kind message (source code)`."""
+def format_diagnostic(diagnostic: Diagnostic, name: str, label: str = "") -> str:
+    """Format one diagnostic as compilers print it: `name:line: label message (source code)`."""
     lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MAX_MESSAGE_LINES]
-    by = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
-    return f"{name}:{diagnostic.start[0] + 1}: {kind}{'; '.join(lines)}{f' ({by})' if by else ''}"
+    origin = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
+    return f"{name}:{diagnostic.start[0] + 1}: {label}{'; '.join(lines)}{f' ({origin})' if origin else ''}"

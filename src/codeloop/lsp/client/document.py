@@ -1,4 +1,7 @@
-"""An open document: its text and version as sent to the server, and the diagnostics of this version."""
+"""An open document: its text and version as sent to the server, and the diagnostics of this version.
+
+`read_text` reads a file as servers are sent it.
+"""
 
 import time
 from pathlib import Path

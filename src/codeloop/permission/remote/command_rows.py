@@ -6,7 +6,7 @@ options with which the command changes nothing. After `+`: options of which it n
 a pattern that its last word must match. `not` before a row: such a command changes nothing.
 """
 
-GIT = """
+GIT_ROWS = """
 git push ! -n --dry-run
 git send-pack,http-push,imap-send,send-email ! --dry-run
 git lfs push ! --dry-run
@@ -30,7 +30,7 @@ repo upload ! -n --dry-run
 gt submit,s,ss ! --dry-run
 """
 
-FORGES = """
+FORGE_ROWS = """
 gh pr close,comment,create,edit,lock,merge,ready,reopen,revert,review,unlock,update-branch ! --dry-run
 gh issue close,comment,create,delete,develop,edit,lock,pin,reopen,transfer,unlock,unpin
 gh release create,delete,delete-asset,edit,upload
@@ -61,7 +61,7 @@ bb ** create,merge,comment,approve,decline
 jira ** add,assign,clone,comment,create,delete,edit,move
 """
 
-PACKAGES = """
+PACKAGE_ROWS = """
 npm publish,unpublish,deprecate,undeprecate ! --dry-run
 npm dist-tag,dist-tags add,rm,set
 npm owner,access,team,token,org,hook add,create,destroy,grant,public,restricted,revoke,rm,set
@@ -133,7 +133,7 @@ dvc push
 cachix push
 """
 
-DEPLOYMENTS = """
+DEPLOYMENT_ROWS = """
 kubectl annotate,apply,attach,autoscale,cordon,cp,create,debug,delete ! --dry-run
 kubectl drain,edit,exec,expose,label,patch,replace,run,scale,set ! --dry-run
 kubectl taint,uncordon,evict,certificate,adm,new-app,new-project,start-build,rsh,process ! --dry-run
@@ -214,7 +214,7 @@ nix copy + --to
 packer build
 """
 
-CLOUDS = """
+CLOUD_ROWS = """
 aws s3 mb,mv,rb,rm ! --dryrun
 aws s3 cp,sync > s3://* ! --dryrun
 aws * accept-*,add-*,apply-*,assign-*,associate-*,attach-* ! --dry-run
@@ -241,7 +241,7 @@ doctl,hcloud,linode-cli,scw,exo,oci,ibmcloud,civo,vultr-cli,openstack ** remove~
 doctl,hcloud,linode-cli,scw,exo,oci,ibmcloud,civo,vultr-cli,openstack ** shutdown,start,stop,terminate,unset,update~
 """
 
-MESSAGES = """
+MESSAGE_ROWS = """
 mail,mailx,s-nail,sendmail,msmtp,ssmtp,mutt,neomutt,swaks,nullmailer-inject,sendemail,smtp-cli
 slackcat,telegram-send,apprise,twurl
 ntfy pub,publish,send
@@ -249,7 +249,7 @@ toot post,reply
 signal-cli ** send
 """
 
-REMOTE_ROWS = GIT + FORGES + PACKAGES + DEPLOYMENTS + CLOUDS + MESSAGES
+REMOTE_ROWS = GIT_ROWS + FORGE_ROWS + PACKAGE_ROWS + DEPLOYMENT_ROWS + CLOUD_ROWS + MESSAGE_ROWS
 
 PROGRAM_ALIASES = {
     "buildah": "docker",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.word import Word
 
 _BUILTIN_NAMES = """
 . : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable

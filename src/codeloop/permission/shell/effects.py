@@ -3,16 +3,16 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.command import OptionRow, SimpleCommand, find_operand
 from codeloop.permission.shell.git_read_only import check_git
-from codeloop.permission.shell.read_only import (
+from codeloop.permission.shell.read_only_programs import (
     ARGUMENT_CHECKS,
     FOLLOWED_WRAPPERS,
     PROGRAMS_WITH_SUBCOMMANDS,
     READ_ONLY_ROWS,
 )
 from codeloop.permission.shell.read_only_row import Harmful, check_words
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.simple_command import OptionRow, SimpleCommand, find_operand
+from codeloop.permission.shell.word import Word
 
 # Shim folders of version managers, whose programs a file of the project selects.
 _SHIM_FOLDER = re.compile(r"/shims/|/\.volta/")

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.command import OptionRow
 from codeloop.permission.shell.read_only_row import ANY_NUMBER, Harmful, ParsedWords, ReadOnlyRow, check_words, make_row
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.simple_command import OptionRow
+from codeloop.permission.shell.word import Word
 
 HARMLESS_GIT_OPTIONS = OptionRow(
     "-C", "-P --no-pager --no-optional-locks --literal-pathspecs --version --no-replace-objects"

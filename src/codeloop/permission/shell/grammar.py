@@ -12,8 +12,8 @@ from typing import NoReturn
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_TEXT
-from codeloop.permission.shell.command import REFUSED_NAMES, RESERVED_WORDS, Redirect, SimpleCommand
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.simple_command import REFUSED_NAMES, RESERVED_WORDS, Redirect, SimpleCommand
+from codeloop.permission.shell.word import Word
 from codeloop.schema.limits import BASH_COMMANDS, BASH_SIZE
 
 _LOCALE = r"(C|POSIX|[a-z]{2,3}_[A-Z]{2})?(\.(UTF-8|utf8))?"

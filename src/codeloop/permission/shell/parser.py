@@ -20,9 +20,9 @@ from codeloop.permission.shell.builtins import (
     may_evaluate_arithmetic,
     may_evaluate_test,
 )
-from codeloop.permission.shell.command import RESERVED_WORDS, Redirect, SimpleCommand, strip_system_folder
 from codeloop.permission.shell.grammar import read_line
-from codeloop.permission.shell.words import Word, make_word, read_word
+from codeloop.permission.shell.simple_command import RESERVED_WORDS, Redirect, SimpleCommand, strip_system_folder
+from codeloop.permission.shell.word import Word, make_word, read_word
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING, BASH_NODES, BASH_SIZE
 from codeloop.schema.wire import replace
 

@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.shell.builtins import BUILTINS, HARMLESS_FORMS, is_whole_variable
-from codeloop.permission.shell.command import SimpleCommand, find_operand, strip_system_folder
 from codeloop.permission.shell.effects import explain_change
 from codeloop.permission.shell.git_read_only import HARMLESS_GIT_OPTIONS
 from codeloop.permission.shell.grammar import is_harmless_assignment, read_line
-from codeloop.permission.shell.read_only import READ_ONLY_BUILTINS, check_sed_runs_nothing
+from codeloop.permission.shell.read_only_programs import READ_ONLY_BUILTINS, check_sed_runs_nothing
 from codeloop.permission.shell.read_only_row import Harmful
 from codeloop.permission.shell.runners import is_runner
-from codeloop.permission.shell.words import Word, make_word
+from codeloop.permission.shell.simple_command import SimpleCommand, find_operand, strip_system_folder
+from codeloop.permission.shell.word import Word, make_word
 from codeloop.permission.shell.wrappers import NO_COMMANDS, STDIN_PATH, UNWRAPPERS, WRAPPERS, unwrap
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 
@@ -35,13 +35,13 @@ _MAX_FOLDERS = 8
 class GitFacts(Struct, frozen=True):
     """The repository that git would find from a directory.
 
-    `foreign`: why it may not be the project's own; "": it is, or there is none. `runs`: what in it may run programs;
-    "": nothing. `is_below`: the directory lies below the top of the work tree, so a command could make another
-    repository that git finds first.
+    `foreign_reason`: why it may not be the project's own; "": it is, or there is none. `program_reason`: what in it may
+    run programs; "": nothing. `is_below`: the directory lies below the top of the work tree, so a command could make
+    another repository that git finds first.
     """
 
-    foreign: str = ""
-    runs: str = ""
+    foreign_reason: str = ""
+    program_reason: str = ""
     is_below: bool = False
 
 
@@ -68,15 +68,15 @@ class MachineFacts(Struct, frozen=True):
     """The facts about the machine that a proof depends on.
 
     `directories`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: the
-    reason why no line can be proved; "": there is none. `program`: finds the facts about the program of a name.
-    `repository`: finds those about the git repository of a directory.
+    reason why no line can be proved; "": there is none. `find_program`: finds the facts about the program of a name.
+    `find_repository`: finds those about the git repository of a directory.
     """
 
     directories: tuple[str, ...] = ("/",)
     home: str = "/"
     doubt: str = ""
-    program: Callable[[str], ProgramFacts] = _assume_certain
-    repository: Callable[[str], GitFacts] = _assume_plain_repository
+    find_program: Callable[[str], ProgramFacts] = _assume_certain
+    find_repository: Callable[[str], GitFacts] = _assume_plain_repository
 
 
 class ProvedCommand(Struct, frozen=True):
@@ -87,19 +87,21 @@ class ProvedCommand(Struct, frozen=True):
 
 
 class Proof(Struct, frozen=True):
-    """The result for a line. `unproven`: why its meaning is uncertain, else "". `changes`: why it may change something.
+    """The result for a line.
 
-    `commands`: the commands that bash itself starts, in order. Commands that these run are proved, too, but not listed.
+    `unproven`: why its meaning is uncertain; "": it is certain. `change_reason`: why it may change something; "": it
+    does not. `commands`: the commands that bash itself starts, in order. Commands that these run are proved,
+    too, but not listed.
     """
 
     unproven: str = ""
-    changes: str = ""
+    change_reason: str = ""
     commands: tuple[ProvedCommand, ...] = ()
 
     @property
     def read_only(self) -> bool:
         """Whether it certainly changes nothing."""
-        return not self.unproven and not self.changes
+        return not self.unproven and not self.change_reason
 
 
 class _Unproven(Exception):
@@ -121,7 +123,7 @@ def prove(line: str, facts: MachineFacts) -> Proof:
     commands = tuple(
         ProvedCommand(tuple(_expand_home(word, facts.home) for word in c.words), c) for c in parsed_line.commands
     )
-    return Proof("", prover.changes, commands)
+    return Proof("", prover.change_reason, commands)
 
 
 def _expand_home(word: Word, home: str) -> str:
@@ -139,7 +141,7 @@ class _Prover:
     def __init__(self, facts: MachineFacts) -> None:
         self.facts = facts
         self.folders = facts.directories
-        self.changes = ""
+        self.change_reason = ""
         self.count = 0
         self.is_lost = False
         self.shadowed_program = ""
@@ -158,12 +160,12 @@ class _Prover:
 
         `_prove_command` does so for changes before it; in a pipeline those after it count, too, since all run at once.
         """
-        if self.shadowed_program and self.changes and not all(command.is_plain_step for command in commands):
+        if self.shadowed_program and self.change_reason and not all(command.is_plain_step for command in commands):
             raise _Unproven(_describe_shadowing(self.shadowed_program))
 
     def _note_change(self, changes: str) -> None:
         # The first reason is the one that a user reads.
-        self.changes = self.changes or changes
+        self.change_reason = self.change_reason or changes
 
     def _prove_command(self, words: Sequence[Word], depth: int, *, is_shell: bool) -> None:
         self.count += 1
@@ -179,12 +181,12 @@ class _Prover:
             self._note_change("" if name in READ_ONLY_BUILTINS else f"`{name}` changes something")
             return
         if name != "command" and (is_bare or name != words[0].value):
-            program_facts = self.facts.program(words[0].value)
+            program_facts = self.facts.find_program(words[0].value)
         if program_facts.doubt:
             raise _Unproven(program_facts.doubt)
         if program_facts.is_behind:
             self.shadowed_program = self.shadowed_program or name
-            if self.changes:
+            if self.change_reason:
                 raise _Unproven(_describe_shadowing(name))
         self._check_variables(name, words)
         if name == "git":
@@ -302,16 +304,17 @@ class _Prover:
             # git follows links before `..`, so the path must not be normalised.
             if option.value == "-C":
                 folders = tuple(join(folder, _expand_home(value, self.facts.home)) for folder in folders)
-        git_facts = [self.facts.repository(folder) for folder in folders]
+        git_facts = [self.facts.find_repository(folder) for folder in folders]
         for facts in git_facts:
-            if facts.foreign:
-                raise _Unproven(facts.foreign)
-            if facts.is_below and self.changes:
+            if facts.foreign_reason:
+                raise _Unproven(facts.foreign_reason)
+            if facts.is_below and self.change_reason:
                 raise _Unproven("what comes before it may change which repository git finds")
         if unwrap(words) != NO_COMMANDS:
             raise _Unproven("`git` runs another program with these options")
         self._note_change(
-            explain_change("git", words[at:]) or next((facts.runs for facts in git_facts if facts.runs), "")
+            explain_change("git", words[at:])
+            or next((facts.program_reason for facts in git_facts if facts.program_reason), "")
         )
 
 

@@ -1,7 +1,7 @@
 """The rows of read-only programs: the options of each that do no harm, and the check of a command against its row.
 
 An option that is not in a row may write or execute, so a command with it is not read-only. The rows themselves are in
-`read_only.py` and `git_read_only.py`.
+`read_only_programs.py` and `git_read_only.py`.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codeloop.permission.shell.builtins import is_whole_variable
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.word import Word
 
 ANYTHING = r"(?s:.*)"
 ANY_NUMBER = 1_000_000

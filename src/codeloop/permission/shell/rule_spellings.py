@@ -3,10 +3,10 @@
 For example `git -C d push origin` is identified by `git push`, and a rule for `git push *` is about it.
 """
 
-from codeloop.permission.shell.command import OptionRow, Redirect, SimpleCommand, find_operand
 from codeloop.permission.shell.effects import GIT_OPTIONS
 from codeloop.permission.shell.runners import runs_later_word
-from codeloop.permission.shell.words import Word, make_word
+from codeloop.permission.shell.simple_command import OptionRow, Redirect, SimpleCommand, find_operand
+from codeloop.permission.shell.word import Word, make_word
 
 # Programs whose commands are identified by two words (`git push`), and commands identified by three.
 _TWO_WORD_NAMES = """

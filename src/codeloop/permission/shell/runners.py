@@ -6,7 +6,7 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.word import Word
 
 # Options by which a program that is otherwise no wrapper runs another one.
 _EXEC_OPTIONS = {

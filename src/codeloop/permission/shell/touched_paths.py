@@ -10,15 +10,15 @@ from posixpath import join
 
 from msgspec import Struct
 
-from codeloop.permission.shell.command import Redirect
 from codeloop.permission.shell.parser import Script
 from codeloop.permission.shell.runners import is_runner
+from codeloop.permission.shell.simple_command import Redirect
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
 from codeloop.permission.shell.touches.path_rows import PATH_ROWS
 from codeloop.permission.shell.touches.program_readers import ARGUMENT_READERS, WORD_READERS
 from codeloop.permission.shell.touches.unknown_words import read_unknown_words
 from codeloop.permission.shell.touches.word_paths import ANYWHERE, MAX_EXPANSIONS, expand_word
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.word import Word
 
 GIT_TOP = ":/"
 """The top of the work tree, independent of the folder."""

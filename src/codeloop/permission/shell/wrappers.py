@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
 from codeloop.permission.shell.builtins import may_evaluate
-from codeloop.permission.shell.command import OptionRow, find_operand
 from codeloop.permission.shell.runners import GIT_EXEC_OPTIONS, has_exec_option, may_run_script
-from codeloop.permission.shell.words import Word, make_word
+from codeloop.permission.shell.simple_command import OptionRow, find_operand
+from codeloop.permission.shell.word import Word, make_word
 
 # Any number of further words.
 _MORE_WORDS = Word(ANY_WORDS, "")
@@ -25,7 +25,7 @@ class WrappedCommands(Struct, frozen=True):
 
 
 NO_COMMANDS = WrappedCommands()
-UNKNOWN = WrappedCommands(is_unknown=True)
+UNKNOWN_COMMANDS = WrappedCommands(is_unknown=True)
 
 
 WRAPPERS = {
@@ -88,7 +88,7 @@ def unwrap(words: Sequence[Word]) -> WrappedCommands:
         return _unwrap_row(words, WRAPPERS[name])
     if name in UNWRAPPERS or name in SCRIPT_UNWRAPPERS:
         return (UNWRAPPERS.get(name) or SCRIPT_UNWRAPPERS[name])(words)
-    return UNKNOWN if has_exec_option(words) or may_run_script(words) or may_evaluate(words) else NO_COMMANDS
+    return UNKNOWN_COMMANDS if has_exec_option(words) or may_run_script(words) or may_evaluate(words) else NO_COMMANDS
 
 
 def _unwrap_row(words: Sequence[Word], row: OptionRow) -> WrappedCommands:
@@ -96,10 +96,10 @@ def _unwrap_row(words: Sequence[Word], row: OptionRow) -> WrappedCommands:
         return NO_COMMANDS
     start = find_operand(words, row)
     if start is None:
-        return UNKNOWN
+        return UNKNOWN_COMMANDS
     rest = list(words[start:])
     if not all(word.is_known for word in rest[: row.operand_count]):
-        return UNKNOWN
+        return UNKNOWN_COMMANDS
     rest = rest[row.operand_count :]
     while row.takes_assignments and rest and "=" in rest[0].value:
         rest = rest[1:]
@@ -112,7 +112,7 @@ def _unwrap_row(words: Sequence[Word], row: OptionRow) -> WrappedCommands:
 def _make_script(words: Sequence[Word]) -> WrappedCommands:
     """Return a script made of the words, joined by blanks; unknown if a word is."""
     if not all(word.is_known for word in words):
-        return UNKNOWN
+        return UNKNOWN_COMMANDS
     return WrappedCommands(scripts=(" ".join(word.value for word in words),)) if words else NO_COMMANDS
 
 
@@ -131,7 +131,7 @@ def _unwrap_trap(words: Sequence[Word]) -> WrappedCommands:
 
 def _unwrap_alias(words: Sequence[Word]) -> WrappedCommands:
     if not all(word.is_known for word in words):
-        return UNKNOWN
+        return UNKNOWN_COMMANDS
     return WrappedCommands(scripts=tuple(word.value.split("=", 1)[1] for word in words[1:] if "=" in word.value))
 
 
@@ -140,7 +140,7 @@ def _unwrap_source(words: Sequence[Word]) -> WrappedCommands:
     rest = [word for word in words[1:] if word.value != "--"]
     if rest and rest[0].is_known and not STDIN_PATH.fullmatch(rest[0].value):
         return NO_COMMANDS
-    return UNKNOWN
+    return UNKNOWN_COMMANDS
 
 
 def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
@@ -150,16 +150,16 @@ def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
     while index < len(words):
         word = words[index]
         if not word.is_known:
-            return UNKNOWN
+            return UNKNOWN_COMMANDS
         if word.value[:1] not in {"-", "+"} or word.value in {"-", "--"}:
             index += word.value in {"-", "--"}
             break
         if word.value.startswith("--"):
             if word.value not in _SHELL_FLAGS:
-                return UNKNOWN
+                return UNKNOWN_COMMANDS
         elif "O" in word.value:
             # `-O NAME` sets an option of the shell, which may change how it reads the script.
-            return UNKNOWN
+            return UNKNOWN_COMMANDS
         else:
             is_script = is_script or ("c" in word.value and word.value.startswith("-"))
             # `-o NAME` takes the next word.
@@ -167,7 +167,7 @@ def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
         index += 1
     if is_script:
         return _make_script(words[index : index + 1])
-    return NO_COMMANDS if index < len(words) and _unwrap_source(words[index - 1 :]) == NO_COMMANDS else UNKNOWN
+    return NO_COMMANDS if index < len(words) and _unwrap_source(words[index - 1 :]) == NO_COMMANDS else UNKNOWN_COMMANDS
 
 
 def reads_stdin(words: Sequence[Word]) -> bool:
@@ -222,7 +222,7 @@ def _unwrap_fd(words: Sequence[Word]) -> WrappedCommands:
             command = [*([make_word(value)] if value else []), *words[index + 1 : end]]
             changed = [Word(_FD_PLACEHOLDER.sub(ANY_TEXT, each.value), each.source) for each in command]
             return WrappedCommands((tuple(changed if changed != command else [*command, Word(ANY_TEXT, "{}")]),))
-    return UNKNOWN if any(word.value[:1] in MARKS for word in words[1:]) else NO_COMMANDS
+    return UNKNOWN_COMMANDS if any(word.value[:1] in MARKS for word in words[1:]) else NO_COMMANDS
 
 
 _SED_EXECUTION = re.compile(
@@ -242,7 +242,9 @@ def _unwrap_sed(words: Sequence[Word]) -> WrappedCommands:
     """Judge a script of `sed`: unknown if it may run a program by `e`."""
     texts = [word.value for word in words[1:]]
     return (
-        UNKNOWN if any(len(text) > _MAX_SCRIPT_CHARS or _SED_EXECUTION.search(text) for text in texts) else NO_COMMANDS
+        UNKNOWN_COMMANDS
+        if any(len(text) > _MAX_SCRIPT_CHARS or _SED_EXECUTION.search(text) for text in texts)
+        else NO_COMMANDS
     )
 
 
@@ -251,10 +253,10 @@ def _unwrap_awk(words: Sequence[Word]) -> WrappedCommands:
     commands: list[str] = []
     for word in words[1:]:
         if len(word.value) > _MAX_SCRIPT_CHARS:
-            return UNKNOWN
+            return UNKNOWN_COMMANDS
         for call in _AWK_EXECUTION.finditer(word.value):
             if call[1] is None:
-                return UNKNOWN
+                return UNKNOWN_COMMANDS
             commands.append(re.sub(r"\\(.)", r"\1", call[1].rpartition('"')[0][1:]))
     return WrappedCommands(scripts=tuple(commands))
 
@@ -268,7 +270,7 @@ _XARGS_OPTIONS = OptionRow(
 def _unwrap_xargs(words: Sequence[Word]) -> WrappedCommands:
     start = find_operand(words, _XARGS_OPTIONS)
     if start is None:
-        return UNKNOWN
+        return UNKNOWN_COMMANDS
     rest = words[start:]
     if not rest:
         # Without a command xargs runs `echo`.
@@ -290,7 +292,7 @@ def _unwrap_watch(words: Sequence[Word]) -> WrappedCommands:
     start = find_operand(
         words, OptionRow("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec")
     )
-    return UNKNOWN if start is None else _make_script(words[start:])
+    return UNKNOWN_COMMANDS if start is None else _make_script(words[start:])
 
 
 def _unwrap_script_option(words: Sequence[Word]) -> WrappedCommands:
@@ -298,7 +300,7 @@ def _unwrap_script_option(words: Sequence[Word]) -> WrappedCommands:
     for index, word in enumerate(words[1:], 1):
         if word.value in {"-c", "--command"}:
             return _make_script(words[index + 1 : index + 2])
-    return UNKNOWN
+    return UNKNOWN_COMMANDS
 
 
 def _unwrap_git(words: Sequence[Word]) -> WrappedCommands:
@@ -306,34 +308,34 @@ def _unwrap_git(words: Sequence[Word]) -> WrappedCommands:
     while index < len(words) and words[index].value.startswith("-"):
         value = words[index].value
         if value.startswith(("--config-env", "--exec-path=")) or not words[index].is_known:
-            return UNKNOWN
+            return UNKNOWN_COMMANDS
         if value == "-c":
             setting = "".join(word.value for word in words[index + 1 : index + 2])
             if not re.fullmatch(_SAFE_GIT_SETTING, setting, re.IGNORECASE) or MARKS.intersection(setting):
-                return UNKNOWN
+                return UNKNOWN_COMMANDS
         index += 2 if value in {"-c", "-C", "--git-dir", "--work-tree", "--namespace"} else 1
     rest = words[index:]
     if any("ext::" in word.value for word in rest):
         # A URL of the transport `ext::` is a command.
-        return UNKNOWN
+        return UNKNOWN_COMMANDS
     match [word.value for word in rest[:2]]:
         case ["bisect", "run"]:
             return WrappedCommands((tuple(rest[2:]),))
         case ["submodule", "foreach"]:
             return _make_script([word for word in rest[2:] if word.value not in {"--recursive", "-q", "--quiet"}])
         case [sub, *_] if any(word.value.startswith(GIT_EXEC_OPTIONS.get(sub, "\0")) for word in rest[1:]):
-            return UNKNOWN
+            return UNKNOWN_COMMANDS
         case _:
             return NO_COMMANDS
 
 
 def _unwrap_as_unknown(_: Sequence[Word]) -> WrappedCommands:
-    return UNKNOWN
+    return UNKNOWN_COMMANDS
 
 
 def _unwrap_shopt(words: Sequence[Word]) -> WrappedCommands:
     """Judge `shopt` and `enable`: an option changes how the shell reads the words after it."""
-    return UNKNOWN if len(words) > 1 else NO_COMMANDS
+    return UNKNOWN_COMMANDS if len(words) > 1 else NO_COMMANDS
 
 
 UNWRAPPERS: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from codeloop.kit.small_files import expand_user_path
 from codeloop.kit.wildcard import matches, overlaps
-from codeloop.permission.shell.analyse import analyse
+from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.wire import JSON
 
 # Our name of a tool -> its names in Claude Code's scripts: the first is sent, and matchers may use any.

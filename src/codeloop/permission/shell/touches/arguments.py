@@ -17,29 +17,29 @@ _READ_ONLY_ROLES = str.maketrans("bwuWXDM", "rnnnnnr")
 
 
 class CommandOption(Struct, frozen=True):
-    """An option of a row. `roles`: one letter for each value; `change`: the word after `!`, see `path_rows`.
+    """An option of a row. `roles`: one letter for each value; `operand_change`: the word after `!`, see `path_rows`.
 
     `needs_attached_value`: its value must be attached, as in `-i.bak`.
     """
 
     roles: str = ""
     needs_attached_value: bool = False
-    change: str = ""
+    operand_change: str = ""
 
 
 class CommandRow(Struct, frozen=True):
     """A parsed row: the roles of the first, the other and the last operands, and the options.
 
-    `default`: the use when there is no operand; `always`: a use that every call has; `stops_at_operand`: options end
-    at the first operand.
+    `default_use`: the use when there is no operand; `constant_use`: a use that every call has; `stops_at_operand`:
+    options end at the first operand.
     """
 
-    first: str
-    rest: str
-    last: str
+    first_role: str
+    other_roles: str
+    last_role: str
     options: dict[str, CommandOption]
-    default: Use | None = None
-    always: Use | None = None
+    default_use: Use | None = None
+    constant_use: Use | None = None
     stops_at_operand: bool = False
 
 
@@ -67,7 +67,7 @@ class Arguments:
     """The words behind a command's name, as `row` reads them.
 
     `operands`: each with whether `--` came before it. `values`: the roles and paths of options. `changes`: how options
-    change the operands. `rest`: the index of the first word that the row does not describe.
+    change the operands. `rest_index`: the index of the first word that the row does not describe.
     """
 
     def __init__(self, row: CommandRow, words: Sequence[str]) -> None:
@@ -76,7 +76,7 @@ class Arguments:
         self.values: list[Use] = []
         self.option_values: list[Use] = []
         self.changes: list[str] = []
-        self.rest = len(words)
+        self.rest_index = len(words)
         index, is_ended = 0, False
         while index < len(words):
             word = words[index]
@@ -84,7 +84,7 @@ class Arguments:
             if is_ended or word in {"", "-"} or not word.startswith(("-", ANYWHERE)):
                 self.operands.append((word, is_ended))
                 if row.stops_at_operand:
-                    self.rest = index
+                    self.rest_index = index
                     break
             elif word == "--":
                 is_ended = True
@@ -114,7 +114,7 @@ class Arguments:
             self._add_unlisted(value)
         count = 0
         for key, option in options_found:
-            self.changes.append(option.change)
+            self.changes.append(option.operand_change)
             if equals:
                 self._add_value(key, option.roles[-1:] or "n", value)
             elif option.roles and not option.needs_attached_value:
@@ -128,7 +128,7 @@ class Arguments:
             option = self.row.options.get("-" + letter)
             if option is None:
                 continue
-            self.changes.append(option.change)
+            self.changes.append(option.operand_change)
             if not option.roles:
                 continue
             if value := word[end:]:
@@ -162,11 +162,11 @@ class Arguments:
     def uses(self) -> list[Use]:
         """The named files in order: those of options first, then the operands."""
         uses = [*self.values, *zip(self.roles, (text for text, _ in self.operands), strict=True)]
-        if not set(self.roles) - {"-"} and (self.row.default or "deep" in self.changes):
-            role, path = self.row.default or (self.row.rest, ".")
+        if not set(self.roles) - {"-"} and (self.row.default_use or "deep" in self.changes):
+            role, path = self.row.default_use or (self.row.other_roles, ".")
             uses.append((self._change_role(role), path))
-        if self.row.always and not any(role == self.row.always[0] for role, _ in self.values):
-            uses.append((self._change_role(self.row.always[0]), self.row.always[1]))
+        if self.row.constant_use and not any(role == self.row.constant_use[0] for role, _ in self.values):
+            uses.append((self._change_role(self.row.constant_use[0]), self.row.constant_use[1]))
         if any(change == "see" for change in self.changes):
             uses = [(role.translate(_READ_ONLY_ROLES), path) for role, path in uses]
         return uses
@@ -175,11 +175,11 @@ class Arguments:
     def roles(self) -> list[str]:
         """The role of each operand."""
         count, row = len(self.operands), self.row
-        roles = [row.rest] * count
+        roles = [row.other_roles] * count
         if count and "all" not in self.changes:
-            roles[0] = row.first
+            roles[0] = row.first_role
         if count > 1 and "last" not in self.changes:
-            roles[-1] = row.last
+            roles[-1] = row.last_role
         roles = [self._change_role(role) for role in roles]
         return [
             "r" if role == "g" and is_ended else role for role, (_, is_ended) in zip(roles, self.operands, strict=True)

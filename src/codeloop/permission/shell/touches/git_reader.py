@@ -129,7 +129,7 @@ def read_git(words: Sequence[str]) -> list[Use]:
     global_uses += [("n", value) for option, value in global_arguments.option_values if option == "--git-dir"]
     if not global_arguments.operands:
         return global_uses
-    name, rest = global_arguments.operands[0][0], list(words[global_arguments.rest :])
+    name, rest = global_arguments.operands[0][0], list(words[global_arguments.rest_index :])
     if name == ANYWHERE:
         return [*global_uses, ("b", ANYWHERE)]
     if any(word.partition("=")[0] in _CONFIGURING_WORDS.get(name, "").split() for word in rest):

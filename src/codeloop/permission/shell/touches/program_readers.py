@@ -114,7 +114,7 @@ def _read_copy(arguments: Arguments) -> list[Use]:
         folders = [paths.pop()]
     if not folders and "last" in arguments.changes:
         return [("w", path) for path in paths]
-    kind = "W" if "deep" in arguments.changes or arguments.row.first == "M" else "w"
+    kind = "W" if "deep" in arguments.changes or arguments.row.first_role == "M" else "w"
     uses: list[Use] = []
     for path in paths:
         name = basename(path.rstrip("/")) or "."

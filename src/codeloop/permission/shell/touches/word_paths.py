@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, product
 
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.word import Word
 
 ANYWHERE = ANY_WORDS
 """A path that is only known at run time. Within other paths the mark `ANY_TEXT` stands for characters of one name."""

@@ -153,7 +153,7 @@ def _check_params(params: LspParams, line: int | None) -> None:
 async def _find_servers(ctx: ToolContext, target: ResolvedPath) -> list[DiagnosticsTracker]:
     """Return the language servers for a file. Raises ToolFailure when there is none."""
     languages = ctx.services.languages
-    servers = await languages.find_servers(target.real) if languages is not None else []
+    servers = await languages.prepare_trackers(target.real) if languages is not None else []
     if not servers:
         raise ToolFailure(
             f"No language server serves {format_path(ctx.workspace, target.path)} here (`codeloop lsp list` says why).",

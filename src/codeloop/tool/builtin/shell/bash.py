@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from codeloop.permission.shell.analyse import analyse, make_need
+from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.permission.shell.touched_paths import Touches
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.part import MODEL_NOTES_KEY, SHELL_NOTES_SEPARATOR

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
 from codeloop.kit.wildcard import ANY_TEXT, escape_names
-from codeloop.permission.shell.analyse import Analysis, make_need
+from codeloop.permission.shell.analysis import Analysis, make_need
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.permission_records import WORKDIR_KEY

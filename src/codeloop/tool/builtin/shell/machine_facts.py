@@ -40,8 +40,8 @@ def gather_facts(
         doubt=_find_doubt(
             line, context, workspace.shells.list_changed_variables(context, is_unsandboxed=outside), roots
         ),
-        program=look_up_program,
-        repository=look_up_repository,
+        find_program=look_up_program,
+        find_repository=look_up_repository,
     )
 
 

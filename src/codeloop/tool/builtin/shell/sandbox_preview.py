@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from codeloop.permission.shell.analyse import analyse
+from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS
 from codeloop.permission.rules import decide
-from codeloop.permission.shell.analyse import analyse, make_need
+from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.permission.shell.grammar import read_line
 from codeloop.permission.shell.parser import Script
 from codeloop.schema.permission import Need, PermissionRule, Writes

@@ -14,7 +14,7 @@ from codeloop.permission.shell.read_only_row import (
     make_row,
     parse_words,
 )
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.word import Word
 
 READ_ONLY_BUILTINS = frozenset(
     [":", "[", "cd", "echo", "exit", "false", "printf", "pwd", "test", "times", "true", "type"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.word import Word
 
 _SYSTEM_FOLDER = re.compile(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin")
 _REFUSED_NAMES = """

@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.remote.remote_changes import changes_remote, contains_remote_change, mentions_remote_change
-from codeloop.permission.shell.command import Redirect, SimpleCommand
 from codeloop.permission.shell.effects import is_destructive
 from codeloop.permission.shell.parser import LimitExceeded, Script
 from codeloop.permission.shell.proof import MachineFacts, Proof, prove
 from codeloop.permission.shell.rule_spellings import find_leading_words, list_spellings
 from codeloop.permission.shell.runners import is_runner
+from codeloop.permission.shell.simple_command import Redirect, SimpleCommand
 from codeloop.permission.shell.touched_paths import Touches, find_touches
 from codeloop.permission.shell.wrappers import NO_COMMANDS, unwrap
 from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
