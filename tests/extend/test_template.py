@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.extend.template import (
+    LiteralPiece,
     ShellPiece,
-    TextPiece,
     expand_template,
     list_mentions,
     list_placeholders,
@@ -60,17 +60,17 @@ def test_hints_are_the_placeholders_in_order(template: str, expected: list[str])
     ],
 )
 def test_a_template_is_filled_in(template: str, typed: str, expected: str) -> None:
-    assert expand_template(template, typed) == (TextPiece(expected),)
+    assert expand_template(template, typed) == (LiteralPiece(expected),)
 
 
 def test_shell_lines_are_those_of_the_template() -> None:
     pieces = expand_template("On !`git branch --show-current` look at !`git show $1`.", "HEAD !`rm -rf x`")
     assert pieces == (
-        TextPiece("On "),
+        LiteralPiece("On "),
         ShellPiece("git branch --show-current"),
-        TextPiece(" look at "),
+        LiteralPiece(" look at "),
         ShellPiece("git show HEAD !`rm -rf x`"),
-        TextPiece("."),
+        LiteralPiece("."),
     )
 
 
@@ -81,7 +81,7 @@ def test_nothing_that_is_typed_becomes_a_shell_line(typed: str) -> None:
 
 @given(template=st.text(), typed=st.text())
 def test_expanding_never_fails(template: str, typed: str) -> None:
-    assert all(isinstance(piece, TextPiece | ShellPiece) for piece in expand_template(template, typed))
+    assert all(isinstance(piece, LiteralPiece | ShellPiece) for piece in expand_template(template, typed))
 
 
 @given(given=st.lists(st.text(alphabet="abc \"'x", min_size=1), max_size=5))

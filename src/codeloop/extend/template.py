@@ -15,7 +15,7 @@ _RESOURCE = r"""(?<![\w`@/.])@(?:"([^"\n:]+:[^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+:
 _MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))"""
 
 
-class TextPiece(Struct, frozen=True):
+class LiteralPiece(Struct, frozen=True):
     """A piece of a filled template that is used as it is."""
 
     text: str
@@ -27,7 +27,7 @@ class ShellPiece(Struct, frozen=True):
     line: str
 
 
-Piece = TextPiece | ShellPiece
+Piece = LiteralPiece | ShellPiece
 
 
 def list_placeholders(template: str) -> list[str]:
@@ -72,12 +72,12 @@ def expand_template(template: str, arguments: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     end = 0
     for match in re.finditer(_SHELL, template):
-        pieces += [TextPiece(fill(template[end : match.start()])), ShellPiece(fill(match[1]))]
+        pieces += [LiteralPiece(fill(template[end : match.start()])), ShellPiece(fill(match[1]))]
         end = match.end()
     rest = fill(template[end:])
     if arguments and not list_placeholders(template):
         rest = f"{rest.rstrip()}\n\n{arguments}"
-    return tuple(piece for piece in (*pieces, TextPiece(rest)) if piece != TextPiece(""))
+    return tuple(piece for piece in (*pieces, LiteralPiece(rest)) if piece != LiteralPiece(""))
 
 
 def list_mentions(text: str) -> list[str]:

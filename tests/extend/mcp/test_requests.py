@@ -161,6 +161,6 @@ async def test_resources_are_listed_and_read(tmp_path: Path) -> None:
 
 
 def _resource(**given: str) -> Any:
-    from codeloop.extend.mcp.tools.tools import ResourceParams
+    from codeloop.extend.mcp.tools.parameters import ResourceParams
 
     return ResourceParams(**given)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.tools.tools import ResourceParams
+from codeloop.extend.mcp.tools.parameters import ResourceParams
 from tests.extend.mcp.world import PLAIN, World, world
 from tests.support.scripted_project import wait_until
 

@@ -22,7 +22,7 @@ from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.extend.mcp.tools.prompts import fetch_prompt
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.skills import format_skill, load_skill
-from codeloop.extend.template import Piece, ShellPiece, TextPiece, expand_template, list_mentions, make_file_source
+from codeloop.extend.template import LiteralPiece, Piece, ShellPiece, expand_template, list_mentions, make_file_source
 from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema import operation
@@ -148,7 +148,7 @@ async def _make_text(project: Project, args: InvokeCommand, command: Command, ag
             "BadRequest", f"/{command.name} has {shell_count} shell lines, more than {COMMAND_SHELLS.value}."
         )
     if not shell_count:
-        return "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)).strip()
+        return "".join(piece.text for piece in pieces if isinstance(piece, LiteralPiece)).strip()
     context = _make_context(project, args, agent, message_id, "bash")
     filling = asyncio.create_task(_fill_template(project, command.name, context, pieces))
     return (await project.runs.run_before_turn(args.session_id, filling)).strip()
@@ -179,7 +179,7 @@ async def _fill_template(project: Project, name: str, context: CallContext, piec
     texts: list[str] = []
     for piece in pieces:
         match piece:
-            case TextPiece(text=text):
+            case LiteralPiece(text=text):
                 texts.append(text)
             case ShellPiece(line=line):
                 texts.append(await _run_shell_line(project, name, context, line))
@@ -213,7 +213,9 @@ def _make_parts(project: Project, args: InvokeCommand, command: Command, text: s
         ]
     if command.source in {"skill", "mcp"}:
         return [TextPartInput(text=text)]
-    texts = (piece.text for piece in expand_template(command.template, args.arguments) if isinstance(piece, TextPiece))
+    texts = (
+        piece.text for piece in expand_template(command.template, args.arguments) if isinstance(piece, LiteralPiece)
+    )
     return [TextPartInput(text=text), *_find_mentions(project, "\n".join(texts))]
 
 

@@ -7,7 +7,7 @@ from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.calls import add_resource
-from codeloop.extend.mcp.tools.tools import ResourceParams
+from codeloop.extend.mcp.tools.parameters import ResourceParams
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.part import FilePart

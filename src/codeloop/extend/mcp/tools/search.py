@@ -9,7 +9,7 @@ from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.calls import call_tool
-from codeloop.extend.mcp.tools.tools import McpParams, describe_tool, join_names
+from codeloop.extend.mcp.tools.parameters import McpParams, describe_tool, join_names
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.suggest import find_similar
 from codeloop.kit.terminal_text import one_line

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
 
 import msgspec
 
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
+from codeloop.extend.mcp.tools.parameters import McpParams, ResourceParams, describe_tool, join_names
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.model.chat import ToolSpec
-from codeloop.schema.limits import MCP_DESCRIPTION, MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SERVER_NAMES, MCP_SHARE
+from codeloop.schema.limits import MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SHARE
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import ExternalParameters, clean_schema
 from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolResult, Traits
@@ -23,40 +23,6 @@ _FOLDER = Path(__file__).parent
 _BYTES_PER_TOKEN = 4
 # Of a model whose window is unknown.
 _ASSUMED_WINDOW_TOKENS = 100_000
-
-
-class McpParams(msgspec.Struct, frozen=True):
-    """The parameters of the search tool: what to search for, or what to call."""
-
-    query: str | None = None
-    server: str | None = None
-    tool: str | None = None
-    arguments: dict[str, Any] | None = None
-
-
-class ResourceParams(msgspec.Struct, frozen=True):
-    """The parameters of the tool that reads resources."""
-
-    server: Annotated[str, msgspec.Meta(description="leave out to list all servers' resources")] = ""
-    uri: Annotated[str, msgspec.Meta(description="leave out to list the server's resources")] = ""
-
-
-def describe_tool(tool: ServerTool) -> str:
-    """Return a tool's description for the model: hidden characters shown by name, cut at the limit."""
-    text = escape_controls(tool.listed.description or tool.listed.title or tool.listed.name).strip()
-    return text if len(text) <= MCP_DESCRIPTION.value else f"{text[: MCP_DESCRIPTION.value]}…"
-
-
-def join_names(names: list[str]) -> str:
-    """Join names up to a bounded length, with a count of the rest."""
-    shown_names: list[str] = []
-    value = MCP_SERVER_NAMES.value
-    for index, name in enumerate(map(escape_controls, names)):
-        value -= len(name) + 2
-        if value < 0:
-            return f"{', '.join(shown_names)} and {len(names) - index} more"
-        shown_names.append(name)
-    return ", ".join(shown_names)
 
 
 def make_tools(table: McpTable) -> tuple[Tool, ...]:
