@@ -1,1 +1,1 @@
-"""One module a command: flags in, text out."""
+"""The command line: `codeloop` and its subcommands, which call the app or a server and print the results."""

@@ -1,6 +1,7 @@
 """Signal handling and process exit, usable before any other module of the command line is loaded.
 
-It imports next to nothing: a Ctrl-C that comes while Python imports a module may be printed and forgotten.
+This module imports next to nothing, so that its handler is set early: Python may print a KeyboardInterrupt that is
+raised during an import, and go on.
 """
 
 import os
@@ -12,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
+# The core of `signal`, which makes enums of all that is in it: that takes longer than everything else here.
 _signal = __import__("_signal")
-"""The core of `signal`, which makes enums of all that is in it: that takes longer than everything else here."""
 # What shells report for a program that SIGINT has ended: 128 + 2.
 INTERRUPTED_EXIT_CODE = 130
 # The results are spelled out as bytes, because encoding them would need modules that may not be loaded yet.
@@ -27,12 +28,12 @@ INTERRUPTED_STREAM_RESULT = (
     b'"cache_read_input_tokens":0,"output_tokens":0},"modelUsage":{},"permission_denials":[],'
     b'"errors":["Interrupted."],"session_id":"","uuid":""}\n'
 )
+# The JSON formats of `run`, each with the option and the value that ask for it.
 JSON_FORMAT_OPTIONS = {
     "json": ("--format", "json"),
     "stream-json": ("--output-format", "stream-json"),
     "result": ("--output-format", "json"),
 }
-"""The JSON formats of `run`, and the option that asks for each."""
 
 
 def list_end_signals() -> list[int]:
@@ -44,11 +45,12 @@ def list_end_signals() -> list[int]:
 def catch_signals(arguments: list[str]) -> None:
     """Make a signal end the command of `arguments`: `run` with its result, any other by KeyboardInterrupt.
 
-    Until its loop takes over, `run` has nothing open, so it may end at once; so may any command while it imports. An
-    exception would leave half-imported modules behind, and what Python prints of it is of no use to anybody.
+    `run` ends at once, because it has nothing open until its event loop starts and sets handlers of its own. Any
+    command ends at once while it imports a module.
     """
     is_run = arguments[:1] == ["run"]
 
+    # A KeyboardInterrupt during an import would leave half-imported modules behind, and a traceback of Python's own.
     def end_by_signal(_number: int, frame: "FrameType | None") -> None:
         if is_run or is_importing(frame):
             end_interrupted(arguments)
@@ -63,6 +65,7 @@ def catch_signals(arguments: list[str]) -> None:
 def is_importing(frame: "FrameType | None") -> bool:
     """Return whether the frame, or one of its callers, is importing a module."""
     while frame is not None:
+        # The import system is compiled into the interpreter, under names such as `<frozen importlib._bootstrap>`.
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
         frame = frame.f_back
@@ -74,6 +77,7 @@ def end_interrupted(arguments: list[str]) -> None:
     try:
         form = find_json_format(arguments) if arguments[:1] == ["run"] else ""
         if form:
+            # The signal may have interrupted a print, which holds the buffer of `sys.stdout`; the descriptor is free.
             os.write(1, INTERRUPTED_RESULT if form == "json" else INTERRUPTED_STREAM_RESULT)
     finally:
         # The process ends also when stdout is closed and the write fails.
@@ -85,9 +89,11 @@ def exit_at_once(code: str | int | None) -> None:
 
     Returns instead when Python has something to report: a code that is a message, or output that can't be written.
     """
+    # Python prints such a code on stderr and exits with 1.
     if isinstance(code, str):
         return
     try:
+        # Both are None in a process that was started without them. `os._exit` flushes nothing.
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
     except OSError:
@@ -100,6 +106,7 @@ def find_json_format(arguments: list[str]) -> str:
 
     It reads the raw arguments, because it is needed before, or instead of, parsing them.
     """
+    # An option and its value are two arguments, or one with `=` between them.
     pairs = [*pairwise(arguments), *(argument.split("=", 1) for argument in arguments if "=" in argument)]
     # Giving both options is an error, which is then shown in the format of `--output-format`.
     for form, option in reversed(JSON_FORMAT_OPTIONS.items()):

@@ -39,6 +39,7 @@ from codeloop.kit.processes import exclude_project_folders
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 
+# By name: where the command is (`module:name` below `codeloop.cli`), and its help text.
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("commands.run:run", "Run one task and exit."),
     "demo": ("commands.demo:demo", "Watch a recorded model fix a real bug with the real tools."),
@@ -90,8 +91,11 @@ class RootGroup(LazyGroup):
         """Parse the options of a conversation, unless a command is called."""
         if args[:1] and args[0] in COMMANDS:
             return super().parse_args(ctx, args)
+        # A group stops at the first word, to leave the rest to the command; a conversation takes options after words.
         ctx.allow_interspersed_args = True
+        # click removes `--` from the arguments while it parses them.
         ctx.meta[IS_PROMPT_KEY] = "--" in args
+        # The group's own method would take the first word for the name of a command.
         return click.Command.parse_args(self, ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -107,8 +111,8 @@ class RootGroup(LazyGroup):
         formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
 
 
+# Key in click's `Context.meta`: whether `--` stood before the words, which then are a prompt, never a command.
 IS_PROMPT_KEY = "codeloop.is_prompt"
-"""Key in click's `Context.meta`: whether `--` stood before the words, which then are a prompt, never a command."""
 
 
 @click.group(
@@ -151,6 +155,7 @@ def app(ctx: click.Context, **flags: Any) -> None:
 
 def run_command_line() -> None:
     """Run the command line. Errors are one or two lines: bad input never shows a traceback."""
+    # Tests inject faults by this variable. A mistyped fault ends the program, else a test would pass without it.
     if "CODELOOP_FAULT" in os.environ and (problem := fault_injection.find_variable_error()):
         click.echo(f"codeloop: {problem}", err=True)
         sys.exit(2)
@@ -158,10 +163,12 @@ def run_command_line() -> None:
         from codeloop.cli.commands.completion import register_bash
 
         register_bash()
-    # Where the current directory has been deleted, the command that needs it reports that.
+    # Programs are never taken from the project, which may have planted a `git` or an `rg` of its own. Where the current
+    # directory has been deleted, the command that needs it reports that.
     with suppress(OSError):
         exclude_project_folders(Path.cwd())
     try:
+        # Outside of standalone mode click raises its errors, instead of printing them and exiting.
         result = app.main(prog_name="codeloop", standalone_mode=False)
     except CodeloopError as error:
         from codeloop.cli.exit_codes import choose_error_code

@@ -1,4 +1,4 @@
-"""The exit codes of the command line; docs/cli.md lists them."""
+"""The exit codes of the command line, and which errors and endings of a turn have which; docs/cli.md lists them."""
 
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.api.session_inputs import MessageWithParts
@@ -20,7 +20,9 @@ LIMIT = 4
 DENIED = 5
 UNSTRUCTURED = 6
 NOT_DONE = 7
+# The code of `timeout(1)`.
 TIMEOUT = 124
+# What shells report for a program that SIGINT has ended: 128 + 2.
 INTERRUPTED = 130
 
 CODES_BY_STOP_REASON = {
@@ -33,6 +35,7 @@ CODES_BY_STOP_REASON = {
     "rejected": DENIED,
     "not_done": NOT_DONE,
     "aborted": INTERRUPTED,
+    # The session goes on elsewhere: another process has moved it.
     "moved": INTERRUPTED,
 }
 
@@ -53,6 +56,7 @@ def choose_turn_code(answer: MessageWithParts) -> int:
     reason = answer.stop.reason if answer.stop else "done"
     if reason in CODES_BY_STOP_REASON:
         return CODES_BY_STOP_REASON[reason]
+    # Only the message of an assistant has an error.
     error: MessageError | None = getattr(answer.info, "error", None)
     if isinstance(error, StructuredOutputError):
         return UNSTRUCTURED

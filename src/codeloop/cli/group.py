@@ -1,4 +1,7 @@
-"""Groups of commands: help that is never cut, commands loaded when called, and errors with suggestions."""
+"""click groups for commands with subcommands, and the text of usage errors.
+
+Their help shows whole sentences, a command's module is loaded when it is called, and unknown names get suggestions.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +13,8 @@ from codeloop.kit.lazy import load_object
 from codeloop.kit.suggest import format_suggestion
 from codeloop.kit.terminal_text import escape_controls
 
+# In characters: click cuts help texts to 45, and takes a number, not a way to turn that off.
 _UNLIMITED_WIDTH = 10_000
-"""Characters: more than any sentence has."""
 
 
 class CommandGroup(click.Group):
@@ -22,6 +25,7 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that was called. Raises UsageError with similar names."""
         name = args[0]
+        # click reports unknown options itself.
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             from codeloop.cli.suggestions import suggest_commands
 
@@ -31,15 +35,16 @@ class CommandGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they were defined."""
+        # click sorts them by the alphabet.
         del ctx
         return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self.short_help_of(ctx, name)) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, self.get_short_help(ctx, name)) for name in self.list_commands(ctx)])
 
-    def short_help_of(self, ctx: click.Context, name: str) -> str:
+    def get_short_help(self, ctx: click.Context, name: str) -> str:
         """Return a command's one-line help."""
         command = self.get_command(ctx, name)
         return command.get_short_help_str(_UNLIMITED_WIDTH) if command is not None else ""
@@ -48,7 +53,7 @@ class CommandGroup(click.Group):
 class LazyGroup(CommandGroup):
     """A group that imports a command's module only when it is called; help and completion need none of them.
 
-    `rows`: by name, where the command is (`module:name`) and what it does.
+    `rows`: by name, where the command is (`module:name` below `codeloop.cli`) and its help text.
     """
 
     def __init__(self, *args: Any, rows: Mapping[str, tuple[str, str]], **attributes: Any) -> None:
@@ -66,7 +71,7 @@ class LazyGroup(CommandGroup):
         row = self._rows.get(cmd_name)
         return load_object(f"cli.{row[0]}") if row is not None else None
 
-    def short_help_of(self, ctx: click.Context, name: str) -> str:
+    def get_short_help(self, ctx: click.Context, name: str) -> str:
         """Return a command's one-line help."""
         del ctx
         return self._rows[name][1]
@@ -76,17 +81,19 @@ class LazyGroup(CommandGroup):
         completion_items = [
             CompletionItem(name, help=row[1]) for name, row in self._rows.items() if name.startswith(incomplete)
         ]
+        # The group's own method would load every command for its help text.
         return [*completion_items, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 def describe_usage_error(error: click.ClickException) -> str:
-    """Describe a usage error in one line, with the command whose `--help` helps."""
+    """Return a usage error as one line that names the command whose `--help` explains it."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     text = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
         from codeloop.cli.suggestions import suggest_options
 
         text = f"Unknown option: {error.option_name}.{format_suggestion(suggest_options(context, error.option_name))}"
-    stop = "" if text.endswith((".", "?", "!")) else "."
-    where = f" See: {context.command_path.strip()} --help" if context is not None else ""
-    return f"{escape_controls(text)}{stop}{where}"
+    full_stop = "" if text.endswith((".", "?", "!")) else "."
+    hint = f" See: {context.command_path.strip()} --help" if context is not None else ""
+    # The text quotes arguments, which may come from a script's data.
+    return f"{escape_controls(text)}{full_stop}{hint}"

@@ -8,6 +8,7 @@ from codeloop.cli.bootstrap import catch_signals, end_interrupted, exit_at_once
 
 def main() -> None:
     """Run the command line."""
+    # Neither click nor any command is loaded for the version.
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(__version__ + "\n")
         return
@@ -17,8 +18,9 @@ def main() -> None:
 
         run_command_line()
     except KeyboardInterrupt:
-        # It came before a command could catch it.
+        # The signal came before a command could catch it.
         end_interrupted(sys.argv[1:])
     except SystemExit as error:
         exit_at_once(error.code)
+        # It returned, because the interpreter has to print a message or report that stdout is closed.
         raise

@@ -1,4 +1,4 @@
-"""The options that commands share, and what they were set to."""
+"""The click options that several commands share, and `Options`, their values for `run`, `attach` and conversations."""
 
 from collections.abc import Callable
 from os import environ
@@ -12,6 +12,7 @@ from codeloop.kit.lazy import load_object
 from codeloop.net.offline import OFFLINE_VARIABLE
 from codeloop.schema.permission import PROFILES, Profile
 
+# The function below `codeloop.cli.completion` that completes each kind of parameter, loaded when Tab is pressed.
 COMPLETION_FUNCTIONS = {
     "session": "sessions:complete_sessions",
     "archived": "sessions:complete_archived_sessions",
@@ -23,17 +24,19 @@ COMPLETION_FUNCTIONS = {
 
 
 def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
-    """Return the completion function of a parameter of a `COMPLETION_FUNCTIONS` kind."""
+    """Return a function for `shell_complete` of a parameter; `kind`: a key of `COMPLETION_FUNCTIONS`."""
     return lambda _context, _parameter, value: load_object(f"cli.completion.{COMPLETION_FUNCTIONS[kind]}")(value)
 
 
 def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    """Set the variable, which everything that connects reads, in programs that are started too."""
+    """Set the environment variable of `--offline`."""
+    # Every module that connects reads the variable, and programs that are started inherit it.
     if value:
         environ[OFFLINE_VARIABLE] = "1"
 
 
 FILE_TYPE = click.Path(path_type=Path, dir_okay=False)
+# The directory may be on a server, so that click can't check it.
 DIRECTORY_TYPE = click.Path(path_type=Path, readable=False)
 
 MODEL_OPTION = click.option(
@@ -77,6 +80,7 @@ PASSWORD_OPTION = click.option(
 WORKTREE_OPTION = click.option(
     "--worktree",
     metavar="[NAME]",
+    # The value is optional: `--worktree` alone has the value "", and the name is made from the prompt.
     is_flag=False,
     flag_value="",
     help="Work in a work tree of your repository with a branch of its own; made if there is none.",
@@ -109,7 +113,7 @@ class Options(Struct, frozen=True, kw_only=True):
     command: str | None = None
     title: str | None = None
     format: str = "text"
-    """`text`, `json`: our JSON Lines, `stream-json`, or `result`: the last line of that alone."""
+    """`text`; `json`: JSON Lines of codeloop's own; `stream-json`; or `result`: only the last line of `stream-json`."""
     input_format: str = "text"
     partial: bool = False
     replay_messages: bool = False

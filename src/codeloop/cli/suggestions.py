@@ -6,6 +6,8 @@ import click
 
 from codeloop.kit.suggest import MAX_SUGGESTIONS, find_similar
 
+# Words that users type, often as commands of other programs, with the commands and options that do that here.
+# An empty tuple stands for `codeloop` without a command.
 COMMAND_SYNONYMS: dict[str, tuple[str, ...]] = {
     "chat": (),
     "check": ("doctor",),
@@ -41,7 +43,7 @@ COMMAND_SYNONYMS: dict[str, tuple[str, ...]] = {
     "usage": ("stats",),
     "version": ("--version",),
 }
-"""By what people type, what is meant; nothing: the program without a command."""
+# The same for the commands of a group: the first of the tuple that the group has is suggested.
 SUBCOMMAND_SYNONYMS: dict[str, tuple[str, ...]] = {
     "add": ("add", "login", "new", "create", "install"),
     "create": ("create", "new", "add"),
@@ -58,9 +60,9 @@ SUBCOMMAND_SYNONYMS: dict[str, tuple[str, ...]] = {
     "uninstall": ("remove",),
     "view": ("show",),
 }
-"""The same for the commands of a group: the first of these that it has is meant."""
+# Words that begin no sentence: followed by one more word, they are taken for a mistyped command, not for a prompt.
 COMMAND_WORDS = frozenset({"config", "configure", "doctor", "login", "logout", "logs", "ls", "rm"})
-"""Words that begin no sentence: with one more word, they are commands too."""
+# Options of other programs, with the option or the command that does the same here.
 OPTION_SYNONYMS: dict[str, str] = {
     "--allow-all": "--auto",
     "--cd": "--dir",
@@ -85,28 +87,32 @@ OPTION_SYNONYMS: dict[str, str] = {
     "-v": "--version",
     "-V": "--version",
 }
-"""By what other programs call it, an option of ours, or the command that does it."""
 
 
 def suggest_commands(group: click.Group, context: click.Context, name: str) -> list[str]:
-    """Return the whole lines that an unknown command of a group may mean, best first, at most three."""
+    """Return the command lines that an unknown command of a group may stand for, best first, at most three."""
     names, root = group.list_commands(context), context.find_root()
-    own = [each for each in SUBCOMMAND_SYNONYMS.get(name.lower(), ()) if each in names][:1]
-    if not own and name.lower() not in COMMAND_SYNONYMS:
-        own = find_similar(name, names, parts=True)
-    return [f"{context.command_path.strip()} {each}" for each in own] or find_similar_commands(root, name, parts=True)
+    close = [synonym for synonym in SUBCOMMAND_SYNONYMS.get(name.lower(), ()) if synonym in names][:1]
+    if not close and name.lower() not in COMMAND_SYNONYMS:
+        close = find_similar(name, names, parts=True)
+    return [f"{context.command_path.strip()} {command}" for command in close] or find_similar_commands(
+        root, name, parts=True
+    )
 
 
 def find_similar_commands(root: click.Context, name: str, *, parts: bool = False) -> list[str]:
-    """Return the whole lines that a word may mean: `codeloop auth login`. `parts`: as `find_similar` has it."""
+    """Return the command lines that a word may stand for, such as `codeloop auth login`.
+
+    `parts`: also match words within a name, as in `find_similar`.
+    """
     group, program = root.command, root.command_path.strip() or "codeloop"
     if not isinstance(group, click.Group):
         return []
     if name.lower() in COMMAND_SYNONYMS:
         names = COMMAND_SYNONYMS[name.lower()]
-        return [f"{program} {each}" for each in names] or [program]
+        return [f"{program} {synonym}" for synonym in names] or [program]
     if close := find_similar(name, group.list_commands(root), parts=parts):
-        return [f"{program} {each}" for each in close]
+        return [f"{program} {command}" for command in close]
     lines = [*_list_command_lines(group, root)]
     leaves = find_similar(name, (line.rpartition(" ")[2] for line in lines), most_edits=1)
     return [f"{program} {line}" for leaf in leaves for line in lines if line.endswith(f" {leaf}")][:MAX_SUGGESTIONS]
@@ -114,12 +120,13 @@ def find_similar_commands(root: click.Context, name: str, *, parts: bool = False
 
 def suggest_options(context: click.Context, name: str) -> list[str]:
     """Return suggestions for an unknown option: options of this command, else commands that have it."""
-    own = [*_list_options(context.command, context)]
-    if (equivalent := OPTION_SYNONYMS.get(name)) is not None and (equivalent in own or not equivalent.startswith("-")):
+    options = [*_list_options(context.command, context)]
+    equivalent = OPTION_SYNONYMS.get(name)
+    if equivalent is not None and (equivalent in options or not equivalent.startswith("-")):
         return [equivalent]
-    close = find_similar(name.lstrip("-"), (each.lstrip("-") for each in own if each.startswith("--")))
+    close = find_similar(name.lstrip("-"), (option.lstrip("-") for option in options if option.startswith("--")))
     if close or not name.startswith("--"):
-        return [f"--{each}" for each in close]
+        return [f"--{option}" for option in close]
     root = context.find_root()
     spelling, program = OPTION_SYNONYMS.get(name, name), root.command_path.strip() or "codeloop"
     group = root.command if isinstance(root.command, click.Group) else None
@@ -130,11 +137,12 @@ def suggest_options(context: click.Context, name: str) -> list[str]:
         for line in _list_command_lines(group, root)
         if spelling in _list_options(_find_command(group, root, line), root)
     ]
+    # `run` has most of the options, so it is the likeliest command.
     return [f"{program} {line} {spelling}" for line in sorted(lines, key=lambda line: line != "run")[:MAX_SUGGESTIONS]]
 
 
 def _list_command_lines(group: click.Group, context: click.Context) -> Iterator[str]:
-    """Yield every command of a group that is none itself, as it is typed after the program's name."""
+    """Yield every command below a group that is no group itself, as it is typed after the name of the program."""
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if isinstance(command, click.Group):
@@ -152,4 +160,5 @@ def _find_command(group: click.Group, context: click.Context, line: str) -> clic
 
 
 def _list_options(command: click.Command, context: click.Context) -> Iterable[str]:
-    return [name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)]
+    # `secondary_opts` are the negations, such as `--no-keyring`.
+    return [name for option in command.get_params(context) for name in (*option.opts, *option.secondary_opts)]

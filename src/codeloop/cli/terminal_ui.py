@@ -18,12 +18,13 @@ from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 def show_terminal_ui(options: Options) -> int:
     """Show the terminal UI until the user leaves; return the exit code. Raises CodeloopError if it can't begin."""
     # The objects made until the project is open stay alive, so collecting garbage would only delay the first screen.
+    # The terminal UI enables it again once the project is open.
     gc.disable()
     paths = find_paths(os.environ)
     directory = (options.directory or Path()).absolute()
 
     def open_ui_target(ask_trust: AskTrust) -> AbstractAsyncContextManager[Target]:
-        async def trusts(settings: ProjectSettings) -> bool:
+        async def ask_about_settings(settings: ProjectSettings) -> bool:
             from codeloop.cli.questions.trust_text import format_trust_question
 
             return await ask_trust(format_trust_question(settings, colour=False))
@@ -32,26 +33,28 @@ def show_terminal_ui(options: Options) -> int:
             from codeloop.cli.target.conversation_target import open_conversation as open_target
         else:
             from codeloop.cli.target.remote import open_remote as open_target
-        return open_target(options, trusts)
+        return open_target(options, ask_about_settings)
 
-    async def choose(target: Target) -> Session | None:
+    async def choose_and_prepare(target: Target) -> Session | None:
         session = await choose_session(target, options)
         client = target.client if session is None else target.get_session_client(session)
         await check_agent(client, options.agent)
         await check_model(client, options.model)
         return None if session is None else await prepare_session(client, options, session)
 
-    async def create(client: Client) -> Session:
+    async def create_session(client: Client) -> Session:
         return await prepare_session(client, options, None)
 
+    # In rising order: the settings and themes of a later folder override those of an earlier one.
     folders = [paths.opencode_config, paths.config, directory / ".opencode", directory / ".codeloop"]
+    # The libraries of the terminal UI are loaded last: only errors above need no screen.
     from codeloop.tui.start import run_terminal_ui
 
     return run_terminal_ui(
         UiLaunch(
             open_project=open_ui_target,
-            choose_session=choose,
-            create_session=create,
+            choose_session=choose_and_prepare,
+            create_session=create_session,
             directory=str(directory),
             state_folder=paths.state / "tui",
             settings_files=tuple(folder / "tui.json" for folder in folders),

@@ -1,7 +1,7 @@
-"""`codeloop --plain`, `attach --plain`: lines become prompts and commands, and what happens is shown above them.
+"""`LineConversation`: runs `codeloop --plain` and `attach --plain` from the first line to the last.
 
-A turn is followed, asked about and summed up as `run` does it. What only a conversation has: lines that are typed while
-a turn runs, and a session that stays open between turns, where other clients may be at work too.
+A turn is followed, answered and summed up as in `run`. In addition, a conversation queues lines that are typed during a
+turn, and keeps its session open between turns, while other clients may work in it, too.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from codeloop.schema.operation import SESSION_MESSAGES
 
 
 class LineConversation:
-    """Sends what is typed and shows what happens.
+    """Takes lines from a terminal or a pipe until the end, and shows what happens in the session.
 
-    `options`: those of the next prompt, and of the next session. `client` reaches the session's directory.
+    `options`: the options of the next prompt and the next session. `client`: the client of the session's directory.
     """
 
     def __init__(self, target: Target, options: Options, terminal: LineTerminal) -> None:
@@ -41,11 +41,11 @@ class LineConversation:
         self._answerer = Answerer(terminal if terminal.is_attended else None, auto=options.auto)
         self._open_session: OpenSession | None = None
         self._idle = asyncio.Event()
+        # Whether the next Ctrl-C ends the conversation.
         self._is_warned = False
-        """Whether the next Ctrl-C ends the conversation."""
         self._is_over = False
+        # Whether the loss of the server was shown: everything that waits for the server reports it.
         self._is_lost = False
-        """Whether it was shown that the server did not come back."""
         self._code = exit_codes.DONE
 
     @property
@@ -65,7 +65,7 @@ class LineConversation:
         return f"{self.options.attach}  {directory}" if self.options.attach else directory
 
     async def run(self, take_line: Callable[["LineConversation", str], Awaitable[None]]) -> int:
-        """Do what each line says until the input ends or the user leaves; return the exit code.
+        """Call `take_line` with each line until the input ends or the user leaves; return the exit code.
 
         Raises CodeloopError if the conversation can't begin.
         """
@@ -75,6 +75,7 @@ class LineConversation:
         await check_model(client, self.options.model)
         if session is not None:
             session = await prepare_session(client, self.options, session)
+        # Only Ctrl-C can mean the turn alone; SIGTERM and SIGHUP end the conversation.
         loop = asyncio.get_running_loop()
         for number in list_end_signals():
             loop.add_signal_handler(number, self._interrupt if number == signal.SIGINT else self.leave)
@@ -89,6 +90,7 @@ class LineConversation:
                 except CodeloopError as error:
                     self._show_failure(error)
                 self._refresh_prompt()
+                # In a pipe, a line is answered before the next one is taken; at a terminal, prompts are queued.
                 if not self.is_attended:
                     await self._idle.wait()
         finally:
@@ -97,21 +99,21 @@ class LineConversation:
 
     async def _show_start(self, session: Session | None) -> None:
         if self._target.connection is not None:
-            self._target.connection.on_report = lambda text: self.say(f"codeloop: {text}", "yellow")
+            self._target.connection.on_report = lambda text: self.show_text(f"codeloop: {text}", "yellow")
         for note in self._target.notes:
-            self.say(note, "yellow")
+            self.show_text(note, "yellow")
         if self.is_attended:
-            self.say(f"{self.location}  /help lists the commands, Ctrl-D leaves.")
+            self.show_text(f"{self.location}  /help lists the commands, Ctrl-D leaves.")
         await self.switch_session(session)
         if first := " ".join(self.options.message).strip():
-            self.say("\n".join(f"> {line}" for line in first.splitlines()), "cyan")
+            self.show_text("\n".join(f"> {line}" for line in first.splitlines()), "cyan")
             self._terminal.lines.put(first)
         else:
             self._refresh_prompt()
 
-    def say(self, text: str, look: Look = "dim") -> None:
-        """Show lines."""
-        self._terminal.say(text, look)
+    def show_text(self, text: str, look: Look = "dim") -> None:
+        """Show lines above the prompt."""
+        self._terminal.show_text(text, look)
 
     async def switch_session(self, session: Session | None, directory: str | None = None) -> None:
         """Continue with a session; None: with a new one, which the next prompt creates, maybe in another directory."""
@@ -126,16 +128,16 @@ class LineConversation:
             await self._terminal.show_transcript(session, await client.call(SESSION_MESSAGES, list_messages))
             await self._follow(session)
 
-    async def send(self, send: SendCall, text: str = "", message_id: str | None = None) -> None:
-        """Send something that is answered when a turn ends, to a session that may have to be created.
+    async def send(self, send_call: SendCall, text: str = "", message_id: str | None = None) -> None:
+        """Make a call that returns when a turn ends; the session is created first if there is none.
 
-        `text`: the prompt, which may have to wait; `message_id`: the id it will be stored under.
+        `text`: the prompt, which may have to wait. `message_id`: the id under which the prompt will be stored.
         """
         open_session = self._open_session or await self._follow(await prepare_session(self.client, self.options, None))
         is_offline = self._target.connection is not None and self._target.connection.is_down
         if text and (is_offline or self.is_busy):
-            self.say("  sent as soon as the server is back" if is_offline else "  queued")
-        await open_session.send(send, text, message_id)
+            self.show_text("  sent as soon as the server is back" if is_offline else "  queued")
+        await open_session.send(send_call, text, message_id)
 
     def leave(self) -> None:
         """End the conversation; a turn on a server goes on."""
@@ -144,19 +146,19 @@ class LineConversation:
         self._idle.set()
 
     def _interrupt(self) -> None:
-        """Drop what waits to be sent, and stop the turn; the second time, end the conversation."""
+        """Handle Ctrl-C: drop the lines that wait and stop the turn; the second time, end the conversation."""
         if not self.is_attended:
             self._code = exit_codes.INTERRUPTED
             self._terminal.lines.end_input()
         elif count := self._terminal.lines.drop_waiting():
-            self.say(f"{count:,} lines that waited were dropped.", "yellow")
+            self.show_text(f"{count:,} lines that waited were dropped.", "yellow")
         if self._is_warned:
             self.leave()
         elif self._open_session is not None and self._open_session.is_busy:
             self._open_session.abort()
-            self.say("Stopping the turn; press Ctrl-C again to leave.", "yellow")
+            self.show_text("Stopping the turn; press Ctrl-C again to leave.", "yellow")
         elif self.is_attended:
-            self.say("Press Ctrl-C again to leave, or use Ctrl-D or /exit.", "yellow")
+            self.show_text("Press Ctrl-C again to leave, or use Ctrl-D or /exit.", "yellow")
         self._is_warned = True
 
     async def _follow(self, session: Session) -> OpenSession:
@@ -174,20 +176,19 @@ class LineConversation:
         return self._open_session
 
     def _end_after_loss(self, error: BaseException) -> None:
-        """End the conversation: nothing can be shown any more."""
+        """End the conversation, because its events can't be followed any more."""
         self._show_failure(error, is_end=True)
         self._code = exit_codes.ERROR
         self.leave()
 
     def _format_resume_hint(self, session: Session) -> str:
-        again = f"codeloop attach {self.options.attach}" if self.options.attach else "codeloop"
-        return f"Resume with: {again} --session {session.id}"
+        program = f"codeloop attach {self.options.attach}" if self.options.attach else "codeloop"
+        return f"Resume with: {program} --session {session.id}"
 
     def _show_failure(self, error: BaseException, *, is_end: bool = False) -> None:
         """Show an error, unless the conversation is over; without a user it also sets the exit code.
 
-        In a pipe, the end says how to resume; at a terminal this is printed when the program ends. That the server is
-        gone is reported by everything that waits for it, and shown once.
+        `is_end`: the conversation ends by it. Then a pipe gets the hint how to resume; a terminal gets it from `_stop`.
         """
         if self._is_over or (self._is_lost and isinstance(error, ServerLost)):
             return
@@ -196,12 +197,13 @@ class LineConversation:
             code, text = exit_codes.choose_error_code(error), f"codeloop: {error}"
         self._code = code if not self.is_attended else self._code
         self._is_lost = isinstance(error, ServerLost)
-        self.say(text, "red")
+        self.show_text(text, "red")
         if (is_end or self._is_lost) and self.session is not None and not self.is_attended:
-            self.say(self._format_resume_hint(self.session), "red")
+            self.show_text(self._format_resume_hint(self.session), "red")
 
     def _refresh_prompt(self, code: int = exit_codes.DONE) -> None:
-        """Show the prompt if nothing runs. `code`: that of a turn that has ended; in a pipe the last failure counts."""
+        """Show the prompt if nothing runs. `code`: the exit code of the turn that has ended, if any."""
+        # In a pipe, the last failure is the exit code of the whole conversation.
         if not self.is_attended:
             self._code = code or self._code
         self._terminal.set_ready(is_ready=not self.is_busy)
@@ -212,12 +214,12 @@ class LineConversation:
         self._idle.set()
 
     async def _stop(self) -> None:
-        busy = ""
+        turn_note = ""
         if self.is_busy:
-            busy = "The turn goes on there. " if self.options.attach else "The turn was stopped. "
+            turn_note = "The turn goes on there. " if self.options.attach else "The turn was stopped. "
         self._terminal.lines.stop_reading()
         self._terminal.set_ready(is_ready=False)
         if self._open_session is not None:
             await self._open_session.stop()
             if self.is_attended:
-                self.say(f"{busy}{self._format_resume_hint(self._open_session.session)}")
+                self.show_text(f"{turn_note}{self._format_resume_hint(self._open_session.session)}")

@@ -1,4 +1,4 @@
-"""The terminal, or the pipes, of a conversation line by line: reads the typed lines and prints above the prompt."""
+"""The terminal (or the pipes) of a conversation line by line: reads typed lines and prints above the prompt."""
 
 import asyncio
 import os
@@ -18,10 +18,12 @@ from codeloop.schema.message import Session
 
 PROMPT_TEXT = "> "
 
+# Seconds between two lines of which the second belongs to the same paste: nobody types a line so fast.
 PASTE_GAP = 0.005
-"""Seconds after a line in which another one is pasted with it."""
+# Seconds without input after which a paste is over: a paste over a network comes in pieces.
 PASTE_PAUSE = 0.2
-"""Seconds without input after which a paste is over: lines over a network come in pieces."""
+# Bytes to read at once: the size of a pipe on Linux. A terminal hands over less.
+READ_BYTES = 65_536
 
 
 class LineTerminal:
@@ -45,8 +47,8 @@ class LineTerminal:
         """Make the view that prints a session's events above the prompt."""
         return ViewAbovePrompt(TextView(self._answers, self._notes, thinking=self._thinking), self)
 
-    def say(self, text: str, look: Look = "dim") -> None:
-        """Show lines, with nothing in them that could control the terminal."""
+    def show_text(self, text: str, look: Look = "dim") -> None:
+        """Show lines above the prompt, with control characters escaped."""
         painted_text = paint(escape_controls(text), look, colour=has_colour(self._notes.stream))
         self.write_above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + painted_text + "\n"))
 
@@ -77,6 +79,7 @@ class LineTerminal:
 
     async def ask(self, question: str) -> str | None:
         """Ask a question; None at the end of the input."""
+        # Output that comes while the question stands there writes the question again below itself.
         self._question = question
         self._notes.write_prompt(question)
         try:
@@ -87,7 +90,7 @@ class LineTerminal:
                 self._postponed_draws.pop(0)()
 
     def queue_command(self, line: str) -> bool:
-        """Take a command as if no question stood there."""
+        """Queue a command that was typed in the place of an answer, so that it runs after the question."""
         self.lines.put(line)
         return True
 
@@ -99,9 +102,9 @@ class LineTerminal:
 
 
 class TypedLines:
-    """Reads stdin and keeps what was not taken yet; None marks the end of the input.
+    """Reads stdin and keeps the lines that were not taken yet; None in the queue marks the end of the input.
 
-    `on_enter`: called as each line comes. `joins_pastes`: lines that come faster than anybody types are one text.
+    `on_enter`: called when a line arrives. `joins_pastes`: lines of one paste become one text.
     """
 
     def __init__(self, on_enter: Callable[[], object], *, joins_pastes: bool) -> None:
@@ -111,13 +114,14 @@ class TypedLines:
         self._line_arrived = asyncio.Event()
         self._answer: asyncio.Future[str | None] | None = None
         self._partial_line = b""
+        # Lines of a paste that may not be complete yet.
         self._paste_lines: list[str] = []
-        """Lines that others may follow at once."""
         self._paste_timer: asyncio.TimerHandle | None = None
         self._stop_watching: Callable[[], object] = lambda: None
 
     def start_reading(self) -> None:
         """Start reading stdin."""
+        # A process may be started without a stdin.
         if sys.stdin is None:
             self.put(None)
             return
@@ -148,6 +152,7 @@ class TypedLines:
         while not self._waiting_lines:
             self._line_arrived.clear()
             await self._line_arrived.wait()
+        # The mark of the end stays, for every later call.
         return self._waiting_lines[0] if self._waiting_lines[0] is None else self._waiting_lines.popleft()
 
     async def take_answer(self) -> str | None:
@@ -178,13 +183,14 @@ class TypedLines:
         return None if self._answer is None or self._answer.done() else self._answer
 
     def _read(self, descriptor: int) -> bool:
-        """Take what is there; return False at the end."""
+        """Read the bytes that are there, and add their lines; return False at the end of the input."""
         try:
-            data = os.read(descriptor, 65_536)
+            data = os.read(descriptor, READ_BYTES)
         except OSError:
             # The terminal is gone, which counts as the end of the input.
             data = b""
         *complete, self._partial_line = (self._partial_line + data).split(b"\n")
+        # At the end, a last line without a newline counts as a line.
         for line in complete if data else filter(None, [*complete, self._partial_line]):
             self._on_enter()
             self._add(line.decode("utf-8", "replace").removesuffix("\r"))
@@ -205,8 +211,9 @@ class TypedLines:
         self._paste_timer = asyncio.get_running_loop().call_later(seconds, self._finish_paste)
 
     def _finish_paste(self) -> None:
-        """Hand over the lines that came at once."""
+        """Put the lines of the paste into the queue as one text."""
         lines, self._paste_lines = self._paste_lines, []
+        # A question takes one line: the rest of a paste is no answer.
         if lines and self._open_answer is not None:
             self.put(lines.pop(0))
         if lines:

@@ -1,4 +1,4 @@
-"""The session of a conversation: followed and shown, with the turns of what is sent to it."""
+"""`OpenSession`: the session of a conversation, which is followed and shown until another one is opened."""
 
 import asyncio
 import time
@@ -24,15 +24,16 @@ from codeloop.schema.operation import ABORT
 from codeloop.schema.part import FilePart, TextPart
 
 SendCall = Callable[[Client, str], Coroutine[Any, Any, object]]
-"""Sends something to a session, named by its id, and returns what the turn answers."""
+"""Sends a prompt or a command to the session of an id, and returns the answer when the turn ends."""
 ErrorCallback = Callable[[BaseException], object]
 
 
 class OpenSession:
-    """Shows what happens in a session until it is stopped, whoever caused it, and sums up each turn.
+    """Shows the events of a session, whoever caused them, and the sums of each turn, until `stop` is called.
 
-    `on_failure`: called with the error of something that was sent. `on_loss`: with what ended the following.
-    `on_change`: when the session starts or stops working, with the exit code of the turn that has ended, else 0.
+    `on_failure`: called with the error of a call made by `send`. `on_loss`: called with the error that ended the
+    following. `on_change`: called when the session starts or stops working, with the exit code of the turn that has
+    ended, else 0.
     """
 
     def __init__(
@@ -50,21 +51,21 @@ class OpenSession:
         self._answerer = answerer
         self._on_failure = on_failure
         self._on_change = on_change
-        self._prompts = _PromptDisplay(session, terminal.say)
+        self._prompts = _PromptDisplay(session, terminal.show_text)
         self._view = terminal.make_view()
         callbacks = FollowCallbacks(
-            on_failure=lambda error: terminal.say(f"The question could not be answered: {error}", "red"),
+            on_failure=lambda error: terminal.show_text(f"The question could not be answered: {error}", "red"),
             on_loss=on_loss,
             on_event=self._prompts.handle_event,
             on_change=self._handle_change,
         )
         self._follower = SessionFollower(client, session, self._view, answerer, callbacks)
+        # The last answer that has not been summed up yet.
         self._answer: MessageWithParts | None = None
-        """The last answer that has not been summed up yet."""
+        # When the session began to work (monotonic seconds); None while it does not.
         self._start_time: float | None = None
-        """When it began to work (monotonic seconds); None while it does not."""
+        # Calls that return when a turn ends.
         self._turn_tasks: set[asyncio.Task[Any]] = set()
-        """Calls that are answered when a turn ends."""
         self._background_tasks: set[asyncio.Task[Any]] = set()
 
     @property
@@ -83,28 +84,29 @@ class OpenSession:
         await self._follower.catch_up()
 
     async def stop(self) -> None:
-        """Follow and wait no more; a turn on a server goes on."""
+        """Stop following, and stop waiting for answers; a turn on a server goes on."""
         await cancel_all([*self._turn_tasks, *self._background_tasks])
         await self._follower.stop()
 
-    async def send(self, send: SendCall, text: str = "", message_id: str | None = None) -> None:
-        """Send something that is answered when a turn ends.
+    async def send(self, send_call: SendCall, text: str = "", message_id: str | None = None) -> None:
+        """Start a call that returns when a turn ends.
 
-        `text`: the prompt, shown when its turn comes after waiting. `message_id`: the id it will be stored under; then
-        this returns once it is stored, so that the next prompt comes after it.
+        `text`: the prompt, which is shown when its turn comes after waiting. `message_id`: the id under which the
+        prompt will be stored; then this returns once it is stored, so that the next prompt comes after it.
         """
         if not self.is_busy:
             self._answer, self._follower.tally = None, Tally(self.session)
         tasks: set[asyncio.Future[Any]] = set()
         if message_id is not None:
             tasks.add(self._prompts.expect(message_id, text if self._follower.is_running else ""))
-        turn = self._start_task(send(self.client, self.session.id), self._turn_tasks)
+        turn = self._start_task(send_call(self.client, self.session.id), self._turn_tasks)
         self._handle_change()
+        # The call ends first if the prompt was refused, and never stored.
         if tasks:
             await asyncio.wait({turn, *tasks}, return_when=asyncio.FIRST_COMPLETED)
 
     def abort(self) -> None:
-        """Ask for the end of the turn that runs."""
+        """Ask the server to end the turn that runs."""
         self._start_task(self.client.call(ABORT, SessionId(session_id=self.session.id)), self._background_tasks)
 
     def _start_task(self, call: Coroutine[Any, Any, Any], group: set[asyncio.Task[Any]]) -> asyncio.Task[Any]:
@@ -148,23 +150,26 @@ class OpenSession:
 
 
 class _PromptDisplay:
-    """Shows a prompt when its turn comes after waiting, or when another client sent it.
+    """Shows queued prompts when their turn comes, and prompts of other clients.
 
-    `session`: as last seen; `error`: the last one of the session that was shown.
+    `session`: the session as last seen. `error`: the last error of the session that was shown.
     """
 
-    def __init__(self, session: Session, say: Callable[[str, Look], object]) -> None:
+    def __init__(self, session: Session, show_text: Callable[[str, Look], object]) -> None:
         self.session = session
         self.error = ""
-        self._say = say
+        self._show_text = show_text
+        # Our prompts that wait for the model, by message id.
         self._waiting_texts: dict[str, str] = {}
-        """Our prompts that wait for the model, by message id."""
         self._stored_futures: dict[str, asyncio.Future[None]] = {}
         self._prompts_of_others: set[str] = set()
         self._shown_ids: set[str] = set()
 
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
-        """Return a future for the storing of the prompt of this id; `text` is shown when its turn comes, "" never."""
+        """Return a future that is done when the prompt of this id is stored.
+
+        `text`: the text to show when its turn comes; "": the user has just typed it, and it is not shown again.
+        """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stored_futures[message_id] = future
         self._waiting_texts[message_id] = text
@@ -176,7 +181,7 @@ class _PromptDisplay:
             case SessionUpdated(properties=p):
                 self.session = p.info
             case SessionDeleted():
-                self._say(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")
+                self._show_text(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
                 future = self._stored_futures.pop(p.info.id, None)
                 if future is not None and not future.done():
@@ -184,9 +189,10 @@ class _PromptDisplay:
                 elif future is None and p.info.id not in self._waiting_texts:
                     self._prompts_of_others.add(p.info.id)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                # The first answer to a queued prompt: its turn has come.
                 if text := self._waiting_texts.get(p.info.parent_id):
                     self._waiting_texts[p.info.parent_id] = ""
-                    self._say(f"> {text}", "cyan")
+                    self._show_text(f"> {text}", "cyan")
             case PartUpdated(properties=p) if self._waiting_texts.get(p.part.message_id):
                 # A queued prompt may still be edited, by `/queue edit` or by another client.
                 if isinstance(p.part, TextPart) and not p.part.synthetic:
@@ -198,15 +204,15 @@ class _PromptDisplay:
                 self._show(p.part)
             case SessionErrored(properties=p):
                 self.error = get_error_message(p.error)
-                self._say(self.error, "red")
+                self._show_text(self.error, "red")
             case _:
                 pass
 
     def _show(self, part: object) -> None:
         match part:
             case TextPart(text=text) if not part.synthetic:
-                self._say("\n".join(f"> {line}" for line in text.splitlines()), "cyan")
+                self._show_text("\n".join(f"> {line}" for line in text.splitlines()), "cyan")
             case FilePart(filename=name, url=url):
-                self._say(f"> [{name or url[:80]}]", "cyan")
+                self._show_text(f"> [{name or url[:80]}]", "cyan")
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""Runs a line of a conversation: as a prompt, a `/command`, or a `!command` for the shell."""
+"""Runs one line of a conversation: a prompt, a `/command`, or a `!command` for the shell."""
 
 import shutil
 from collections.abc import Awaitable, Callable
@@ -63,14 +63,15 @@ from codeloop.schema.part import TextPart
 from codeloop.schema.permission import PROFILE_KEY, PROFILES, Profile
 from codeloop.schema.wire import replace
 
+# Characters of a title or a prompt on a line.
 TITLE_CHARS = 70
 BUSY_MESSAGE = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
 
 
 class LineCommand(Struct, frozen=True):
-    """What a command does line by line; `run` gets the words after its name.
+    """A slash command of a conversation line by line; `run` is called with the words after the command's name.
 
-    `arguments`: where they are others than on the screen. `text`: of a command that the screen does otherwise.
+    `arguments`, `text`: the arguments and the help text where they differ from the terminal UI's command of that name.
     """
 
     run: Callable[[LineConversation, str], Awaitable[None]]
@@ -79,7 +80,7 @@ class LineCommand(Struct, frozen=True):
 
 
 async def run_line(chat: LineConversation, line: str) -> None:
-    """Do what a line says. Raises CodeloopError if that is refused."""
+    """Run a line. Raises CodeloopError if it is refused."""
     if line.startswith("/"):
         name, _, words = line[1:].partition(" ")
         await _run_slash_command(chat, name, words.strip())
@@ -87,6 +88,7 @@ async def run_line(chat: LineConversation, line: str) -> None:
         agent = chat.options.agent or (chat.session.agent if chat.session else None)
         if chat.is_busy:
             raise UsageProblem(BUSY_MESSAGE)
+        # The session may not be created yet; its id is filled in when the command is sent.
         shell = RunShell(session_id="", command=command, agent=agent, model=parse_model(chat.options.model))
         await chat.send(lambda client, session: client.call(SESSION_SHELL, replace(shell, session_id=session)))
     elif line.strip():
@@ -94,7 +96,7 @@ async def run_line(chat: LineConversation, line: str) -> None:
 
 
 async def _send_prompt(chat: LineConversation, line: str, goal: Goal | None = None) -> None:
-    parts = [TextPartInput(text=line), *(await find_mentions(chat.client, line, chat.say))]
+    parts = [TextPartInput(text=line), *(await find_mentions(chat.client, line, chat.show_text))]
     await _send_message(chat, line, OutgoingMessage(parts, chat.is_attended, goal=goal))
 
 
@@ -106,7 +108,7 @@ async def _send_message(chat: LineConversation, text: str, sending: OutgoingMess
 
 
 async def _show_memory(chat: LineConversation, _words: str) -> None:
-    chat.say("\n".join(format_memory_report(await chat.client.call(MEMORY_LIST, NoArguments()))))
+    chat.show_text("\n".join(format_memory_report(await chat.client.call(MEMORY_LIST, NoArguments()))))
 
 
 async def _pursue_goal(chat: LineConversation, words: str) -> None:
@@ -117,6 +119,7 @@ async def _pursue_goal(chat: LineConversation, words: str) -> None:
 
 
 async def _run_slash_command(chat: LineConversation, name: str, words: str) -> None:
+    # The terminal UI has most of the commands, too; `shared` is the one of this name or alias.
     shared = COMMANDS_BY_ANY_NAME.get(name)
     command_name = shared.name if shared is not None and name not in LINE_COMMANDS else name
     if (row := LINE_COMMANDS.get(command_name)) is not None:
@@ -128,7 +131,7 @@ async def _run_slash_command(chat: LineConversation, name: str, words: str) -> N
     if name not in commands and shared is not None:
         raise UsageProblem(f"/{name} ({shared.title}) needs the terminal UI: start codeloop without --plain.")
     if name not in commands:
-        close = format_suggestion(f"/{each}" for each in suggest_commands(name, [*LINE_COMMANDS, *commands]))
+        close = format_suggestion(f"/{command}" for command in suggest_commands(name, [*LINE_COMMANDS, *commands]))
         raise UsageProblem(
             f"Unknown command: /{name}.{close} /help lists them. To send it as a prompt, put a space first."
         )
@@ -147,10 +150,13 @@ async def _show_help(chat: LineConversation, _words: str) -> None:
     rows += [("!COMMAND", "run a shell command that the model sees"), ("@FILE", "in a prompt: attach a file")]
     commands = await chat.client.call(COMMAND_LIST, NoArguments())
     rows += [(f"/{row.name}", row.description or row.source or "") for row in commands if row.name not in LINE_COMMANDS]
-    wide = max(len(name) for name, _ in rows)
-    room = max(shutil.get_terminal_size().columns - wide - 5, 20)
-    chat.say("\n".join(f"  {name.ljust(wide)}  {one_line(text, room)}".rstrip() for name, text in rows))
-    chat.say("Ctrl-C stops the turn, twice it leaves; Ctrl-D leaves. Prompts typed during a turn are queued.")
+    name_width = max(len(name) for name, _ in rows)
+    # Two spaces before the name and two after it, and the last column stays free.
+    text_width = max(shutil.get_terminal_size().columns - name_width - 5, 20)
+    chat.show_text(
+        "\n".join(f"  {name.ljust(name_width)}  {one_line(text, text_width)}".rstrip() for name, text in rows)
+    )
+    chat.show_text("Ctrl-C stops the turn, twice it leaves; Ctrl-D leaves. Prompts typed during a turn are queued.")
 
 
 async def _start_new(chat: LineConversation, words: str) -> None:
@@ -158,21 +164,22 @@ async def _start_new(chat: LineConversation, words: str) -> None:
     if words:
         await run_line(chat, words)
     else:
-        chat.say("The next prompt starts a new session.")
+        chat.show_text("The next prompt starts a new session.")
 
 
 async def _list_sessions(chat: LineConversation, _words: str) -> None:
     sessions = await chat.client.call(
         SESSION_LIST, ListSessions(scope="project", roots=True, limit=ATTACH_LISTED.value)
     )
-    own = chat.session.id if chat.session else ""
-    several = len({row.directory for row in sessions}) > 1
+    current_id = chat.session.id if chat.session else ""
+    shows_directory = len({row.directory for row in sessions}) > 1
     lines = [
-        f"{'*' if row.id == own else ' '} {row.id}  {format_time(row.time.updated)}  {one_line(row.title, TITLE_CHARS)}"
-        + (f"  {row.directory}" if several else "")
+        f"{'*' if row.id == current_id else ' '} {row.id}  {format_time(row.time.updated)}  "
+        + one_line(row.title, TITLE_CHARS)
+        + (f"  {row.directory}" if shows_directory else "")
         for row in sessions
     ]
-    chat.say("\n".join(lines) or "No sessions yet.")
+    chat.show_text("\n".join(lines) or "No sessions yet.")
 
 
 async def _switch_session(chat: LineConversation, words: str) -> None:
@@ -186,7 +193,7 @@ async def _choose_agent(chat: LineConversation, words: str) -> None:
         raise UsageProblem("Name one: /agent NAME. /status shows which one answers, `codeloop agent list` lists them.")
     await check_agent(chat.client, words)
     chat.options = replace(chat.options, agent=words)
-    chat.say(f"The next prompts use agent {words}.")
+    chat.show_text(f"The next prompts use agent {words}.")
 
 
 async def _choose_model(chat: LineConversation, words: str) -> None:
@@ -196,16 +203,16 @@ async def _choose_model(chat: LineConversation, words: str) -> None:
         )
     await check_model(chat.client, words)
     chat.options = replace(chat.options, model=words)
-    chat.say(f"The next prompts use {words}.")
+    chat.show_text(f"The next prompts use {words}.")
 
 
 async def _choose_profile(chat: LineConversation, words: str) -> None:
     if not words:
         session = await _load_session(chat) if chat.session is not None else None
         current = (session.metadata or {}).get(PROFILE_KEY) if session else chat.options.profile
-        chat.say(f"profile {current or 'as configured'}; there are {', '.join(PROFILES)}")
+        chat.show_text(f"profile {current or 'as configured'}; there are {', '.join(PROFILES)}")
         return
-    profile: Profile | None = next((each for each in PROFILES if each == words), None)
+    profile: Profile | None = next((name for name in PROFILES if name == words), None)
     if profile is None:
         raise UsageProblem(
             f"There is no profile {words}.{format_suggestion(find_similar(words, PROFILES))} "
@@ -214,12 +221,12 @@ async def _choose_profile(chat: LineConversation, words: str) -> None:
     chat.options = replace(chat.options, profile=profile)
     if chat.session is not None:
         await set_profile(chat.client, await _load_session(chat), profile)
-    chat.say(f"From the next call on, profile {profile} holds in this session.")
+    chat.show_text(f"From the next call on, profile {profile} holds in this session.")
 
 
 async def _undo_turn(chat: LineConversation, _words: str, change: Callable[..., Awaitable[int]] = undo_last) -> None:
-    warn = partial(chat.say, look="red")
-    await change(chat.client, await _load_session(chat), dry_run=False, say=chat.say, warn=warn)
+    warn = partial(chat.show_text, look="red")
+    await change(chat.client, await _load_session(chat), dry_run=False, say=chat.show_text, warn=warn)
 
 
 async def _summarize_session(chat: LineConversation, _words: str) -> None:
@@ -247,7 +254,7 @@ async def _show_status(chat: LineConversation, _words: str) -> None:
             model = f"{session.model.provider_id}/{session.model.id}"
     state = "working" if chat.is_busy else "idle"
     lines.append(f"agent {agent or 'as configured'}, model {model or 'as configured'}, {state}")
-    chat.say("\n".join(lines))
+    chat.show_text("\n".join(lines))
 
 
 async def _edit_queue(chat: LineConversation, words: str) -> None:
@@ -255,48 +262,49 @@ async def _edit_queue(chat: LineConversation, words: str) -> None:
     waiting = await chat.client.call(SESSION_QUEUED, SessionId(session_id=session.id))
     if not words:
         lines = (f"  {at} {one_line(_join_text(row), TITLE_CHARS)}" for at, row in enumerate(waiting, 1))
-        chat.say("\n".join(lines) or "No prompts are queued.")
+        chat.show_text("\n".join(lines) or "No prompts are queued.")
         return
     action, _, arguments = words.partition(" ")
     number, _, text = arguments.strip().partition(" ")
     if action not in {"edit", "cancel"} or not number.isdecimal() or (action == "edit" and not text.strip()):
         raise UsageProblem("Usage: /queue, /queue edit N NEW WORDS, or /queue cancel N.")
+    # Python refuses to convert numbers of some thousand digits.
     if len(number) > 6 or not 0 < int(number) <= len(waiting):
         raise UsageProblem(f"There is no queued prompt {number[:6]}. /queue lists them.")
     message = waiting[int(number) - 1]
     ids = {"session_id": session.id, "message_id": message.info.id}
     if action == "cancel":
         await chat.client.call(MESSAGE_DELETE, MessageId(**ids))
-        chat.say("Cancelled.")
+        chat.show_text("Cancelled.")
         return
     part = next((part for part in message.parts if isinstance(part, TextPart) and not part.synthetic), None)
     if part is None:
         raise UsageProblem("That prompt has no text. Cancel it with /queue cancel N.")
     await chat.client.call(PART_UPDATE, UpdatePart(**ids, part_id=part.id, part=replace(part, text=text.strip())))
-    chat.say("Changed.")
+    chat.show_text("Changed.")
 
 
 async def _show_context(chat: LineConversation, _words: str) -> None:
     session_context = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await _load_session(chat)).id))
-    chat.say("\n".join(format_context_report(session_context)))
+    chat.show_text("\n".join(format_context_report(session_context)))
 
 
 async def _show_cost(chat: LineConversation, _words: str) -> None:
     session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await _load_session(chat)).id))
-    chat.say("\n".join(format_cost_report(session_cost)))
+    chat.show_text("\n".join(format_cost_report(session_cost)))
 
 
 async def _show_permissions(chat: LineConversation, words: str) -> None:
     action, _, name = words.partition(" ")
     if action == "revoke" and name:
         await chat.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=name.strip()))
-        chat.say("Revoked: it is asked again from the next call on.")
+        chat.show_text("Revoked: it is asked again from the next call on.")
     elif words:
         raise UsageProblem("Usage: /permissions, or /permissions revoke ID.")
     else:
         session_id = chat.session.id if chat.session else None
         query = PermissionQuery(session_id=session_id, agent=chat.options.agent)
-        chat.say("\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query))))
+        chat.show_text("\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query))))
 
 
 async def _find_text(chat: LineConversation, words: str) -> None:
@@ -304,10 +312,10 @@ async def _find_text(chat: LineConversation, words: str) -> None:
         raise UsageProblem("Name the text: /find TEXT.")
     result = await chat.client.call(SESSION_FIND, FindInSession(session_id=(await _load_session(chat)).id, query=words))
     rows = [
-        f"  {format_time(each.created)}  {each.tool or each.kind:10} {one_line(each.text, TITLE_CHARS * 2)}"
-        for each in result.found[-ATTACH_LISTED.value :]
+        f"  {format_time(hit.created)}  {hit.tool or hit.kind:10} {one_line(hit.text, TITLE_CHARS * 2)}"
+        for hit in result.found[-ATTACH_LISTED.value :]
     ]
-    chat.say("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
+    chat.show_text("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
 
 
 async def _enter_waiting_session(chat: LineConversation, _words: str) -> None:
@@ -316,30 +324,33 @@ async def _enter_waiting_session(chat: LineConversation, _words: str) -> None:
 
 async def _use_worktree(chat: LineConversation, words: str) -> None:
     if is_worktree_verb(words):
-        chat.say("\n".join(await run_worktree_command(chat.client, words)))
+        chat.show_text("\n".join(await run_worktree_command(chat.client, words)))
         return
     name, _, prompt = words.partition(" ")
     tree, is_new = await find_or_create_worktree(chat.client, name)
     await chat.switch_session(None, tree.directory)
-    chat.say("\n".join(describe_opened_worktree(tree, is_new=is_new)))
+    chat.show_text("\n".join(describe_opened_worktree(tree, is_new=is_new)))
     if prompt.strip():
         await run_line(chat, prompt.strip())
 
 
 async def _manage_mcp_servers(chat: LineConversation, words: str) -> None:
-    """List the servers; `auth NAME` begins to sign in, `auth NAME ADDRESS` ends it with the browser's last address."""
+    """List the servers; `auth NAME` begins to sign in, `auth NAME ADDRESS` completes it.
+
+    ADDRESS is where the browser ended, if it runs on another machine and could not reach the one of codeloop.
+    """
     match words.split(maxsplit=2):
         case []:
             servers = await chat.client.call(MCP_STATUS, NoArguments())
             lines = [f"{name}: {_describe_status(name, status)}" for name, status in servers.items()]
-            chat.say("\n".join(lines) or "No MCP server is configured.")
+            chat.show_text("\n".join(lines) or "No MCP server is configured.")
         case ["auth", name]:
             mcp_auth_start = await chat.client.call(MCP_AUTH_START, McpName(name=name))
-            chat.say(f"Open this address to sign in:\n{mcp_auth_start.authorization_url}")
-            chat.say(f"If that browser is on another machine: /mcp auth {name} ADDRESS-THAT-IT-ENDS-AT")
+            chat.show_text(f"Open this address to sign in:\n{mcp_auth_start.authorization_url}")
+            chat.show_text(f"If that browser is on another machine: /mcp auth {name} ADDRESS-THAT-IT-ENDS-AT")
         case ["auth", name, code]:
             status = await chat.client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=code))
-            chat.say(f"{name}: {_describe_status(name, status)}")
+            chat.show_text(f"{name}: {_describe_status(name, status)}")
         case _:
             raise UsageProblem("Write /mcp, /mcp auth NAME, or /mcp auth NAME ADDRESS.")
 
@@ -347,9 +358,9 @@ async def _manage_mcp_servers(chat: LineConversation, words: str) -> None:
 def _describe_status(name: str, status: MCPStatus) -> str:
     if status.status == "needs_auth":
         return f"wants you to sign in: /mcp auth {name}"
-    more = f": {status.error}" if status.error else ""
-    without = ", without a sandbox" if status.sandbox is False else ""
-    return f"{status.state or status.status}{without}{more}"
+    error_note = f": {status.error}" if status.error else ""
+    sandbox_note = ", without a sandbox" if status.sandbox is False else ""
+    return f"{status.state or status.status}{sandbox_note}{error_note}"
 
 
 async def _leave(chat: LineConversation, _words: str) -> None:
@@ -367,6 +378,8 @@ def _join_text(message: MessageWithParts) -> str:
     return " ".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
 
 
+# The commands that need no screen; `session` and `queue` are not among those of the terminal UI. They take precedence
+# over the server's commands of the same name.
 LINE_COMMANDS: dict[str, LineCommand] = {
     "help": LineCommand(_show_help, text="List the commands"),
     "new": LineCommand(_start_new),
@@ -391,7 +404,3 @@ LINE_COMMANDS: dict[str, LineCommand] = {
     "mcp": LineCommand(_manage_mcp_servers, "[auth NAME [ADDRESS]]"),
     "exit": LineCommand(_leave),
 }
-"""What can be done without a screen. `session` and `queue` are in no table of the screen's.
-
-They take precedence over the server's commands of the same name.
-"""

@@ -1,4 +1,4 @@
-"""`codeloop` without a command: a conversation in a directory, or one turn without a terminal."""
+"""Starts `codeloop` without a command: a conversation in a directory, or one turn where there is no terminal."""
 
 import asyncio
 import os
@@ -22,14 +22,16 @@ from codeloop.kit.small_files import expand_user_path
 from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
 
+# A word that could be the name of a command.
 COMMAND_PATTERN = re.compile(r"[a-z][a-z-]*")
+# A word that is surely meant as a path: it begins with `/`, `./`, `../` or `~`, or is `.` or `..`.
 PATH_PATTERN = re.compile(r"\.{0,2}/|~|\.{1,2}$")
 
 
 def start_conversation(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> int:
-    """Hold a conversation as the words and options of the command line say, and return the exit code.
+    """Hold a conversation with the options and words of the command line, and return the exit code.
 
-    `is_prompt`: the words are the prompt, whatever they look like. Raises CodeloopError if it can't begin.
+    `is_prompt`: all words are the prompt; else the first may name a directory. Raises CodeloopError if it can't begin.
     """
     words, text = context.args, flags["prompt"]
     if text is not None:
@@ -45,6 +47,7 @@ def start_conversation(context: click.Context, flags: dict[str, Any], *, is_prom
         from codeloop.cli.target.worktree import move_to_worktree, separate_prompt
 
         options = separate_prompt(options)
+        # Without a terminal, `run_once` makes the work tree, so that an error has the form of its result.
         options = move_to_worktree(options) if is_interactive() else options
     if not is_interactive():
         from codeloop.cli.run.start import run_once
@@ -68,14 +71,16 @@ def split_words(words: Sequence[str], context: click.Context) -> tuple[Path | No
         return None, []
     first, others = words[0], list(words[1:])
     path = expand_user_path(first)
-    is_one = not any(map(str.isspace, first))
-    is_path = is_one and PATH_PATTERN.match(first) is not None
-    if (is_path or not others or (is_one and len(others) == 1 and " " in others[0])) and path.is_dir():
+    is_single_word = not any(map(str.isspace, first))
+    is_path = is_single_word and PATH_PATTERN.match(first) is not None
+    # `codeloop src "fix it"` names a directory; in `codeloop src is broken`, all three are words of a prompt.
+    has_quoted_prompt = is_single_word and len(others) == 1 and " " in others[0]
+    if (is_path or not others or has_quoted_prompt) and path.is_dir():
         return path, others
     as_prompt = f"To send it as a prompt: codeloop -- {shlex.join(words)}"
     # `/init` looks like a path, but is a slash command of the conversation.
     is_command = first.startswith("/") and "/" not in first[1:]
-    if not is_command and (is_path or (is_one and not others and ("/" in first or path.exists()))):
+    if not is_command and (is_path or (is_single_word and not others and ("/" in first or path.exists()))):
         kind = "is a file" if path.exists() else "does not exist"
         raise UsageProblem(f"{first} {kind}. Name a directory to work in. {as_prompt}")
     if COMMAND_PATTERN.fullmatch(first) is None:
@@ -83,6 +88,7 @@ def split_words(words: Sequence[str], context: click.Context) -> tuple[Path | No
     commands = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
     if first in commands:
         raise UsageProblem(f"`{first}` is a command: put it before its options. {as_prompt}")
+    # Several words are a prompt, unless the first is hardly anything but a mistyped command.
     if others and (first not in COMMAND_WORDS or len(others) > 1):
         close = [f"codeloop {name}" for name in find_similar(first, commands, most_edits=1)]
     else:
@@ -95,7 +101,10 @@ def split_words(words: Sequence[str], context: click.Context) -> tuple[Path | No
 
 
 def find_directory(words: Sequence[str]) -> Path | None:
-    """Return the directory that the words next to `--prompt` name, if there are any. Raises UsageProblem."""
+    """Return the directory that the words in addition to `--prompt` name; None: there are no words.
+
+    Raises UsageProblem if they name none.
+    """
     if not words:
         return None
     path = expand_user_path(words[0])
@@ -117,6 +126,7 @@ async def hold_conversation(options: Options, open_target: OpenTarget) -> int:
             await output_queue.drain()
             return code
     finally:
+        # A reader that has stopped reading must not keep the process from ending.
         output_queue.abandon()
 
 

@@ -1,1 +1,1 @@
-"""One module a command."""
+"""The subcommands of `codeloop`: a module for each, those of one subject in a folder."""

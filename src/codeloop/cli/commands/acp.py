@@ -1,4 +1,4 @@
-"""`codeloop acp`: an editor shows and steers sessions over stdin and stdout."""
+"""`codeloop acp`: serves an editor over stdin and stdout, by the Agent Client Protocol."""
 
 import asyncio
 from contextlib import suppress
@@ -9,7 +9,7 @@ import click
 from codeloop.acp.agent import AcpLaunch, serve_editor
 from codeloop.acp.editor_buffers import EditorBuffers
 from codeloop.acp.editor_terminal import EditorTerminals
-from codeloop.cli.bootstrap import list_end_signals
+from codeloop.cli.follow.tasks import cancel_on_signals
 from codeloop.cli.options import (
     CONFIG_OPTION,
     LOG_LEVEL_OPTION,
@@ -20,7 +20,7 @@ from codeloop.cli.options import (
     TRUST_OPTION,
     Options,
 )
-from codeloop.cli.target.log import open_log
+from codeloop.cli.target.process_log import open_log
 from codeloop.client.client import Client
 
 if TYPE_CHECKING:
@@ -57,22 +57,22 @@ def acp(*, protocol: int, editor_terminal: bool, login: bool, **flags: Any) -> N
         auth.main(["login"], prog_name="codeloop auth")
         return
     options = Options(message=(), **flags)
+    # A signal cancels the main task, which is no error.
     with open_log(options), suppress(asyncio.CancelledError):
         asyncio.run(_serve_until_signal(options, protocol, in_terminals=editor_terminal))
 
 
 async def _serve_until_signal(options: Options, protocol: int, *, in_terminals: bool) -> None:
-    """Serve; a signal ends it as the end of stdin does."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    for number in list_end_signals():
-        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
+    """Serve the editor until stdin ends or a signal comes."""
+    cancel_on_signals()
     projects: EditorProjects | None = None
     buffers = EditorBuffers()
     terminals = EditorTerminals(buffers) if in_terminals else None
 
     async def open_client(directory: str) -> tuple[Client, tuple[str, ...]]:
         nonlocal projects
-        # Loading it takes long, and the editor's first request has to be answered before.
+        # Loading the modules of projects doubles the start-up time, and the editor's first request, `initialize`, needs
+        # none of them.
         if projects is None:
             from codeloop.cli.target.editor_projects import EditorProjects
 

@@ -1,4 +1,4 @@
-"""`codeloop attach`: a conversation with a running server."""
+"""`codeloop attach`: starts a conversation on a running server."""
 
 import asyncio
 import sys

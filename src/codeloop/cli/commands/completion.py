@@ -1,4 +1,4 @@
-"""`codeloop completion`: the scripts that complete our commands in bash, zsh and fish."""
+"""`codeloop completion`: prints the scripts for completion in bash, zsh and fish."""
 
 import os
 import re
@@ -14,9 +14,11 @@ from click.shell_completion import (
     split_arg_string,
 )
 
+# Set by a shell that asks for completions; click reads it.
 COMPLETION_VARIABLE = "_CODELOOP_COMPLETE"
-"""Set by a shell that asks for completions; click reads it."""
 
+# click's own script passes bash's words, which end at colons. This one passes the whole line, and cuts from each
+# completion what bash has before the last colon already.
 _BASH_SCRIPT = """\
 _codeloop_completion() {
     local IFS=$'\\n' kind value index typed="${COMP_LINE:0:COMP_POINT}"
@@ -38,7 +40,7 @@ complete -o nosort -F _codeloop_completion codeloop 2> /dev/null || complete -F 
 
 
 class BashCompletion(BashComplete):
-    """Splits the line itself: bash splits words at colons, which model names contain."""
+    """Completion for bash that splits the line itself: bash splits words at colons, which names of models contain."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the words before the one that is being typed, and that one."""
@@ -49,12 +51,13 @@ class BashCompletion(BashComplete):
 
 
 def make_script(shell: str, command: Command) -> str:
-    """Return the script that completes `codeloop` in a shell; its errors never show at the prompt."""
+    """Return the script that completes `codeloop` in a shell."""
     if shell == "bash":
         return _BASH_SCRIPT
     completion: ShellComplete = (ZshComplete if shell == "zsh" else FishComplete)(
         command, {}, "codeloop", COMPLETION_VARIABLE
     )
+    # Errors of the program would be printed into the line that the user is typing.
     variable = f"{COMPLETION_VARIABLE}={shell}_complete"
     text = re.sub(rf"({variable}.*?codeloop)(?=\)[;}}])", r"\1 2>/dev/null", completion.source(), flags=re.DOTALL)
     # Only the first comma of a completion separates kind and value; its help text may hold others.
@@ -63,7 +66,7 @@ def make_script(shell: str, command: Command) -> str:
 
 
 def register_bash() -> None:
-    """Make click answer our bash script."""
+    """Register `BashCompletion` with click, in the place of its own class for bash."""
     add_completion_class(BashCompletion)
 
 

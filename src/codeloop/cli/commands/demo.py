@@ -1,4 +1,4 @@
-"""`codeloop demo`: the real loop on a small project, with a recorded model."""
+"""`codeloop demo`: fixes a bug in a small project with the real loop and tools, and recorded answers of a model."""
 
 import asyncio
 import os
@@ -19,8 +19,8 @@ from codeloop.cli.target.local import open_local
 from codeloop.schema.errors import UsageProblem
 
 PROJECT_FILES = ("postage.py", "test_postage.py")
+# Where there is no sandbox, the test run of the recording would have to be allowed by the user.
 DEMO_CONFIG = '{"permission": {"bash": {"python3 -m unittest *": "allow"}}}'
-"""What the recording runs needs no question where no sandbox can be had, either."""
 DEMO_TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out why and fix it."
 
 
@@ -46,17 +46,20 @@ def play_demo(folder: Path, *, in_ui: bool = False) -> int:
     """Put the project into `folder`, replay the recording on it, and return the exit code."""
     colour = has_colour(sys.stderr)
     project = folder / "project"
-    speed = 1.0 if sys.stderr.isatty() else 0.0
+    # Without somebody who watches, the answers come at once.
+    pace = 1.0 if sys.stderr.isatty() else 0.0
+    # The package may be installed as an archive; then `as_file` unpacks the folder.
     data = files("codeloop.cli.commands.data").joinpath("demo")
     with as_file(data) as source:
         shutil.copytree(source / "project", project)
         if not in_ui:
             _introduce(colour=colour)
-        # The demo leaves no session behind, and finds the interpreter that runs it.
+        # The demo leaves no session behind.
         os.environ["CODELOOP_HOME"] = str(folder / "home")
         os.environ["CODELOOP_CONFIG_CONTENT"] = DEMO_CONFIG
+        # The recording runs `python3`, which shall be the interpreter of this process.
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        options = Options(message=(DEMO_TASK,), directory=project, replay=source / "recording.jsonl", pace=speed)
+        options = Options(message=(DEMO_TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
         if in_ui:
             from codeloop.cli.terminal_ui import show_terminal_ui
 

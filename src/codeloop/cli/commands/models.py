@@ -1,4 +1,4 @@
-"""`codeloop models`: the models that can be used, with limits and prices."""
+"""`codeloop models`: lists the models that can be used, with their limits and prices."""
 
 import asyncio
 import os
@@ -25,6 +25,7 @@ from codeloop.model.usable_models import UNTRUSTED_REASON, ModelOffer, list_offe
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
+# The columns without a heading: the mark of the default, and the model's status with the reason why it is unusable.
 HEADER = ("", "model", "context", "output", "$ in", "$ out", "$ cached", "")
 
 
@@ -42,53 +43,59 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
     if refresh:
         count = asyncio.run(fetch(settings.paths.cache, os.environ, Catalog()))
         click.echo(f"codeloop: Fetched the catalog: {count} providers.", err=True)
+        # The providers that were loaded above still hold the old catalog.
         settings, providers = load_providers()
-    every, reasons, default = asyncio.run(_find_models(settings, providers, provider, everything=everything))
-    offers = every if everything else [each for each in every if not each.problem and each.model.status != "deprecated"]
+    all_offers, reasons, default = asyncio.run(_find_models(settings, providers, provider, everything=everything))
+    offers = all_offers
+    if not everything:
+        offers = [offer for offer in all_offers if not offer.problem and offer.model.status != "deprecated"]
     if not provider and not everything:
         for line in _explain_unusable(providers, reasons):
             click.echo(f"codeloop: {line}", err=True)
     if not offers and provider:
-        raise ModelUnavailable(_explain_empty_list(provider, every))
+        raise ModelUnavailable(_explain_empty_list(provider, all_offers))
     if not offers:
         raise NoModel(NO_MODEL_MESSAGE)
     if as_json:
-        rows = [_describe_model(each, default) for each in offers]
+        rows = [_describe_model(offer, default) for offer in offers]
         click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
     else:
-        lines = [HEADER, *(_format_row(each, default) for each in offers)]
+        lines = [HEADER, *(_format_row(offer, default) for offer in offers)]
         click.echo(align_columns(lines, right=frozenset({2, 3, 4, 5, 6})))
 
 
 async def _find_models(
     settings: ProjectSettings, providers: Providers, provider: str | None, *, everything: bool
 ) -> tuple[list[ModelOffer], dict[str, str], str]:
-    """Return the models, why providers can't be used, and the default `provider/model`."""
+    """Return the models, the reasons of providers that can't be used by their ids, and the default `provider/model`."""
     try:
         default = await providers.choose_default()
     except ModelUnavailable:
         default = ""
-    provider_ids = {each.id for each in providers.list_all()}
+    provider_ids = {row.id for row in providers.list_all()}
     untrusted_models = _list_untrusted_models(settings, provider_ids)
-    if provider and provider not in provider_ids and provider not in {each.provider_id for each in untrusted_models}:
-        # Raises an error with similar names.
+    if provider and provider not in provider_ids and provider not in {model.provider_id for model in untrusted_models}:
+        # Raises an error that suggests similar names.
         providers.get_provider(provider)
-    rows, reasons = await list_offers(providers, [provider] if provider else provider_ids if everything else None)
-    models = [each for each in untrusted_models if provider in {None, each.provider_id}]
-    return [*rows, *(ModelOffer(each, UNTRUSTED_REASON) for each in models)], reasons, default
+    # None: all providers, but without the models of those that can't be used.
+    wanted_ids = provider_ids if everything else None
+    offers, reasons = await list_offers(providers, [provider] if provider else wanted_ids)
+    models = [model for model in untrusted_models if provider in {None, model.provider_id}]
+    return [*offers, *(ModelOffer(model, UNTRUSTED_REASON) for model in models)], reasons, default
 
 
 def _list_untrusted_models(settings: ProjectSettings, provider_ids: set[str]) -> list[ModelInfo]:
-    """Return the models of providers that only an untrusted project's configuration has."""
+    """Return the models of providers that only the configuration of an untrusted project defines."""
     if not any(name.startswith("provider") for name in settings.loaded.ignored):
         return []
+    # The ignored part of the configuration may be invalid, which is no error of this command.
     with suppress(CodeloopError):
         providers = make_providers(find_settings(Startup(directory=Path.cwd(), trust=True)))
         return [
             model
-            for each in providers.list_all()
-            if each.id not in provider_ids
-            for model in providers.list_all_models(each).values()
+            for provider in providers.list_all()
+            if provider.id not in provider_ids
+            for model in providers.list_all_models(provider).values()
         ]
     return []
 
@@ -99,23 +106,19 @@ def _explain_unusable(providers: Providers, reasons: dict[str, str]) -> Iterator
     for provider in providers.list_all():
         if provider.id not in reasons:
             continue
-        environment_value = (
-            find_environment_key(provider.env, os.environ) if provider.id not in EXPLICIT_PROVIDERS else None
-        )
-        has = (
-            f"{environment_value[0]} is set"
-            if environment_value
-            else "a key is stored"
-            if provider.id in stored_keys
-            else ""
-        )
-        if has or provider.config is not EMPTY_PROVIDER_CONFIG:
-            although = f", although {has}" if has else ""
+        key_note = ""
+        # The variables of `EXPLICIT_PROVIDERS` (GITHUB_TOKEN, HF_TOKEN, ...) mostly have another purpose.
+        if provider.id not in EXPLICIT_PROVIDERS and (variable := find_environment_key(provider.env, os.environ)):
+            key_note = f"{variable[0]} is set"
+        elif provider.id in stored_keys:
+            key_note = "a key is stored"
+        if key_note or provider.config is not EMPTY_PROVIDER_CONFIG:
+            although = f", although {key_note}" if key_note else ""
             yield f"{provider.id} is not listed: {reasons[provider.id]}{although}. See: codeloop models --all"
 
 
-def _explain_empty_list(provider: str, every: list[ModelOffer]) -> str:
-    reasons = sorted({each.problem for each in every if each.problem})
+def _explain_empty_list(provider: str, offers: list[ModelOffer]) -> str:
+    reasons = sorted({offer.problem for offer in offers if offer.problem})
     why = f": {'; '.join(reasons)}" if reasons else ""
     login = f" Store one: `codeloop auth login {provider}`." if NO_KEY_REASON in reasons else ""
     return f"No model of `{provider}` can be used here{why}.{login} `codeloop models {provider} --all` lists them."

@@ -1,4 +1,4 @@
-"""`codeloop run`: one task from the command line, to its end."""
+"""`codeloop run`: the options of the command that runs one task and exits. The code that runs it is in `cli/run`."""
 
 import sys
 from typing import Any
@@ -33,17 +33,18 @@ from codeloop.cli.options import (
 
 
 def read_output_format(ctx: click.Context, _parameter: click.Parameter, form: str | None) -> str | None:
-    """Return the format of --output-format, as `Options` has it. Raises UsageError with another --format."""
+    """Convert the value of --output-format to one of `Options.format`. Raises UsageError if --format is given, too."""
     if form is not None and ctx.params.get("format", "text") != "text":
         raise click.UsageError("--format and --output-format name two formats. Leave one of them out.")
     return "result" if form == "json" else form
 
 
 class JsonUsageCommand(click.Command):
-    """A command whose usage errors are a JSON result if JSON is asked for."""
+    """A command that reports its usage errors as a JSON result, too, if the output format is JSON."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options."""
+        # click empties the list while it parses.
         arguments = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -75,6 +76,7 @@ class JsonUsageCommand(click.Command):
     help="Run this command with MESSAGE as arguments.",
 )
 @click.option("--title", help="Title of the new session.")
+# It is eager because the callback of --output-format compares with it.
 @click.option(
     "--format", type=click.Choice(["text", "json"]), default="text", is_eager=True, help="Print text or JSON Lines."
 )
@@ -140,6 +142,7 @@ def run(*, output_format: str | None, **flags: Any) -> None:
     Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 6 no output as --schema says,
     7 goal not reached, 124 timeout, 130 interrupted.
     """
+    # Help, completion and usage errors need nothing of what a run loads.
     from codeloop.cli.run.start import run_once
 
     if output_format is not None:

@@ -1,4 +1,4 @@
-"""`codeloop serve`: serves the agent to other programs over HTTP; `codeloop web`: shows it in the browser."""
+"""`codeloop serve` and `codeloop web`: serve the agent over HTTP, to other programs or to a browser that is opened."""
 
 import asyncio
 import os
@@ -54,15 +54,18 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
 
 
 class ServeOutputs(Struct, frozen=True):
-    """Where is said what. `browse` opens an address in the browser, and returns whether it could; None: do not."""
+    """Where the server prints.
+
+    `open_address`: opens an address in the browser, and returns whether it could; None: no browser is to be opened.
+    """
 
     stdout: OutputStream
     stderr: OutputStream
-    browse: Callable[[str], Awaitable[bool]] | None = None
+    open_address: Callable[[str], Awaitable[bool]] | None = None
 
 
 class ServerSecret(Struct, frozen=True):
-    """The server's password, None for none. `source`: the variable or option that set it, "" if it is random."""
+    """The server's password; None: there is none. `source`: the variable or option that set it, "" if it is random."""
 
     password: str | None
     source: str = ""
@@ -98,7 +101,8 @@ _SERVER_OPTIONS = (
 
 
 def _add_server_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a server to a command."""
+    """Add `_SERVER_OPTIONS` to a command."""
+    # Decorators apply from the bottom up, and help lists options in the order from the top.
     for option in reversed(_SERVER_OPTIONS):
         command = option(command)
     return command
@@ -135,7 +139,7 @@ def web(*, no_open: bool, **flags: Any) -> None:
 
 
 def _serve_until_signal(serve_options: ServeOptions) -> None:
-    """Serve until a signal. Raises UsageProblem, CodeloopError."""
+    """Start a server with these options, and serve until a signal comes. Raises UsageProblem, CodeloopError."""
     _fill_descriptors()
     secret = _find_secret(serve_options)
     metadata = {"profile": serve_options.profile} if serve_options.profile else {}
@@ -146,19 +150,20 @@ def _serve_until_signal(serve_options: ServeOptions) -> None:
         stderr.write(f"codeloop: {escape_controls(warning)}\n")
     listening = _make_listen_options(serve_options, secret, settings, stderr)
     with log_to_file(settings.paths.log_folder, serve_options.log_level or settings.config.log_level or "INFO"):
-        browse = open_browser if serve_options.opens_browser else None
-        asyncio.run(_run_server(startup, settings, listening, secret, ServeOutputs(stdout, stderr, browse)))
+        open_address = open_browser if serve_options.opens_browser else None
+        asyncio.run(_run_server(startup, settings, listening, secret, ServeOutputs(stdout, stderr, open_address)))
 
 
 def _fill_descriptors() -> None:
-    """Keep our files and sockets off the descriptors of standard streams that are closed."""
+    """Open /dev/null in the place of standard streams that are closed."""
+    # Else a socket would get the number 1 or 2, and whatever prints to stdout or stderr would write into it.
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         continue
     os.close(descriptor)
 
 
 def _find_secret(serve_options: ServeOptions) -> ServerSecret:
-    """Return the server's password. Raises UsageProblem."""
+    """Return the password that the options or the environment set, else a random one. Raises UsageProblem."""
     if serve_options.password is not None:
         if serve_options.no_password:
             raise UsageProblem("--password and --no-password contradict each other. Leave one of them out.")
@@ -174,7 +179,7 @@ def _find_secret(serve_options: ServeOptions) -> ServerSecret:
 def _make_listen_options(
     serve_options: ServeOptions, secret: ServerSecret, settings: ProjectSettings, stderr: OutputStream
 ) -> ListenOptions:
-    """Merge options and configuration. Raises UsageProblem, CodeloopError."""
+    """Merge the options with the configuration; options take precedence. Raises UsageProblem, CodeloopError."""
     server_settings = settings.config.server
     host = serve_options.hostname if serve_options.hostname is not None else server_settings.hostname or "127.0.0.1"
     port = serve_options.port if serve_options.port is not None else server_settings.port
@@ -185,6 +190,7 @@ def _make_listen_options(
         raise UsageProblem(
             f"The user name {username!r} contains a colon, which HTTP Basic does not allow. Choose another."
         )
+    # A random password is for this machine's clients, which find it in a file.
     if secret.source in {"", "--no-password"} and find_address(host, port or 0).is_foreign:
         raise UsageProblem(
             f"Other machines can reach {host}, and whoever gets in can run any command as you. Set a long password in "
@@ -211,7 +217,10 @@ def _find_web_app(folder: Path | None) -> Path | None:
 
 
 def _parse_origins(origins: Sequence[str], config_origins: Sequence[str], stderr: OutputStream) -> tuple[str, ...]:
-    """Return the origins that may send requests. Raises UsageProblem for an invalid option."""
+    """Return the origins that may send requests.
+
+    An invalid origin of the configuration is ignored with a warning; one of `--cors` raises UsageProblem.
+    """
     allowed_origins: list[str] = []
     for text in config_origins:
         try:
@@ -231,46 +240,48 @@ async def _run_server(
     secret: ServerSecret,
     outputs: ServeOutputs,
 ) -> None:
-    event = _watch_signals()
+    # Before the start, so that a signal that comes early ends the server as a later one does.
+    stop_event = _watch_signals()
     server = Server(App(startup), listening)
     try:
         await server.start()
-        where = _publish(server, secret, settings)
+        credential_note = _publish(server, secret, settings)
+        # Programs that start a server wait for this line, which has the wording of opencode.
         outputs.stdout.write(f"opencode server listening on {server.url}\n")
         link = _make_page_link(server)
-        words = (where, f"Connect with: codeloop attach {server.url}", f"Open in a browser: {link}")
-        outputs.stderr.write("".join(f"codeloop: {line}\n" for line in words))
-        if outputs.browse is not None and not await outputs.browse(link):
+        notes = (credential_note, f"Connect with: codeloop attach {server.url}", f"Open in a browser: {link}")
+        outputs.stderr.write("".join(f"codeloop: {line}\n" for line in notes))
+        if outputs.open_address is not None and not await outputs.open_address(link):
             outputs.stderr.write("codeloop: There is no browser to open here. Open the link in yours.\n")
-        await event.wait()
+        await stop_event.wait()
     finally:
         withdraw_credential(settings.paths, server.url)
         await server.stop()
 
 
 def _make_page_link(server: Server) -> str:
-    """Return the address for a browser on this machine, which can't open that of a server that listens everywhere."""
+    """Return the address to open in a browser on this machine, with a sign-in link if it needs one."""
+    # A server that listens on all addresses reports one that no browser can open.
     url = server.url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     # Only our own page understands sign-in links; another web app asks for the password.
-    is_open = server.listening.password is None or server.listening.pages is None
-    return url if is_open else f"{url}/#link={server.browsers.create_link()}"
+    needs_link = server.listening.password is not None and server.listening.pages is not None
+    return url if not needs_link else f"{url}/#link={server.browsers.create_link()}"
 
 
 def _watch_signals() -> asyncio.Event:
-    """Return an event that the first signal sets; a second one ends the process at once.
-
-    Programs that also forward a terminal's signal (`timeout`, `npm`) make one signal two, so that needs a delay.
-    """
+    """Return an event that the first signal sets; a second one, after SERVER_SIGNAL, ends the process at once."""
+    # A terminal signals all processes in it, and `timeout` or `npm` forward the signal: a second one that comes right
+    # after the first is the same Ctrl-C.
     loop = asyncio.get_running_loop()
     event = asyncio.Event()
-    first = 0.0
+    first_time = 0.0
 
     def end_on_signal() -> None:
-        nonlocal first
+        nonlocal first_time
         if not event.is_set():
-            first = loop.time()
+            first_time = loop.time()
             event.set()
-        elif loop.time() - first > SERVER_SIGNAL.seconds:
+        elif loop.time() - first_time > SERVER_SIGNAL.seconds:
             raise KeyboardInterrupt
 
     for number in list_end_signals():
@@ -279,11 +290,12 @@ def _watch_signals() -> asyncio.Event:
 
 
 def _publish(server: Server, secret: ServerSecret, settings: ProjectSettings) -> str:
-    """Write the credential where our own programs find it, and return a line about it for people.
+    """Write the credential to the file where `codeloop attach` finds it, and return a line about it for the user.
 
-    Raises CodeloopError if a random one can't be written, because nobody could know it.
+    Raises CodeloopError if a random password can't be written, because nobody could know it.
     """
     user = server.listening.username
+    # A server that was killed may have left a file for this address.
     withdraw_credential(settings.paths, server.url, of_any=True)
     if secret.password is None:
         return "Authentication is disabled: everybody on this machine can run any command as you."

@@ -1,1 +1,1 @@
-"""Completion in shells."""
+"""Completion of names in shells: the functions that click calls when the user presses Tab."""

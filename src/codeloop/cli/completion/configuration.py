@@ -1,4 +1,4 @@
-"""Completes names of agents, commands and models in shells, from the configuration of the directory."""
+"""Completes names of agents, commands and models in shells, from the configuration of the current directory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,17 +12,17 @@ from codeloop.extend.rulebook import Rulebook
 
 
 def complete_agents(prefix: str) -> list[CompletionItem[str]]:
-    """Return the agents that are not hidden."""
+    """Complete the name of an agent that is not hidden."""
     return complete_from(_list_agents, prefix)
 
 
 def complete_commands(prefix: str) -> list[CompletionItem[str]]:
-    """Return the commands."""
+    """Complete the name of a command of the configuration."""
     return complete_from(_list_commands, prefix)
 
 
 def complete_models(prefix: str) -> list[CompletionItem[str]]:
-    """Return the models of the providers that have a key."""
+    """Complete `PROVIDER/MODEL`, for the providers that have a key."""
     return complete_from(_list_models, prefix)
 
 
@@ -45,7 +45,7 @@ def _list_commands(prefix: str) -> Iterator[CompletionChoice]:
 
 
 def _list_models(prefix: str) -> Iterator[CompletionChoice]:
-    """Yield the models of each provider that has a key and may be meant."""
+    """Yield the models of each provider that has a key and fits what is typed."""
     providers = make_providers(find_settings(Startup(directory=Path.cwd())))
     for usable in providers.list_usable():
         start = f"{usable.provider.id}/"

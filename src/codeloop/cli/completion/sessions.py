@@ -1,6 +1,6 @@
-"""Completes ids of sessions and of "always" grants in shells.
+"""Completes ids of sessions and of "always" grants in shells, and has the helper that all completions share.
 
-They are read from the store without opening the project, because the user waits for them after pressing Tab.
+The ids are read from the store without opening the project, because the user waits for them after pressing Tab.
 """
 
 import os
@@ -21,18 +21,23 @@ from codeloop.store.queries import SessionFilter, open_queries
 
 CompletionChoice = tuple[str, str]
 """A value and its description."""
+# What every shell reads as one plain word. A project may choose names with `$(...)` or `;` in them, which Tab must not
+# put on the command line.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*")
-"""What a shell reads as one word; other names, which a project may have chosen, are not offered."""
 
 
 def complete_from(list_choices: Callable[[str], Iterator[CompletionChoice]], prefix: str) -> list[CompletionItem[str]]:
-    """Return the choices that begin with what is typed; none if configuration or store can't be read."""
+    """Return the choices that begin with `prefix`; none if the configuration or the store can't be read.
+
+    `list_choices`: called with `prefix`, so that it may skip others.
+    """
     try:
         fitting = [
             (name, text)
             for name, text in list_choices(prefix)
             if name.startswith(prefix) and _PLAIN_NAME.fullmatch(name)
         ]
+    # An error message would land in the middle of the line that the user is typing.
     except (CodeloopError, OSError):
         return []
     return [
@@ -41,13 +46,13 @@ def complete_from(list_choices: Callable[[str], Iterator[CompletionChoice]], pre
 
 
 def complete_sessions(prefix: str) -> list[CompletionItem[str]]:
-    """Return the project's sessions that are not archived."""
+    """Complete the id or slug of a session of the project that is not archived."""
     return complete_from(_list_sessions, prefix)
 
 
 def complete_archived_sessions(prefix: str) -> list[CompletionItem[str]]:
-    """Return the project's archived sessions."""
-    return complete_from(lambda typed: _list_sessions(typed, archived=True), prefix)
+    """Complete the id or slug of an archived session of the project."""
+    return complete_from(lambda value: _list_sessions(value, archived=True), prefix)
 
 
 def complete_grants(prefix: str) -> list[CompletionItem[str]]:
@@ -70,8 +75,10 @@ def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[Completio
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
     with closing(open_queries(paths.get_project_folder(project_root.project_id) / "codeloop.db")) as queries:
+        # Practically all; the filter needs a number.
         sessions = queries.find_sessions(SessionFilter(limit=100_000))
     by_slug = bool(prefix) and not "ses_".startswith(prefix[:4])
-    for each in sessions:
-        if bool(each.time.archived) == archived and (each.parent_id is None or prefix.startswith("ses_")):
-            yield (each.slug if by_slug else each.id), each.title
+    for session in sessions:
+        # Sessions of subagents are only offered where an id is being typed.
+        if bool(session.time.archived) == archived and (session.parent_id is None or prefix.startswith("ses_")):
+            yield (session.slug if by_slug else session.id), session.title

@@ -1,1 +1,1 @@
-"""Follows what a session does, and shows it."""
+"""Following a session: its events are shown and counted, its requests answered, its subagents waited for."""

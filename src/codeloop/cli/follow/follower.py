@@ -1,6 +1,6 @@
-"""Follows the events of a session, in this process or on a server: shows and counts them, and answers its requests.
+"""`SessionFollower`: shows and counts the events of a session, and has its requests answered.
 
-Used by the turns of `run` and by conversations line by line.
+The session is in this process or on a server. Used by the turns of `run` and by conversations line by line.
 """
 
 import asyncio
@@ -61,23 +61,24 @@ class SessionFollower:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Follow from now on."""
+        """Start to follow the session."""
         self._follow_task = asyncio.create_task(self._follow())
         self._follow_task.add_done_callback(lambda task: report_failure(task, self._on.on_loss))
         if self._view.is_live:
             self._tasks.append(asyncio.create_task(self._tick_view()))
+        # Let the task subscribe, so that it misses no event of what the caller does next.
         await asyncio.sleep(0)
 
     async def stop(self) -> None:
         """Show the events that have already arrived, then stop following."""
-        # Each turn of the event loop lets the follower's task handle what is in its queue.
+        # Each pass of the event loop lets the follower's task handle events that are in its queue.
         for _ in range(3):
             await asyncio.sleep(0)
         await self._requests.stop()
         await cancel_all([self._follow_task, *self._tasks])
 
     async def wait_until_shown(self) -> None:
-        """Wait until the turn is shown to its end, or following has ended, or `TURN_EVENTS_TIME` is over."""
+        """Wait until the events of the turn are shown, the following has ended, or TURN_EVENTS_TIME is over."""
         # From a server, events may arrive later than the answer to the prompt.
         task = asyncio.create_task(self._idle.wait())
         tasks = {task, *([self._follow_task] if self._follow_task else [])}
@@ -85,18 +86,19 @@ class SessionFollower:
         task.cancel()
 
     async def confirm_end(self) -> None:
-        """Ask the server whether the session still works, if no event reports soon that it has stopped."""
+        """Ask the server whether the session still works, unless an event reports its end within TURN_EVENTS_TIME."""
         await asyncio.sleep(TURN_EVENTS_TIME.seconds)
         while self.is_running:
             try:
                 await self._check_running()
+            # The connection may come back; only then the state is known.
             except ServerLost:
                 await asyncio.sleep(TURN_EVENTS_TIME.seconds)
             else:
                 return
 
     async def catch_up(self) -> None:
-        """Load whether the session works, its subagents, and the requests that are open already."""
+        """Load the state that events before now have made: whether a turn runs, its subagents and open requests."""
         await self._check_running()
         # Requests of a session at rest were left behind by a killed server; no turn waits for their answers.
         if not self.is_running:
@@ -122,6 +124,7 @@ class SessionFollower:
             try:
                 async for event in self._client.follow(root=self._session_id):
                     await self._handle_event(event.event)
+            # The follower was too slow, and events were dropped.
             except GapError as error:
                 self._view.note(f"Some events are not shown: {error}")
                 await self.catch_up()
@@ -129,7 +132,7 @@ class SessionFollower:
                 return
 
     async def _tick_view(self) -> None:
-        """Show what is going on, except below a question that waits for its answer."""
+        """Redraw the progress every REDRAW_INTERVAL, except while a question waits for its answer."""
         while True:
             await asyncio.sleep(REDRAW_INTERVAL.seconds)
             if not self._requests.is_asking:

@@ -1,4 +1,7 @@
-"""The subagents of a session: which there are, which work in the background, and waiting for those."""
+"""Keeps the subagents of a session, and waits for those that work in the background.
+
+A subagent has a session of its own, below the session whose call started it.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -13,30 +16,32 @@ from codeloop.schema.message import Session
 from codeloop.store.subagent_state import STATE_KEY, SubagentState
 
 NoteCallback = Callable[[str], object]
+# The states of a subagent that has not ended.
 WORKING_STATES = {"queued", "running", "waiting"}
 
 
 class Subagents:
-    """The subagents of one session. `background`: those at work that no call waits for, by session id."""
+    """The subagents of one session and their subagents. `background`: those that work while no call waits for them."""
 
     def __init__(self, session_id: str) -> None:
         self.background: dict[str, Session] = {}
         self.by_id: dict[str, Session] = {}
-        """All of them, as they are now, by id."""
+        """The sessions of all subagents as last seen, by id."""
         self.all_idle = asyncio.Event()
-        """Set while none works in the background."""
+        """Set while no subagent works in the background."""
         self.all_idle.set()
         self._session_id = session_id
 
     def handle_event(self, event: Event) -> str | None:
-        """Take in an event; return the title of the subagent that it belongs to, None if it is another session's."""
+        """Take in an event; return the title of the subagent's session that it belongs to, None for other sessions."""
         if isinstance(event, SessionCreated | SessionUpdated):
             self.add_session(event.properties.info)
         session = self.by_id.get(get_session_id(event) or "")
         return None if session is None else session.title
 
     def add_session(self, session: Session) -> None:
-        """Take in a session as it is now, if it is a subagent's of ours."""
+        """Add a session, or its newer state, if it belongs to a subagent."""
+        # Parents are created before their children, so a known parent is enough.
         if session.parent_id == self._session_id or session.parent_id in self.by_id:
             self.by_id[session.id] = session
             if works_in_background(session):
@@ -47,7 +52,7 @@ class Subagents:
 
 
 def read_state(session: Session) -> SubagentState | None:
-    """Return the state of a subagent, from its session; None if it has none."""
+    """Return the state of a subagent, which its session's metadata hold; None if they hold none."""
     try:
         return msgspec.convert((session.metadata or {}).get(STATE_KEY), SubagentState)
     except msgspec.ValidationError:
@@ -55,40 +60,50 @@ def read_state(session: Session) -> SubagentState | None:
 
 
 def works_in_background(session: Session) -> bool:
-    """Return whether a subagent is at work and no call waits for it."""
+    """Return whether a subagent works while no call waits for it."""
     state = read_state(session)
     return state is not None and state.background and state.state in WORKING_STATES
 
 
 class BackgroundPolicy(Struct, frozen=True):
-    """Whether to wait for subagents, and whether they go on when this process ends, because they are on a server."""
+    """What to do about subagents in the background at the end of a turn.
+
+    `waits`: wait for them. `on_server`: they run on a server, so they go on when this process ends.
+    """
 
     waits: bool = True
     on_server: bool = False
 
 
 async def wait_for_background(
-    subagents: Subagents, event: asyncio.Event, note: NoteCallback, background: BackgroundPolicy
+    subagents: Subagents, end_event: asyncio.Event, note: NoteCallback, policy: BackgroundPolicy
 ) -> bool:
-    """Wait until none works any more or `event` is set, noting what happens; return whether the time ran out."""
-    working = dict(subagents.background)
-    if not working:
+    """Wait until no subagent works in the background, or `end_event` is set; return whether the time ran out.
+
+    `note`: called with lines for the user. The time is BACKGROUND_WAIT.
+    """
+    sessions_at_start = dict(subagents.background)
+    if not sessions_at_start:
         return False
-    is_over = False
-    if background.waits:
-        note(f"Waiting for background work: {_join_names(working.values())}. Ctrl-C stops it; --no-wait never waits.")
-        waits = {asyncio.create_task(subagents.all_idle.wait()), asyncio.create_task(event.wait())}
+    has_timed_out = False
+    if policy.waits:
+        names = _join_names(sessions_at_start.values())
+        note(f"Waiting for background work: {names}. Ctrl-C stops it; --no-wait never waits.")
+        waits = {asyncio.create_task(subagents.all_idle.wait()), asyncio.create_task(end_event.wait())}
         done, _ = await asyncio.wait(waits, timeout=BACKGROUND_WAIT.seconds, return_when=asyncio.FIRST_COMPLETED)
-        is_over = not done
+        has_timed_out = not done
         for wait in waits:
             wait.cancel()
-    for session in (subagents.by_id[session_id] for session_id in working if session_id not in subagents.background):
+    for session_id in sessions_at_start:
+        if session_id in subagents.background:
+            continue
+        session = subagents.by_id[session_id]
         state = read_state(session)
         how = f"{state.state}{f' ({state.reason})' if state.reason else ''}" if state else "ended"
         note(escape_controls(f"{session.title}: {how}. See: codeloop session show {session.id}"))
     if sessions := list(subagents.background.values()):
-        note(f"{'Still working on the server' if background.on_server else 'Stopped'}: {_join_names(sessions)}.")
-    return is_over
+        note(f"{'Still working on the server' if policy.on_server else 'Stopped'}: {_join_names(sessions)}.")
+    return has_timed_out
 
 
 def _join_names(sessions: Iterable[Session]) -> str:

@@ -1,8 +1,17 @@
-"""Helpers for groups of asyncio tasks: report a failure, cancel all of them."""
+"""Helpers for asyncio tasks: cancel the main one on a signal, report a failure, cancel several."""
 
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
+
+from codeloop.cli.bootstrap import list_end_signals
+
+
+def cancel_on_signals() -> None:
+    """Have a signal that ends a command cancel the current task, so that it closes what it has opened."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    for number in list_end_signals():
+        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
 
 
 def report_failure(task: asyncio.Task[Any], on_failure: Callable[[BaseException], object]) -> None:

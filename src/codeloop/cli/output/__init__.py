@@ -1,1 +1,1 @@
-"""What a command shows."""
+"""Output of the command line: the views of a turn in each format, streams that never block, colours and Markdown."""

@@ -16,12 +16,15 @@ from codeloop.schema.part import (
     ToolStateError,
 )
 
+# The kinds of parts that a retry of the model's request discards and writes again.
 RETRIED_KINDS = {"text", "reasoning"}
-"""The kinds of parts that a retry of the model's request discards and writes again."""
 
 
 class FinishedPart(NamedTuple):
-    """A part that does not change any more; `kind` as in JSON Lines, `time` when it was finished (ms)."""
+    """A part that does not change any more.
+
+    `kind`: the `type` of its line in `--format json`. `time`: when it was finished, in ms since the epoch.
+    """
 
     kind: str
     part: Part
@@ -29,16 +32,20 @@ class FinishedPart(NamedTuple):
 
 
 class FinishedParts:
-    """Collects finished parts. Text is held back until no retry can discard it: until its message goes on or ends."""
+    """Collects the finished parts of a session.
+
+    Text and reasoning are held back until no retry can discard them: until their message continues with another part,
+    or ends.
+    """
 
     def __init__(self) -> None:
         self._users: set[str] = set()
         self._summaries: set[str] = set()
+        # Finished parts that a retry may still discard, by the part's id.
         self._retriable: dict[str, FinishedPart] = {}
-        """Text that a retry may still discard, by part."""
 
     def handle_event(self, event: Event) -> list[FinishedPart]:
-        """Take in an event; return what is finished by it."""
+        """Take in an event; return the parts that are final because of it."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
                 self._users.add(p.info.id)
@@ -54,6 +61,7 @@ class FinishedParts:
                 if kind in RETRIED_KINDS and p.part.message_id not in self._summaries:
                     self._retriable[p.part.id] = FinishedPart(kind, p.part, now_ms())
                 elif kind is not None:
+                    # A text that gets here is that of a summary, which is no answer.
                     finished = FinishedPart("compaction" if kind == "text" else kind, p.part, now_ms())
                     return [*self.release(p.part.message_id), finished]
             case _:
@@ -61,15 +69,15 @@ class FinishedParts:
         return []
 
     def release(self, message_id: str | None = None) -> list[FinishedPart]:
-        """Return the held rest of a message (None: of all): it is final."""
-        finished_parts = [each for each in self._retriable.values() if message_id in {None, each.part.message_id}]
-        for each in finished_parts:
-            del self._retriable[each.part.id]
-        return finished_parts
+        """Return the parts of a message that are held back, and now final; None: those of all messages."""
+        final_parts = [row for row in self._retriable.values() if message_id in {None, row.part.message_id}]
+        for row in final_parts:
+            del self._retriable[row.part.id]
+        return final_parts
 
 
 def _classify_part(part: object) -> str | None:
-    """Return the name of a finished part's line, or None while it is not finished."""
+    """Return the kind of a finished part; None for a part that is not finished, or has no line."""
     match part:
         case StepStartPart():
             return "step_start"

@@ -1,4 +1,4 @@
-"""A turn as JSON Lines for machines; the last line is always a result."""
+"""`JsonView`: the view for `--format json`, which writes a turn as JSON Lines. The last line is always a result."""
 
 from typing import Any
 
@@ -36,17 +36,18 @@ class JsonView:
                 pass
 
     def show_subagent(self, event: Event, title: str) -> None:
-        """Show nothing: the lines are those of the session alone."""
+        """Do nothing: the lines are those of the session alone."""
 
     def tick(self) -> None:
-        """Show nothing."""
+        """Do nothing: there is no animation to redraw."""
 
     def note(self, text: str) -> None:
         """Write a line to stderr: stdout holds JSON alone."""
         self._progress.write(text + "\n")
 
     def finish(self, outcome: Outcome) -> None:
-        """Write the result."""
+        """Write the result as the last line."""
+        # No retry can discard the text of a turn that has ended.
         self._show_parts(self._finished.release())
         self._write_line(replace(outcome, context=None))
 

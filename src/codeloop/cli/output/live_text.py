@@ -1,4 +1,4 @@
-"""Prints the model's text on a terminal while it streams in, with its Markdown rendered."""
+"""`LiveText`: prints the model's text on a terminal while it streams in, with its Markdown rendered."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ DISCARDED_NOTE = "The text above broke off and is discarded; the model answers a
 
 
 class LiveText:
-    """Prints text parts as they grow; `note` is called with a line when a retry discards printed text."""
+    """Prints text parts as they grow. `note`: called with a line for the user when a retry discards printed text."""
 
     def __init__(self, output: OutputStream, note: Callable[[str], object]) -> None:
         self._output = output
@@ -22,11 +22,11 @@ class LiveText:
         self._is_styled = has_colour(output.stream)
         self._renderers: dict[str, Markdown] = {}
         self._printed_lengths: dict[str, int] = {}
+        # The last printed character of each part: it decides whether a joiner that follows is escaped.
         self._last_chars: dict[str, str] = {}
-        """The character that was shown last of each part."""
 
     def show(self, event: Event) -> None:
-        """Show what an event adds."""
+        """Print the text that an event adds."""
         match event:
             case PartDelta(properties=p) if p.part_id in self._renderers:
                 self._append(p.part_id, p.delta)
@@ -40,11 +40,12 @@ class LiveText:
                 pass
 
     def finish(self) -> None:
-        """Show what is held back."""
+        """Print the rest of texts, which the renderers hold back until they know more."""
         for part_id in list(self._renderers):
             self._close(part_id)
 
     def _show_text(self, part: TextPart) -> None:
+        # The part is printed to its end, and updated again.
         if part.id not in self._renderers and len(part.text) == self._printed_lengths.get(part.id):
             return
         if part.id not in self._renderers:

@@ -1,10 +1,10 @@
-"""Markdown for a terminal, rendered as it streams in; nothing is drawn twice.
+"""Renders Markdown for a terminal while it streams in. Nothing is drawn twice, because a terminal may have scrolled.
 
-A mark is held back until its meaning is known; one that is never closed is shown as it came. Patterns are compiled when
-first used, because a pipe needs none.
+A mark such as `**` is held back until it is closed; one that is never closed is shown as it came. Patterns are compiled
+when first used, because a pipe needs none.
 
-The terminal UI has a renderer of its own (`tui/render/markdown`): it may draw the end of a text again, as a terminal
-that has scrolled can't, and it makes rows of a toolkit that costs more to load than a whole run.
+The terminal UI has a renderer of its own (`tui/render/markdown`), which may draw the end of a text again, and makes
+rows of a toolkit that takes longer to load than a whole run.
 """
 
 import re
@@ -12,34 +12,40 @@ import re
 from codeloop.cli.output.markdown_table import SGR_PATTERN, draw_table, split_cells
 from codeloop.cli.output.style import Look, paint
 
+# The start of a line that may still become a heading, a list, a fence, a quotation or a rule.
 UNDECIDED_PATTERN = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
+# The start of a line that is only rendered whole: a heading, a row of a table, a fence.
 WHOLE_LINE_PATTERN = r" *(#{1,6}\s|\||```|~~~)"
+# The mark of a list or a quotation. Groups: indentation, bullet, gap after it, number, `>`.
 PREFIX_PATTERN = r"( *)(?:([-*+])( +)(?=\S)|(\d{1,9}[.)] +)|(> ?))"
 RULE_PATTERN = r" {0,3}([-*_])( *\1){2,} *"
 HEADING_PATTERN = r" {0,3}#{1,6}\s+(.*?)\s*#*\s*"
 FENCE_PATTERN = r" *(`{3,}|~{3,})\s*([^`]*)"
 TABLE_DELIMITER_PATTERN = r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*"
+# A part of a link's target, which may contain brackets if they are closed. The quantifiers are possessive: with
+# backtracking, a hostile text could make the search exponential.
 LINK_TARGET_PART = r"(?:[^()\s]++|\([^()\s]*+\))"
-"""Of a link's target; closed brackets belong to it. One that is open ends it: nothing is looked through twice."""
 LINK_PATTERN = rf"\[([^\[\]\n]++)\]\(({LINK_TARGET_PART}++)\)"
+# The start of a link, whose rest is still to come.
 OPEN_LINK_PATTERN = rf"\[[^\[\]\n]*+(\](\({LINK_TARGET_PART}*+(\([^()\s]*+)?)?)?"
 MARK_PATTERN = r"`+|\*+|\[|\\"
 LINE_BREAK_PATTERN = r"<br */?>"
+# Elsewhere a star is text, as in `src/*.py` or `2*3`.
 CHARS_BEFORE_EMPHASIS = " ([{\"'“>-—"
 CHARS_AFTER_EMPHASIS = " .,;:!?)]}\"'”-—"
+# Characters of a line to hold back for a mark that may still be closed; a longer line is shown as it is.
 MAX_HELD_CHARS = 4_000
-"""Characters to hold back for a mark that may still be closed."""
 
 
 class Markdown:
-    """Renders text piece by piece, unchanged without `styled`. `columns`: the terminal's width."""
+    """Renders one text piece by piece. `styled`: False to leave it unchanged. `columns`: the terminal's width."""
 
     def __init__(self, *, styled: bool, columns: int) -> None:
         self._styled = styled
         self._columns = columns
         self._line = ""
+        # The character before the text that is held back: it decides whether a star can begin emphasis.
         self._previous_char = " "
-        """The character before what is held back."""
         self._is_line_begun = False
         self._fence = ""
         self._table_rows: list[str] = []
@@ -57,7 +63,7 @@ class Markdown:
         return output + self._render_settled_part()
 
     def end(self) -> str:
-        """Return the rest, at the end of a text."""
+        """Return the text that is still held back, at the end of the whole text."""
         return self._end_line("") + self._render_table() if self._line or self._table_rows else ""
 
     def _render_settled_part(self) -> str:
@@ -66,6 +72,7 @@ class Markdown:
         if not line or self._table_rows:
             return ""
         if self._fence:
+            # This may become the line that closes the fence.
             if not self._is_line_begun and self._fence.startswith(line.strip()[:3]):
                 return ""
             output = ("" if self._is_line_begun else "  ") + paint(line, "cyan", colour=True)
@@ -80,6 +87,7 @@ class Markdown:
         return output + spans
 
     def _end_line(self, end: str) -> str:
+        """Return the rest of the line, now that it is complete; `end`: its newline, "" at the end of the text."""
         line, is_begun = self._line, self._is_line_begun
         if self._fence:
             self._line, self._is_line_begun = "", False
@@ -88,6 +96,7 @@ class Markdown:
                 return ""
             return ("" if is_begun or not line else "  ") + paint(line, "cyan", colour=True) + end
         if not is_begun:
+            # The widths of a table's columns depend on all of its rows.
             if line.lstrip().startswith("|"):
                 self._table_rows.append(line)
                 self._line = ""
@@ -105,7 +114,7 @@ class Markdown:
         return output + spans + end
 
     def _render_block_line(self, line: str) -> str | None:
-        """Return a fence, a rule or a heading; None for text."""
+        """Render a line that opens a fence, or is a rule or a heading; return None for any other line."""
         if fence := re.fullmatch(FENCE_PATTERN, line):
             self._fence = fence[1]
             return paint(f"  {fence[2].strip()}", "dim", colour=True) if fence[2].strip() else ""
@@ -116,7 +125,7 @@ class Markdown:
         return None
 
     def _begin_line(self) -> str:
-        """Take the mark of a list or a quotation from the line."""
+        """Remove the mark of a list or a quotation from the line, and return it rendered."""
         self._is_line_begun, self._previous_char = True, " "
         prefix = re.match(PREFIX_PATTERN, self._line)
         if prefix is None:
@@ -128,13 +137,14 @@ class Markdown:
         return f"{indent}{number}" if number else indent + paint("│ ", "dim", colour=True)
 
     def _render_spans(self, text: str, *, is_final: bool) -> tuple[str, str]:
+        """Call the function of this name, and note the last character that it has rendered."""
         rendered, remainder = _render_spans(text, self._previous_char, is_final=is_final)
         consumed = text[: len(text) - len(remainder)]
         self._previous_char = consumed[-1:] or self._previous_char
         return rendered, remainder
 
     def _render_table(self) -> str:
-        """Return the rows that were held back, as a table if they are one."""
+        """Return the rows that were held back: as a table if the second one is a delimiter, else as text."""
         rows, self._table_rows = self._table_rows, []
         if not rows:
             return ""
@@ -155,6 +165,7 @@ def _read_alignment(mark: str) -> str:
 
 
 def _render_inline(text: str) -> str:
+    """Render emphasis, code and links of a text that is complete."""
     return _render_spans(text, " ", is_final=True)[0]
 
 
@@ -163,7 +174,10 @@ def _strip_styles(text: str) -> str:
 
 
 def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
-    """Return text with emphasis, code and links, and what has to wait for more of the line."""
+    """Render emphasis, code and links; return the rendered text, and the rest that waits for more of the line.
+
+    `before`: the character before the text. `is_final`: there is no more, so that nothing waits.
+    """
     output, at = "", 0
     never_closed: set[str] = set()
     marks = re.compile(MARK_PATTERN)
@@ -180,7 +194,8 @@ def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
         if span is None:
             output += run
             if run not in {"[", "\\"}:
-                # What closes no mark here closes none later in the line; searching again would be quadratic.
+                # A mark without an end has none for the same mark further on. Searching for each again would make a
+                # line of many open marks quadratic.
                 never_closed.add(run)
         else:
             output, at = output + span, end
@@ -188,7 +203,7 @@ def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
 
 
 def _can_open(text: str, start: int, run: str, before: str) -> bool:
-    """Return whether a mark can begin a span; patterns such as `src/*.py` are text."""
+    """Return whether a mark (`run`: with its repetitions) can begin a span. `before`: the character before it."""
     after = start + len(run)
     match run[0]:
         case "*":
@@ -200,17 +215,20 @@ def _can_open(text: str, start: int, run: str, before: str) -> bool:
 
 
 def _read_span(text: str, start: int, run: str) -> tuple[str | None, int]:
-    """Return the span that begins with a mark, None while it is incomplete, and its end."""
+    """Return the rendered span that begins with a mark, None while it is incomplete, and the index of its end."""
     inside = start + len(run)
     if run == "\\":
-        follows = text[inside : inside + 1]
-        return (None, inside) if not follows else (follows if follows in "*`[" else run + follows, inside + 1)
+        escaped_char = text[inside : inside + 1]
+        if not escaped_char:
+            return None, inside
+        # Before other characters, the backslash is text.
+        return escaped_char if escaped_char in "*`[" else run + escaped_char, inside + 1
     if run == "[":
         link = _match_at(LINK_PATTERN, text, start)
         if link is None:
             return None, inside
-        where = "" if link[1] == link[2] else paint(f" ({link[2]})", "dim", colour=True)
-        return paint(link[1], "underline", colour=True) + where, link.end()
+        target = "" if link[1] == link[2] else paint(f" ({link[2]})", "dim", colour=True)
+        return paint(link[1], "underline", colour=True) + target, link.end()
     for close in re.compile(r"`+" if run[0] == "`" else r"\*+").finditer(text, inside):
         if close.group() != run:
             continue
@@ -223,9 +241,11 @@ def _read_span(text: str, start: int, run: str) -> tuple[str | None, int]:
 
 
 def _match_at(pattern: str, text: str, at: int) -> re.Match[str] | None:
+    # `re.compile` caches the pattern; `re.match` would need a copy of the text from `at` on.
     return re.compile(pattern).match(text, at)
 
 
-def _render_emphasis(inner: str, marks: int) -> str:
-    look: Look = "italic" if marks == 1 else "bold"
+def _render_emphasis(inner: str, mark_length: int) -> str:
+    look: Look = "italic" if mark_length == 1 else "bold"
+    # Looks can't be nested: the end of an inner one resets the outer one as well.
     return paint(_strip_styles(_render_inline(inner)), look, colour=True)

@@ -1,4 +1,4 @@
-"""A table of Markdown for a terminal: columns that fit its width, cells that wrap."""
+"""Draws a table of Markdown for a terminal: its columns fit the terminal's width, and long cells wrap."""
 
 import re
 from collections.abc import Sequence
@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from codeloop.cli.output.style import paint
 from codeloop.client.formatting import measure_width
 
+# The control sequence that sets colours and styles (SGR).
 SGR_PATTERN = r"\x1b\[[0-9;]*m"
 SGR_RESET = "\x1b[0m"
+# Terminal columns of ` │ ` between two cells.
 SEPARATOR_WIDTH = 3
-"""Columns of the line between two cells."""
+# With fewer terminal columns for each cell, words would be cut to pieces: rows are shown as `name: value` lines.
 MIN_CELL_WIDTH = 6
-"""Columns of a cell under which rows are shown as `name: value` lines."""
 
 
 def split_cells(row: str) -> list[str]:
@@ -22,28 +23,32 @@ def split_cells(row: str) -> list[str]:
         if row[at] == "\\" and row[at + 1 : at + 2] == "|":
             at += 1
             cells[-1] += "|"
+        # A backtick that is never closed begins no code.
         elif row[at] == "|" and not (is_code and "`" in row[at:]):
             cells.append("")
         else:
             is_code = is_code != (row[at] == "`")
             cells[-1] += row[at]
         at += 1
+    # The bar at the end of the row.
     if len(cells) > 1 and not cells[-1].strip():
         cells.pop()
     return [cell.strip() for cell in cells]
 
 
 def draw_table(rows: Sequence[Sequence[str]], alignments: Sequence[str], columns: int) -> str:
-    """Return a table as lines for a terminal of so many columns.
+    """Return a table as lines for a terminal of `columns` columns.
 
-    `rows`: painted cells, the header first, whose lines end with a newline. `alignments`: `left`, `right` or `middle`
-    for each column.
+    `rows`: painted cells, the header first; a newline in a cell begins a line. `alignments`: `left`, `right` or
+    `middle` for each column of the table.
     """
     count = len(alignments)
-    cells = [[cell.split("\n") for cell in [*row, *[""] * count][:count]] for row in rows]
-    widths = _fit_widths(
-        [max(_measure_width(line) for row in cells for line in row[at]) for at in range(count)], columns - 1
-    )
+    # Models write rows with too few cells, or too many.
+    complete_rows = [[*row, *[""] * count][:count] for row in rows]
+    cells = [[cell.split("\n") for cell in row] for row in complete_rows]
+    natural_widths = [max(_measure_width(line) for row in cells for line in row[index]) for index in range(count)]
+    # Writing into the last column would make some terminals wrap.
+    widths = _fit_widths(natural_widths, columns - 1)
     if not widths:
         return "".join(_stack_row(rows[0], row) for row in rows[1:])
     lines: list[str] = []
@@ -55,27 +60,32 @@ def draw_table(rows: Sequence[Sequence[str]], alignments: Sequence[str], columns
 
 
 def _fit_widths(natural_widths: Sequence[int], room: int) -> list[int]:
-    """Return the columns' widths: narrow ones as they are, the others share the rest; none without room for columns."""
+    """Return the widths of the columns; an empty list if there is no room for them.
+
+    Narrow columns keep their natural width, and the others share the rest.
+    """
     room -= SEPARATOR_WIDTH * (len(natural_widths) - 1)
     widths = [max(width, 1) for width in natural_widths]
     if sum(widths) <= room:
         return widths
     if room < MIN_CELL_WIDTH * len(natural_widths):
         return []
-    columns = sorted(range(len(natural_widths)), key=lambda at: widths[at])
-    for order, at in enumerate(columns):
-        widths[at] = min(widths[at], room // (len(columns) - order))
-        room -= widths[at]
+    # The narrowest first: what it leaves of its share goes to the others.
+    columns = sorted(range(len(natural_widths)), key=lambda index: widths[index])
+    for done_count, index in enumerate(columns):
+        widths[index] = min(widths[index], room // (len(columns) - done_count))
+        room -= widths[index]
     return widths
 
 
 def _draw_row(
     row: Sequence[Sequence[str]], widths: Sequence[int], alignments: Sequence[str], *, is_header: bool
 ) -> list[str]:
+    """Return a row as lines; `row`: the lines of each cell, which are wrapped to the widths."""
     cell_lines = [
         [part for line in cell for part in wrap_painted(line, width)] for cell, width in zip(row, widths, strict=True)
     ]
-    between = paint(" │ ", "dim", colour=True)
+    separator = paint(" │ ", "dim", colour=True)
     lines: list[str] = []
     for number in range(max(map(len, cell_lines))):
         cells: list[str] = []
@@ -83,9 +93,10 @@ def _draw_row(
             text = cell[number] if number < len(cell) else ""
             room = max(width - _measure_width(text), 0)
             before = {"left": 0, "right": room, "middle": room // 2}[alignment]
+            # Looks can't be nested, so those within a heading are removed.
             text = paint(re.sub(SGR_PATTERN, "", text), "bold", colour=True) if is_header else text
             cells.append(" " * before + text + " " * (room - before))
-        lines.append(between.join(cells))
+        lines.append(separator.join(cells))
     return lines
 
 
@@ -98,32 +109,60 @@ def _stack_row(names: Sequence[str], row: Sequence[str]) -> str:
     return "".join(lines) + "\n"
 
 
+class _WrappedLines:
+    """Lines of painted text, the last of which grows. Each line ends unpainted, and the next one begins painted again.
+
+    `used`: the columns that the last line takes.
+    """
+
+    def __init__(self) -> None:
+        self.lines = [""]
+        self.used = 0
+        self._look = ""
+
+    def add_text(self, text: str, columns: int) -> None:
+        """Add text to the last line, which takes so many columns."""
+        self.lines[-1] += text
+        self.used += columns
+
+    def add_look(self, sequence: str) -> None:
+        """Add a control sequence to the last line, which takes no column."""
+        self.lines[-1] += sequence
+        self._look = "" if sequence == SGR_RESET else sequence
+
+    def break_line(self) -> None:
+        """End the last line, and begin another one with the same look."""
+        self.lines[-1] += SGR_RESET if self._look else ""
+        self.lines.append(self._look)
+        self.used = 0
+
+
 def wrap_painted(text: str, width: int) -> list[str]:
     """Return painted text as lines of at most `width` columns, broken between words; each line ends unpainted."""
-    lines, used, look, gap = [""], 0, "", ""
+    wrapped, gap = _WrappedLines(), ""
     for token in re.findall(rf"{SGR_PATTERN}|\s+|[^\s\x1b]+|\x1b", text):
         if re.fullmatch(SGR_PATTERN, token):
-            lines[-1] += gap + token
-            used, gap = used + len(gap), ""
-            look = "" if token == SGR_RESET else token
+            wrapped.add_text(gap, len(gap))
+            wrapped.add_look(token)
+            gap = ""
             continue
         if token.isspace():
-            gap = token if used else ""
+            # Written with the next word, and dropped at the start and the end of a line.
+            gap = token if wrapped.used else ""
             continue
-        if used and used + len(gap) + measure_width(token) > width:
-            lines[-1] += SGR_RESET if look else ""
-            lines.append(look)
-            used, gap = 0, ""
-        lines[-1] += gap
-        used, gap = used + len(gap), ""
-        for char in token if measure_width(token) > width else [token]:
-            if used and used + measure_width(char) > width:
-                lines[-1] += SGR_RESET if look else ""
-                lines.append(look)
-                used = 0
-            lines[-1] += char
-            used += measure_width(char)
-    return lines
+        token_width = measure_width(token)
+        if wrapped.used and wrapped.used + len(gap) + token_width > width:
+            wrapped.break_line()
+            gap = ""
+        wrapped.add_text(gap, len(gap))
+        gap = ""
+        # A word that is wider than a line is broken between characters.
+        for piece in token if token_width > width else [token]:
+            piece_width = measure_width(piece)
+            if wrapped.used and wrapped.used + piece_width > width:
+                wrapped.break_line()
+            wrapped.add_text(piece, piece_width)
+    return wrapped.lines
 
 
 def _measure_width(text: str) -> int:

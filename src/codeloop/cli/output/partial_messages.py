@@ -1,4 +1,8 @@
-"""An answer while it is written, as the events of a model's stream: `message_start`, `content_block_delta`, ..."""
+"""The `stream_event` lines of stream-json: an answer while it is written, as events of the API of Anthropic.
+
+They are `message_start`, `content_block_start`, `content_block_delta` and so on. Used by `stream_json.py`, as are the
+functions that make a message and its token counts.
+"""
 
 import msgspec
 from msgspec import Struct
@@ -9,12 +13,16 @@ from codeloop.schema.message import AssistantMessage, Tokens
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStatePending
 from codeloop.schema.wire import JSON
 
+# The format's words for the reasons that end a step; every other reason is `end_turn`.
 STOP_REASONS = {"tool-calls": "tool_use", "length": "max_tokens", "filtered": "refusal"}
-"""The format's words for why a step ended; `end_turn` for every other reason."""
 
 
 class _Block(Struct):
-    """A block of an answer: its index, the name of its delta and of that delta's text, and how much of it was shown."""
+    """A content block of an answer.
+
+    `delta`: the `type` of its deltas. `field`: the key of the text in a delta. `shown_length`: characters that were
+    shown.
+    """
 
     message_id: str
     index: int
@@ -25,18 +33,18 @@ class _Block(Struct):
 
 
 class PartialMessages:
-    """Converts a session's events into those of a model's stream.
+    """Converts the events of a session into events of a model's stream.
 
-    A `message_start` with a known id begins that answer anew, because a retry has discarded it.
+    A second `message_start` with the same id begins that answer anew, because a retry has discarded it.
     """
 
     def __init__(self) -> None:
+        # The number of blocks of each message that is being written, by its id.
         self._block_counts: dict[str, int] = {}
-        """How many blocks each message has, by its id, while it is written."""
         self._blocks: dict[str, _Block] = {}
 
     def handle_event(self, event: Event) -> list[JSON]:
-        """Take in an event; return what it adds to the stream."""
+        """Take in an event; return the events of the stream that it adds."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and not p.info.summary:
                 return self._take_message(p.info)
@@ -44,6 +52,7 @@ class PartialMessages:
                 return self._take_part(p.part)
             case PartDelta(properties=p) if p.part_id in self._blocks:
                 return self._append(p.part_id, p.delta)
+            # A retry removes all parts of an answer; the first removal begins it anew.
             case PartRemoved(properties=p) if self._blocks.pop(p.part_id, None) and self._block_counts.get(
                 p.message_id
             ):
@@ -77,6 +86,7 @@ class PartialMessages:
             case ToolPart():
                 empty = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": {}}
                 events = self._begin_block(part.id, part.message_id, "input_json", empty, field="partial_json")
+                # The arguments are shown at once, when they are complete.
                 if isinstance(part.state, ToolStatePending):
                     return events
                 arguments = msgspec.json.encode(part.state.input).decode()
@@ -93,7 +103,7 @@ class PartialMessages:
         return [{"type": "content_block_start", "index": index, "content_block": empty}]
 
     def _catch_up(self, part_id: str, text: str, *, is_over: bool) -> list[JSON]:
-        """Show what of a part's text was not shown, and its end."""
+        """Return the deltas for the part's text that was not shown, and the end of its block if it `is_over`."""
         block = self._blocks[part_id]
         if not block.is_open:
             return []
@@ -114,7 +124,7 @@ class PartialMessages:
 
 
 def make_usage(tokens: Tokens | None) -> JSON:
-    """Return token counts by the names of the format; None: none are known yet."""
+    """Return token counts by the names that the format has for them. `tokens`: None while they are not known."""
     return {
         "input_tokens": tokens.input if tokens else 0,
         "cache_creation_input_tokens": tokens.cache.write if tokens else 0,
@@ -124,7 +134,7 @@ def make_usage(tokens: Tokens | None) -> JSON:
 
 
 def make_message(message_id: str, info: AssistantMessage | None, content: list[JSON]) -> JSON:
-    """Return a message of the model as the format has it; `info`: None when it is not known."""
+    """Return a message of the model in the form of the format. `info`: None if it is not known."""
     return {
         "id": message_id,
         "type": "message",

@@ -1,4 +1,4 @@
-"""The progress line on the last line of a terminal: what a turn waits for, and for how long."""
+"""`ProgressLine`: draws on the last line of a terminal what a turn waits for, and for how long."""
 
 import time
 
@@ -21,20 +21,23 @@ from codeloop.schema.part import (
     ToolStateRunning,
 )
 
+# The key of the request to the model among the running work; the key of a call is the id of its part.
 MODEL_KEY = "model"
-"""The key of the model's work; a call's key is the id of its part."""
 
 
 class ProgressLine:
-    """Keeps the running work of a session (the model's request and tool calls) and draws the latest on `output`."""
+    """Keeps the running work of a session (the request to the model, tool calls, subagents in the background).
+
+    Draws the work that began last on `output`.
+    """
 
     def __init__(self, output: OutputStream) -> None:
         self._output = output
         self._labels: dict[str, str] = {}
         self._details: dict[str, str] = {}
         self._start_times: dict[str, float] = {}
+        # The keys of the calls that wait for subagents, by the subagents' sessions.
         self._call_keys: dict[str, str] = {}
-        """The keys of the calls that wait for subagents, by the subagents' sessions."""
         self._background: set[str] = set()
 
     def handle_event(self, event: Event) -> None:
@@ -59,6 +62,7 @@ class ProgressLine:
         """Take in an event of a subagent's session."""
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
+                # A subagent in the background has no call that waits for it; its key is its session.
                 key = self._call_keys.get(p.session_id, p.session_id)
                 self._details[key] = format_heading(p.part) if isinstance(p.part.state, ToolStateRunning) else ""
             case SessionCreated(properties=p) | SessionUpdated(properties=p):
@@ -71,14 +75,14 @@ class ProgressLine:
                 pass
 
     def add_work(self, key: str, label: str) -> None:
-        """Add something that is waited for; its time counts from its last change of label."""
+        """Add running work, or change its label; its time counts from the last change of the label."""
         if self._labels.get(key) != label:
             self._labels[key] = label
             self._start_times[key] = time.monotonic()
             self._details[key] = ""
 
     def remove_work(self, key: str) -> None:
-        """Remove it."""
+        """Remove work that has ended."""
         self._labels.pop(key, None)
 
     def _remove_foreground(self) -> None:
@@ -113,7 +117,7 @@ class ProgressLine:
                 pass
 
     def format_line(self, room: int) -> str:
-        """Return the latest running call in at most `room` columns, with the number of others; "" for none."""
+        """Return the latest work in at most `room` columns, with the number of others; "" if nothing runs."""
         if not self._labels:
             return ""
         key = next(reversed(self._labels))
@@ -123,7 +127,7 @@ class ProgressLine:
         return cut_to_width(f"… {cut_to_width(self._labels[key], max(room // 2, 20))}{others}  {elapsed}{detail}", room)
 
     def draw(self) -> None:
-        """Show what is going on on the last line of the terminal, until something else is written."""
+        """Draw the line, which stays until something else is written."""
         line = self.format_line(self._output.columns - 1)
         self._output.overlay(paint(line, "dim", colour=has_colour(self._output.stream)))
 

@@ -1,4 +1,4 @@
-"""How a turn ended: its answer, its sums, its exit code."""
+"""The result of a turn: `Tally` counts its events, and makes the `Outcome` with answer, sums and exit code."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,16 +21,16 @@ from codeloop.schema.wire import JSON, Wire, replace
 if TYPE_CHECKING:
     from codeloop.agent.checks.check_runs import CheckRun
 
+# Characters of a failed check's command that the message of an outcome quotes.
 MAX_COMMAND_CHARS = 200
-"""Characters of a failed check's command that the outcome's message quotes."""
+# The finish reasons of a step that is followed by another one.
 UNFINISHED_REASONS = {None, "tool-calls", "cut"}
-"""The finish reasons of a step that another one follows."""
 
 
 class FinalAnswer:
-    """Finds the answer among what the model writes, without summaries and without what a retry discards.
+    """Finds the answer among the texts of a session, without summaries and without texts that a retry discards.
 
-    `prompt_id`: the message to answer; None: any.
+    `prompt_id`: the prompt to answer; None: any prompt.
     """
 
     def __init__(self, prompt_id: str | None = None) -> None:
@@ -39,11 +39,11 @@ class FinalAnswer:
         self._prompt_id = prompt_id
         self._prompts: set[str] = set()
         self._texts: dict[str, dict[str, str]] = {}
-        self._finished_parts: set[str] = set()
+        self._finished_messages: set[str] = set()
 
     @property
     def text(self) -> str:
-        """The answer, else the last text."""
+        """The answer; while there is none, the last text."""
         texts = (self.get_text(message_id) for message_id in reversed(self._texts))
         return self.final or next(filter(None, texts), "")
 
@@ -60,7 +60,7 @@ class FinalAnswer:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 return self._handle_message(p.info)
             case PartUpdated(properties=p) if isinstance(p.part, TextPart) and REMINDER_KEY in (p.part.metadata or {}):
-                # codeloop has reminded the model to go on, so that was not the answer yet.
+                # codeloop reminds the model to go on, so the last text was not the answer yet.
                 self.final = None
             case PartUpdated(properties=p) if isinstance(p.part, TextPart) and p.part.message_id in self._texts:
                 self._texts[p.part.message_id][p.part.id] = p.part.text
@@ -71,12 +71,12 @@ class FinalAnswer:
         return False
 
     def _handle_message(self, info: AssistantMessage) -> bool:
-        if info.summary or info.id in self._finished_parts:
+        if info.summary or info.id in self._finished_messages:
             return False
         self._texts.setdefault(info.id, {})
         if info.time.completed is None:
             return False
-        self._finished_parts.add(info.id)
+        self._finished_messages.add(info.id)
         is_last = info.error is None and info.finish not in UNFINISHED_REASONS
         if not is_last or (self._prompt_id is not None and (self.final or info.parent_id not in self._prompts)):
             return False
@@ -85,7 +85,7 @@ class FinalAnswer:
 
 
 class Ending(NamedTuple):
-    """Why a turn ended, the exit code and the message that follow, and the model's context window in tokens."""
+    """How a turn ended: the reason, the exit code, a message for the user, and the model's context window in tokens."""
 
     reason: str
     code: int
@@ -97,7 +97,7 @@ class Ending(NamedTuple):
 
 
 class Outcome(Wire):
-    """The last line of `--format json`; always printed. `cost` in dollars, `duration_ms` of the whole turn."""
+    """The last line of `--format json`, which is always printed. `cost`: dollars. `duration_ms`: of the whole turn."""
 
     type: str
     reason: str
@@ -113,46 +113,42 @@ class Outcome(Wire):
     checks: "list[CheckRun]" = []
     """The tests, linters and builds that the turn and its subagents ran, oldest first."""
     test_changes: list[str] = []
-    """How tests changed that were there before, a phrase each."""
+    """Descriptions of how the turn changed tests that existed before, a phrase each."""
     goal: GoalEnd | None = None
-    """How far the goal came, when there is one."""
+    """The state of the goal; None: the turn had none."""
     structured: Any = None
-    """The answer as data, when it was asked for as such."""
+    """The answer as data; None: no schema was given, or the model has not answered by it."""
     context: tuple[int, int] | None = None
-    """How many tokens the conversation takes up, and how many the model takes; not in the JSON."""
+    """The tokens of the conversation, and those of the model's context window; not in the JSON."""
 
 
 def format_summary(outcome: Outcome) -> str:
-    """Return the sums of a turn in one line."""
-    used, window = outcome.context or (0, 0)
-    full = (
-        [f"{format_count(used)} of {format_count(window)} context ({used * 100 // window} %)"]
-        if used and window
-        else []
-    )
+    """Return the sums of a turn in one line, with the id of its session."""
     sums = [
         f"{outcome.steps} {'step' if outcome.steps == 1 else 'steps'}",
         *describe_spending(outcome.tokens, outcome.cost),
         format_duration(outcome.duration_ms),
-        *full,
-        outcome.session_id,
     ]
-    return " · ".join(sums)
+    used, window = outcome.context or (0, 0)
+    if used and window:
+        sums.append(f"{format_count(used)} of {format_count(window)} context ({used * 100 // window} %)")
+    return " · ".join([*sums, outcome.session_id])
 
 
 def apply_goal(outcome: Outcome, goal: GoalEnd) -> Outcome:
-    """Return the outcome of a turn that had a goal: only one that is reached is done, and a limit is no reason else."""
-    from codeloop.cli.exit_codes import LIMIT, NOT_DONE, TIMEOUT
+    """Return the outcome of a turn that had a goal: it is done if the goal is reached, else not done."""
+    from codeloop.cli import exit_codes
 
     if goal.status == "done":
-        return replace(outcome, goal=goal, reason="done", exit_code=0, message="")
-    if outcome.exit_code not in {LIMIT, TIMEOUT, 0}:
+        return replace(outcome, goal=goal, reason="done", exit_code=exit_codes.DONE, message="")
+    # An error or an interrupt is what the user needs to know; a limit only explains why the goal was not reached.
+    if outcome.exit_code not in {exit_codes.LIMIT, exit_codes.TIMEOUT, exit_codes.DONE}:
         return replace(outcome, goal=goal)
     return replace(
         outcome,
         goal=goal,
         reason="not_done",
-        exit_code=NOT_DONE,
+        exit_code=exit_codes.NOT_DONE,
         message=f"Not done: {'; '.join(goal.left)}. {outcome.message or goal.reason}".rstrip(),
     )
 
@@ -177,16 +173,15 @@ def make_unfinished(
 
 
 def measure_growth(before: Session, after: Session) -> tuple[Tokens, float]:
-    """Return how many tokens and dollars a session's sums grew by; never less than nothing."""
+    """Return the tokens and the dollars by which a session's sums have grown; never less than nothing."""
     cost = max((after.cost or 0.0) - (before.cost or 0.0), 0.0)
     return (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1), cost
 
 
 class Tally:
-    """Counts a session's events, from its creation on, and keeps the answer to `prompt_id`, if None to any.
+    """Counts the events of a session from now on, and keeps the answer to the prompt `prompt_id`, or to any prompt.
 
-    `session`: as it was before, else as the first event has it. Dollars and tokens are the growth of the session's
-    sums, so they include its subagents, its title and retries.
+    `session`: the session before the first event; None: as the first event shows it.
     """
 
     def __init__(self, session: Session | None = None, prompt_id: str | None = None) -> None:
@@ -200,7 +195,7 @@ class Tally:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no step was counted."""
+        """Whether no step was counted yet."""
         return not self._messages
 
     def handle_event(self, event: Event) -> None:
@@ -219,7 +214,7 @@ class Tally:
                 self.handle_change(event)
 
     def handle_change(self, event: Event) -> None:
-        """Take the calls and changed files of an event of the session or of a subagent."""
+        """Take in the calls and changed files of an event of the session or of a subagent."""
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(
                 p.part.state, ToolStateCompleted
@@ -232,69 +227,80 @@ class Tally:
 
     def add_growth(self, session: Session) -> None:
         """Add the growth of the session's sums since they were last seen."""
+        # The sums include subagents, the title and retries, which the events of messages do not.
         if self._session is not None:
             tokens, cost = measure_growth(self._session, session)
             self._cost, self._tokens = self._cost + cost, self._tokens.plus(tokens)
         self._session = session
 
     def make_outcome(self, ending: Ending, *, session_id: str, seconds: float) -> Outcome:
-        """Return the sums, and how it ended."""
-        reason, code, message, window, goal, test_changes, has_unchecked_edits = ending
+        """Return the outcome of the turn. `seconds`: how long it took."""
         messages = self._messages.values()
         checks = self._list_checks()
-        of_checks = {
+        message = ending.message
+        if ending.reason == "done" and not message:
+            message = self._describe_doubts(ending, checks)
+        newest_first = list(reversed(messages))
+        used = next((info.tokens.all for info in newest_first if info.tokens.all and not info.summary), 0)
+        outcome = Outcome(
+            type="result",
+            session_id=session_id,
+            reason=ending.reason,
+            exit_code=ending.code,
+            message=message,
+            text=self._answer.text,
+            # Sums of floats have digits such as those of 0.1 + 0.2.
+            cost=round(self._cost, 10),
+            tokens=self._tokens,
+            steps=len(self._messages.keys() - self._list_goal_check_messages()),
+            duration_ms=int(seconds * 1000),
+            denied=self._denied,
+            checks=checks,
+            test_changes=[*ending.test_changes],
+            structured=next((info.structured for info in newest_first if info.structured is not None), None),
+            context=(used, ending.window) if ending.window else None,
+        )
+        return outcome if ending.goal is None else apply_goal(outcome, ending.goal)
+
+    def _list_goal_check_messages(self) -> set[str]:
+        """Return the ids of the messages that hold checks of a goal, which codeloop ran itself: they are no steps."""
+        return {
             part.message_id
             for part in self._parts.values()
             if isinstance(part, ToolPart)
             and isinstance(part.state, ToolStateCompleted)
             and CHECK_KEY in part.state.metadata
         }
-        if reason == "done" and not message:
-            message = " ".join(
-                filter(
-                    None,
-                    (
-                        self._describe_checks(checks),
-                        f"Tests changed in this run: {'; '.join(test_changes)}." if test_changes else "",
-                        "Checks: none after the last edit." if has_unchecked_edits and not checks else "",
-                    ),
-                )
-            )
-        used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
-        outcome = Outcome(
-            type="result",
-            session_id=session_id,
-            reason=reason,
-            exit_code=code,
-            message=message,
-            text=self._answer.text,
-            cost=round(self._cost, 10),
-            tokens=self._tokens,
-            steps=len(self._messages.keys() - of_checks),
-            duration_ms=int(seconds * 1000),
-            denied=self._denied,
-            checks=checks,
-            test_changes=[*test_changes],
-            structured=next((info.structured for info in reversed(messages) if info.structured is not None), None),
-            context=(used, window) if window else None,
-        )
-        return outcome if goal is None else apply_goal(outcome, goal)
 
     def _list_checks(self) -> "list[CheckRun]":
+        """Return the tests, linters and builds among the calls, oldest first."""
+        # A turn without calls, which is the quickest, need not load the module.
         if not self._parts:
             return []
         from codeloop.agent.checks.check_runs import list_checks
 
         return list_checks(self._parts.values(), self._root)
 
+    def _describe_doubts(self, ending: Ending, checks: "list[CheckRun]") -> str:
+        """Return sentences about why a turn that is done may not have done it well; "" if nothing speaks for that."""
+        sentences = [self._describe_checks(checks)]
+        if ending.test_changes:
+            sentences.append(f"Tests changed in this run: {'; '.join(ending.test_changes)}.")
+        if ending.has_unchecked_edits and not checks:
+            sentences.append("Checks: none after the last edit.")
+        return " ".join(filter(None, sentences))
+
     def _describe_checks(self, checks: "list[CheckRun]") -> str:
-        """Return why the checks don't show that all is well, as a sentence; "": they do, or there is none."""
+        """Return a sentence about the problem that the checks show; "" if they show none, or there are none."""
         if not checks:
             return ""
         from codeloop.agent.checks.check_runs import describe_problem
 
-        what, detail = describe_problem(checks, self._root) or ("", "")
-        return what and f"{what[0].upper()}{what[1:]}: {one_line(detail, MAX_COMMAND_CHARS)}."
+        problem = describe_problem(checks, self._root)
+        if problem is None:
+            return ""
+        clause, detail = problem
+        return f"{clause[0].upper()}{clause[1:]}: {one_line(detail, MAX_COMMAND_CHARS)}."
 
     @property
     def _root(self) -> str:

@@ -1,6 +1,6 @@
-"""Writes a run in the format `stream-json`, JSON objects a line each, as the SDK of Claude Code documents it.
+"""`StreamJsonView`: the view for `--output-format stream-json`, the JSON Lines that the SDK of Claude Code reads.
 
-`docs/cli.md` describes the objects.
+`docs/cli.md` describes the lines.
 """
 
 from typing import Any
@@ -30,14 +30,15 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import JSON, replace
 
+# The `subtype` of a `result` by the reason that ended the turn; `finish` handles the other reasons.
 RESULT_SUBTYPES = {"done": "success", "idle": "success"}
-"""The `subtype` of a `result` by the reason for which the turn ended; `finish` handles the other reasons."""
 
 
 class StreamJsonView:
     """Writes each text, reasoning, tool call and tool result as a line, and a `result` line at the end of each turn.
 
-    `is_result_only`: write only the `result` lines, as with `--output-format json`. `has_deltas`: write deltas, too.
+    `is_result_only`: write only the `result` lines, for `--output-format json`. `has_deltas`: write deltas, too, for
+    `--include-partial-messages`.
     """
 
     def __init__(
@@ -60,8 +61,8 @@ class StreamJsonView:
         self._partial = PartialMessages() if has_deltas else None
         self._finished = FinishedParts()
         self._usage = _TurnUsage()
+        # The id of the call that started a subagent, by the id of the subagent's session.
         self._parents: dict[str, str] = {}
-        """The id of the call that started a subagent, by the id of the subagent's session."""
 
     def show(self, event: Event) -> None:
         """Show one event of the session."""
@@ -91,12 +92,15 @@ class StreamJsonView:
 
     def finish(self, outcome: Outcome) -> None:
         """Write the `result` of a turn, and start counting anew for the next turn."""
+        # No retry can discard the text of a turn that has ended.
         self._show_parts(self._finished.release(), None)
         self.session_id = outcome.session_id or self.session_id
         subtype = RESULT_SUBTYPES.get(outcome.reason, "error_during_execution")
+        # The format has a subtype for the limit of steps, and one for that of cost; only the message tells them apart.
         if outcome.reason == "limit":
             subtype = "error_max_turns" if " step" in outcome.message else "error_max_budget_usd"
         is_error = outcome.exit_code != 0
+        # A turn that is done can still have failed, for example because a request was denied.
         if is_error and subtype == "success":
             subtype = "error_during_execution"
         self.write(
@@ -116,6 +120,7 @@ class StreamJsonView:
         self._usage = _TurnUsage()
 
     def _show(self, event: Event, parent: str | None) -> None:
+        """Show an event; `parent`: the id of the call that started the subagent, None for the session itself."""
         self._usage.handle_event(event)
         self._show_parts(self._finished.handle_event(event), parent)
         match event:
@@ -123,10 +128,9 @@ class StreamJsonView:
                 self._show_call(p.part, parent)
             case PartUpdated(properties=p) if isinstance(p.part, CompactionPart):
                 trigger = "auto" if p.part.auto else "manual"
-                before = max((each.tokens.all for each in self._usage.messages.values()), default=0)
-                self.write(
-                    "system", subtype="compact_boundary", compact_metadata={"trigger": trigger, "pre_tokens": before}
-                )
+                token_count = max((info.tokens.all for info in self._usage.messages.values()), default=0)
+                metadata = {"trigger": trigger, "pre_tokens": token_count}
+                self.write("system", subtype="compact_boundary", compact_metadata=metadata)
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
                 wait = max(p.status.next - now_ms(), 0)
                 self.write(
@@ -157,6 +161,7 @@ class StreamJsonView:
             return
         if part.id not in self._calls_shown:
             self._calls_shown.add(part.id)
+            # The text before a call is final, and has to come before the call's line.
             self._show_parts(self._finished.release(part.message_id), parent)
             self.calls[part.call_id] = (part.tool, state.input)
             block: JSON = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": state.input}
@@ -180,6 +185,7 @@ class StreamJsonView:
         self.write("assistant", message=message, parent_tool_use_id=parent)
 
 
+# The fields of a model's usage in `modelUsage`.
 _USAGE_FIELDS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD")
 
 
@@ -191,22 +197,19 @@ class _TurnUsage:
         """The messages of the turn, subagents' included, by id."""
         self.denied: list[JSON] = []
         """The denied calls, in the form of `permission_denials`."""
+        # When the model sent the last part of a message (ms since the epoch), by the message's id.
         self._answer_times: dict[str, int] = {}
-        """When the model sent the last part of a message (ms since the epoch), by the message's id."""
 
     def note_answer(self, message_id: str, time: int) -> None:
         """Note that the model sent a part of a message at this time (ms since the epoch)."""
         self._answer_times[message_id] = max(time, self._answer_times.get(message_id, 0))
 
     def handle_event(self, event: Event) -> None:
-        """Count an event.
-
-        The tokens of a step are counted when it finishes: the message with its sums is only stored after its last text
-        has been shown.
-        """
+        """Count the messages and tokens of an event."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self.messages[p.info.id] = p.info
+            # The message with its sums is only stored after its last text was shown, which names the usage.
             case PartUpdated(properties=p) if isinstance(p.part, StepFinishPart):
                 if (info := self.messages.get(p.part.message_id)) is not None:
                     self.messages[info.id] = replace(info, tokens=p.part.tokens)
@@ -215,8 +218,11 @@ class _TurnUsage:
 
     def sum_model_time(self) -> int:
         """Return how long the model took for its answers, in ms, without the time of tool calls."""
-        calls = ((self.messages.get(each), time) for each, time in self._answer_times.items())
-        return sum(max(time - info.time.created, 0) for info, time in calls if info is not None)
+        total = 0
+        for message_id, time in self._answer_times.items():
+            if (info := self.messages.get(message_id)) is not None:
+                total += max(time - info.time.created, 0)
+        return total
 
     def sum_by_model(self) -> JSON:
         """Return the usage of each model, by `PROVIDER/MODEL`."""
@@ -226,5 +232,6 @@ class _TurnUsage:
             row = sums.setdefault(model, dict.fromkeys(_USAGE_FIELDS, 0))
             amounts = (tokens.input, tokens.output, tokens.cache.read, tokens.cache.write, info.cost)
             for name, amount in zip(_USAGE_FIELDS, amounts, strict=True):
+                # Sums of dollars would have digits such as those of 0.1 + 0.2.
                 row[name] = round(row[name] + amount, 10)
         return sums

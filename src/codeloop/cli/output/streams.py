@@ -1,6 +1,6 @@
-"""Writes to stdout and stderr without blocking the event loop: what a slow reader does not take yet is queued in order.
+"""Writes to stdout and stderr without blocking the event loop; output that a slow reader does not take yet is queued.
 
-Used by everything that prints while a turn runs.
+Used by everything that prints while a turn runs: a pager or a stopped terminal must not stop the turn.
 """
 
 import asyncio
@@ -16,41 +16,41 @@ from typing import TextIO
 
 from codeloop.schema.limits import OUTPUT_READER_TIME
 
+# Control sequence: to the start of the cursor's line, which is cleared.
 ERASE_LINE = "\r\x1b[2K"
-"""Clears the cursor's line."""
+# The width of a terminal that does not report one.
 DEFAULT_COLUMNS = 80
-"""The width of a terminal that does not report one."""
 
 
 class OutputStream:
-    """stdout or stderr, whose reader may be slow or gone: then nothing is raised, but `is_closed` is set."""
+    """stdout or stderr. If its reader is gone, nothing is raised, but `is_closed` is set."""
 
     def __init__(self, stream: TextIO, queue: "OutputQueue") -> None:
         self.stream = stream
         self.descriptor = _open_descriptor(stream)
         self.is_closed = False
         self.has_lost = False
-        """Whether something was written that nobody could read."""
+        """Whether output was lost, because its reader was gone."""
         self.is_at_start = True
-        """Whether the next character begins a line."""
+        """Whether the next character is written at the start of a line."""
         self.on_gone: Callable[[], object] = lambda: None
-        """Called when there is no reader any more."""
+        """Called when the reader is gone."""
         self.has_prompt = False
-        """Whether the last line is one that a user types on."""
+        """Whether the cursor stands after a prompt, on the line that the user types on."""
         self._queue = queue
         self._overlaid = ""
         self._stop_watching: Callable[[], object] = lambda: None
 
     @property
     def columns(self) -> int:
-        """How wide the terminal is."""
+        """The width of the terminal."""
         try:
             return os.get_terminal_size(self.descriptor or 0).columns or DEFAULT_COLUMNS
         except OSError:
             return DEFAULT_COLUMNS
 
     def write(self, text: str) -> None:
-        """Write after all that was written before; a character that the encoding lacks is replaced."""
+        """Write text, after all text of both streams that waits; a character that the encoding lacks is replaced."""
         if text and self._overlaid:
             text, self._overlaid = ERASE_LINE + text, ""
         if text and self.has_prompt:
@@ -62,16 +62,17 @@ class OutputStream:
             self._queue.add(self, text.encode(self.stream.encoding or "utf-8", "replace"))
 
     def write_prompt(self, text: str) -> None:
-        """Write a line that a user types on; what is written next goes below it."""
+        """Write a prompt, on whose line the user types; the next text is written below it."""
         self.write(text)
         self.has_prompt = self.is_at_start = True
 
     def end_prompt(self) -> None:
-        """Note that the user has ended the line: the terminal has moved on to the next one by itself."""
+        """Note that the user has pressed Enter, so that the cursor is on the next line already."""
         self.has_prompt = False
 
     def overlay(self, line: str) -> None:
-        """Show a line on a terminal that the next write replaces; "" removes it."""
+        """Show a line on a terminal, which the next write replaces; "" removes it."""
+        # The progress line must not cut through a line of text, nor make the queue of a slow reader longer.
         if line == self._overlaid or (line and (not self.is_at_start or self._queue.is_waiting)):
             return
         self.write(ERASE_LINE)
@@ -80,11 +81,11 @@ class OutputStream:
             self._overlaid, self.is_at_start = line, True
 
     async def drain(self) -> None:
-        """Wait until all of it is written."""
+        """Wait until all text of both streams is written."""
         await self._queue.drain()
 
     def write_now(self, data: memoryview) -> int:
-        """Write what can be written at once; return the number of bytes. Raises OSError if there is no reader."""
+        """Write the bytes that the reader takes at once; return their number. Raises OSError if the reader is gone."""
         if self.descriptor is None or not self.is_ready(0):
             return 0
         try:
@@ -94,11 +95,11 @@ class OutputStream:
             return 0
 
     def is_ready(self, timeout: float | None) -> bool:
-        """Return whether something can be written, waiting up to `timeout` seconds, for ever with None."""
+        """Return whether the reader takes bytes; wait for that up to `timeout` seconds, for ever with None."""
         return self.descriptor is not None and bool(select.select((), (self.descriptor,), (), timeout)[1])
 
     def close(self) -> None:
-        """Stop writing to the stream, also for other code of the process, by redirecting it to /dev/null."""
+        """Redirect the stream to /dev/null, also for other code of the process."""
         # A reader that comes back must not get later output after half a line.
         self._stop_watching()
         self.is_closed = True
@@ -109,31 +110,36 @@ class OutputStream:
         self.on_gone()
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close as soon as the reader of a pipe is gone, even if nothing is written."""
+        """Close as soon as the reader of a pipe is gone, even if nothing is written: a turn for nobody costs money."""
         descriptor = self.descriptor
         if descriptor is None or not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return
+        # Without any event to ask for, `poll` reports the loss of the reader alone.
         poll = select.poll()
         poll.register(descriptor, 0)
 
         def close_if_gone() -> None:
+            # Once: a descriptor in this state stays readable, and would keep the loop busy.
             self._stop_watching()
             if any(event & select.POLLERR for _, event in poll.poll(0)):
                 self.close()
 
+        # The writing end of a pipe has nothing to read; epoll reports it as readable when the other end is closed.
         loop.add_reader(descriptor, close_if_gone)
         self._stop_watching = lambda: loop.remove_reader(descriptor)
 
 
 class OutputQueue:
-    """The queue of what waits to be written to both streams. It has no bound, as the store keeps more of the turn.
+    """The output that waits for readers, of both streams in one order.
 
-    `loop`: writes the rest; without one, `add` waits for the reader, `timeout` seconds at most when that is given.
+    `loop`: the event loop that writes it; None: `add` waits for the reader itself, `timeout` seconds at most, or for
+    ever without a timeout.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None, timeout: float | None = None) -> None:
         self._loop = loop
         self._timeout = timeout
+        # Without a bound: the store keeps the turn in memory and on the disk anyway, and more of it.
         self._waiting: deque[tuple[OutputStream, memoryview]] = deque()
         self._watched_fd: int | None = None
         self._emptied = asyncio.Event()
@@ -143,33 +149,35 @@ class OutputQueue:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something waits for a reader."""
+        """Whether output waits for a reader."""
         return bool(self._waiting)
 
     def add(self, output: OutputStream, data: bytes) -> None:
-        """Write `data`, or let it wait."""
+        """Write `data`, or queue it."""
+        # Slices of a memoryview copy nothing.
         self._waiting.append((output, memoryview(data)))
         if self._watched_fd is None:
             self._write()
 
     async def drain(self) -> None:
-        """Wait until nothing waits; for ever while a reader does not read, unless `shorten_waits` was called."""
+        """Wait until all output is written: for ever if a reader does not read, unless `shorten_waits` was called."""
         while self._waiting:
             self._emptied.clear()
             await self._emptied.wait()
 
     def shorten_waits(self) -> None:
-        """From now on wait for a reader only as long as it keeps reading; else it counts as gone."""
+        """From now on give up a reader that takes nothing for OUTPUT_READER_TIME."""
         self._has_short_waits = True
         if self._waiting:
             self._start_timer()
 
     def abandon(self) -> None:
-        """Abandon the streams that something still waits for."""
+        """Give up the readers that output still waits for."""
         while self._waiting:
             self._give_up(self._waiting[0][0])
 
     def _write(self) -> None:
+        """Write the output that waits, until a reader takes no more."""
         while self._waiting:
             output, data = self._waiting[0]
             try:
@@ -192,6 +200,7 @@ class OutputQueue:
         self._emptied.set()
 
     def _watch_descriptor(self, descriptor: int | None) -> None:
+        """Call `_write` when this descriptor can be written to; None: watch none."""
         if descriptor == self._watched_fd or self._loop is None:
             return
         if self._watched_fd is not None:
@@ -213,6 +222,7 @@ class OutputQueue:
             self._start_timer()
 
     def _give_up(self, output: OutputStream) -> None:
+        """Close a stream, and drop the output that waits for its reader."""
         self._watch_descriptor(None)
         output.has_lost = True
         self._waiting = deque(row for row in self._waiting if row[0] is not output)
@@ -220,23 +230,24 @@ class OutputQueue:
 
 
 def can_ask_user() -> bool:
-    """Return whether a user can be asked on stderr and can answer on stdin."""
+    """Return whether a user can be asked on stderr and can answer on stdin; stdout may be a pipe."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def open_standard_streams(queue: OutputQueue) -> tuple[OutputStream, OutputStream]:
-    """Return stdout and stderr; a missing one discards what is written."""
+    """Return stdout and stderr, which share a queue; a missing one discards what is written."""
     return OutputStream(sys.stdout or StringIO(), queue), OutputStream(sys.stderr or StringIO(), queue)
 
 
 def _open_descriptor(stream: TextIO) -> int | None:
+    """Return the descriptor to write to; None for a stream without one, whose output is discarded."""
     try:
         descriptor = stream.fileno()
     except OSError:
         return None
     with suppress(OSError):
-        # Writing to a terminal may block even for a few bytes. O_NONBLOCK is set on an opening of our own, because
-        # the inherited one is shared with the shell.
+        # Unlike a pipe that is ready, a terminal may block for a few bytes. O_NONBLOCK belongs to the open file, which
+        # the shell and other programs share, so it is set on an opening of our own.
         if os.isatty(descriptor):
             return os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     return descriptor

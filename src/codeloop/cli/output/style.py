@@ -10,11 +10,11 @@ import msgspec
 from codeloop.client.formatting import Look
 from codeloop.kit.terminal_text import escape_json_controls
 
-# The numbers of the terminal's control sequence for colours and styles (SGR).
+# The numbers of colours and styles in the terminal's control sequence for them (SGR).
 SGR_CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
+# The look of a line of a patch, by its first character.
 PATCH_LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
-"""The look of a patch's line, by its first character."""
 
 
 def has_colour(stream: TextIO) -> bool:
@@ -35,13 +35,14 @@ def paint(text: str, look: Look, *, colour: bool) -> str:
 
 
 def paint_patch_line(line: str, *, colour: bool) -> str:
-    """Return a line of a patch in the colour of what it says: added, removed, position."""
+    """Return a line of a patch, coloured if it adds, removes or locates lines."""
     look = PATCH_LOOKS.get(line[:1])
     return paint(line, look, colour=colour) if look is not None else line
 
 
 def align_columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
     """Return the rows as lines of aligned columns; `right`: the indexes of the columns to align on the right."""
+    # All rows have the same number of cells.
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(

@@ -24,28 +24,33 @@ from codeloop.schema.part import (
     ToolStateError,
 )
 
+# Characters of a subagent's title before its calls.
+SUBAGENT_TITLE_CHARS = 40
+COMPACTED_NOTE = "The conversation so far was replaced with a summary ({} characters)."
+
 
 class FinalText:
-    """Writes the answer once it is complete, as a pipe gets it; other text of the model goes to `narrate`.
+    """Writes the answer once it is complete, for a pipe, whose reader wants nothing else.
 
-    `output`: None when the answer is not to be written as text.
+    `output`: where to write it; None: nowhere, because the answer is data. `narrate`: called with the other texts of
+    the model.
     """
 
     def __init__(self, output: OutputStream | None, narrate: Callable[[str], object], prompt_id: str | None) -> None:
         self._output = output
         self._narrate = narrate
         self._answer = FinalAnswer(prompt_id)
+        # The number of characters of each message that were shown.
         self._shown_lengths: dict[str, int] = {}
-        """How many characters of each message were shown."""
 
     def show(self, event: Event) -> None:
-        """Show what an event completes."""
+        """Write the answer that an event completes, or pass on text that is no answer."""
         is_answer = self._answer.handle_event(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self._shown_lengths.setdefault(p.info.id, 0)
                 if is_answer:
-                    self._write(self._unshown_text(p.info.id))
+                    self._write(self._take_unshown_text(p.info.id))
                 elif p.info.time.completed is not None:
                     self._narrate_rest(p.info.id)
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown_lengths:
@@ -54,7 +59,7 @@ class FinalText:
                 pass
 
     def finish(self) -> None:
-        """Show what did not become an answer."""
+        """Pass on the rest of the texts, which have not become an answer."""
         for message_id in self._shown_lengths:
             self._narrate_rest(message_id)
 
@@ -63,36 +68,33 @@ class FinalText:
             self._output.write(escape_answer_controls(text) + "\n")
 
     def _narrate_rest(self, message_id: str) -> None:
-        if text := self._unshown_text(message_id).strip("\n"):
+        if text := self._take_unshown_text(message_id).strip("\n"):
             self._narrate(text)
 
-    def _unshown_text(self, message_id: str) -> str:
+    def _take_unshown_text(self, message_id: str) -> str:
+        """Return the text of a message that was not shown yet, and note that it is."""
         text = self._answer.get_text(message_id)
         start, self._shown_lengths[message_id] = self._shown_lengths[message_id], len(text)
         return text[start:].removeprefix("\n") if start else text
 
 
-SUBAGENT_TITLE_CHARS = 40
-"""Characters of a subagent's title."""
-COMPACTED_NOTE = "The conversation so far was replaced with a summary ({} characters)."
-
-
 class AnswerWriter(Protocol):
-    """Shows what the model says."""
+    """Shows the texts of the model: `FinalText` for a pipe, `LiveText` for a terminal."""
 
     def show(self, event: Event) -> None:
-        """Show what an event adds."""
+        """Show the text that an event adds."""
         ...
 
     def finish(self) -> None:
-        """Show what is held back."""
+        """Show the text that is held back."""
         ...
 
 
 class TextView:
-    """Shows a session's turns; `prompt_id`: the message whose answer a pipe gets, None: all.
+    """Shows the turns of a session as text.
 
-    `as_data`: the answer is shown at the end, as JSON, and all text is about it.
+    `thinking`: show the model's reasoning, too. `prompt_id`: the prompt whose answer a pipe gets; None: any prompt.
+    `as_data`: the answer is shown at the end, as JSON, and all texts of the model are only narrated.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class TextView:
         self._thinking = thinking
         self._as_data = as_data
         self._colour = has_colour(progress.stream)
-        self._terminal = next((each for each in (progress, answer) if can_redraw(each.stream)), None)
+        self._terminal = next((output for output in (progress, answer) if can_redraw(output.stream)), None)
         self._progress_line = None
         if self._terminal is not None:
             from codeloop.cli.output.progress_line import ProgressLine
@@ -118,21 +120,22 @@ class TextView:
         is_streamed = answer.stream.isatty() and not as_data
         final_text = partial(FinalText, None if as_data else answer, self._narrate, prompt_id)
         self._answer_writer = self._make_live_text() if is_streamed else final_text()
+        # Prompts and summaries, whose text is no answer, by id: whether the message is a summary.
         self._not_answers: dict[str, bool] = {}
-        """Messages whose text is not an answer, prompts and summaries; whether each is a summary."""
+        # The number of characters of each reasoning part that were shown.
         self._thinking_lengths: dict[str, int] = {}
-        """How many characters of each reasoning part were shown."""
         self._shown_parts: set[str] = set()
         self._answerer = ""
 
     def _make_live_text(self) -> AnswerWriter:
+        # A pipe needs no renderer of Markdown.
         from codeloop.cli.output.live_text import LiveText
 
         return LiveText(self._answer, self.note)
 
     @property
     def is_live(self) -> bool:
-        """Whether there is a terminal that shows progress."""
+        """Whether `tick` draws: there is a terminal that can show progress."""
         return self._progress_line is not None
 
     def show(self, event: Event) -> None:
@@ -203,7 +206,7 @@ class TextView:
             self._write_line(paint(format_summary(outcome), "dim", colour=self._colour))
 
     def _show_answerer(self, prompt: UserMessage) -> None:
-        """Show which agent and model answer, if they changed."""
+        """Show the agent and the model that answer, if they have changed."""
         answering = f"{prompt.agent} · {prompt.model.provider_id}/{prompt.model.model_id}"
         if answering != self._answerer:
             self._answerer = answering
@@ -219,12 +222,14 @@ class TextView:
                 if part.time.end is not None and not self._progress.is_at_start:
                     self._progress.write("\n")
             case ToolPart():
+                # The writer is to narrate the text before the call, which comes first.
                 self._answer_writer.show(event)
                 if isinstance(part.state, ToolStateCompleted | ToolStateError) and part.id not in self._shown_parts:
                     self._shown_parts.add(part.id)
                     from codeloop.cli.output.tool_call import format_call
 
                     call_lines = format_call(part, colour=self._colour)
+                    # The arguments of an accepted answer are shown as the answer itself.
                     is_answer = self._as_data and part.tool == STRUCTURED_OUTPUT_TOOL
                     is_accepted = is_answer and isinstance(part.state, ToolStateCompleted)
                     self._write_line("\n".join(call_lines[:1] if is_accepted else call_lines))
@@ -248,7 +253,7 @@ class TextView:
         self._write_line(paint(escape_controls(text), "dim", colour=self._colour))
 
     def _write_line(self, text: str) -> None:
-        """Write whole lines to stderr, below what the terminal shows."""
+        """Write whole lines to stderr, below the text that the terminal shows."""
         self._clear_progress()
         if not self._progress.is_at_start:
             self._progress.write("\n")
@@ -261,5 +266,5 @@ class TextView:
 
 
 def _format_json(value: Any, indent: int) -> str:
-    """Return JSON that is safe to show; `indent`: -1 for one line without spaces."""
+    """Return JSON that is safe to show in a terminal. `indent`: -1 for one line without spaces."""
     return escape_json_controls(msgspec.json.format(msgspec.json.encode(value), indent=indent).decode())

@@ -1,4 +1,4 @@
-"""One tool call in a few lines of text: its tool and subject, what it changed, how long it took."""
+"""Formats a tool call as a few lines of text: its tool and subject, its changes or output, and its duration."""
 
 from typing import Any, cast
 
@@ -8,11 +8,15 @@ from codeloop.kit.terminal_text import escape_controls, format_arguments, format
 from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 
+# The arguments that say what a call is about, the most telling first.
 SUBJECT_KEYS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
+# Characters of a subject, or of a line of output.
 LINE_CHARS = 100
 MAX_DIFF_LINES = 60
 MAX_OUTPUT_LINES = 6
+# Lines of an answer as data.
 MAX_DATA_LINES = 40
+TODO_MARKS = {"completed": "[x]", "in_progress": "[>]", "cancelled": "[-]", "pending": "[ ]"}
 
 
 def format_heading(part: ToolPart) -> str:
@@ -23,21 +27,21 @@ def format_heading(part: ToolPart) -> str:
     subject = next((str(part.state.input[key]) for key in SUBJECT_KEYS if part.state.input.get(key)), "")
     if isinstance(part.state, ToolStateCompleted) and part.state.title and part.tool != "bash":
         subject = part.state.title
-    # There is no telling argument, so show all of them.
+    # No argument says what the call is about, so all of them are shown.
     if subject in {"", part.tool}:
         subject = format_arguments(part.state.input)
     return f"{part.tool:<6} {one_line(subject, LINE_CHARS)}".rstrip()
 
 
 def format_call(part: ToolPart, *, colour: bool) -> list[str]:
-    """Return a finished call as lines; the first one alone says what it was."""
+    """Return a finished call as lines: the first names the call, the others show its changes or output."""
     match part.state:
         case ToolStateCompleted(metadata=metadata, time=time):
             ending = describe_command_end(metadata) if part.tool == "bash" else ""
-            # Without the wait for a permission.
-            took = metadata.get("duration") if part.tool == "bash" else None
-            took = took if isinstance(took, int) else compute_elapsed_ms(time.start, time.end)
-            notes = [*_format_line_counts(metadata), *([ending] if ending else []), format_duration(took)]
+            # The duration of a command does not include the wait for a permission.
+            duration = metadata.get("duration") if part.tool == "bash" else None
+            duration_ms = duration if isinstance(duration, int) else compute_elapsed_ms(time.start, time.end)
+            notes = [*_format_line_counts(metadata), *([ending] if ending else []), format_duration(duration_ms)]
             is_failure = bool(ending) or part.tool == "invalid"
             body = _format_body(part.tool, metadata, part.state.for_user, is_failure=is_failure)
             if part.tool == STRUCTURED_OUTPUT_TOOL:
@@ -56,6 +60,7 @@ def format_call(part: ToolPart, *, colour: bool) -> list[str]:
 
 
 def _format_line_counts(metadata: JSON) -> list[str]:
+    """Return the numbers of added and removed lines of a call that changed a file."""
     filediff = metadata.get("filediff")
     if not isinstance(filediff, dict):
         return []
@@ -64,6 +69,7 @@ def _format_line_counts(metadata: JSON) -> list[str]:
 
 
 def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) -> list[tuple[Look, str]]:
+    """Return the lines below the first one, each with its look: a diff, todos, or the end of the output."""
     diff = metadata.get("diff")
     if isinstance(diff, str) and diff:
         return _format_diff(diff)
@@ -75,10 +81,11 @@ def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) ->
     if tool in {"bash", "invalid"} or is_failure:
         notes = [escape_controls(str(note)) for note in metadata.get("notes", ())] if tool == "bash" else []
         rows = escape_controls(output).strip().splitlines()
+        # The stored output may be a part of the whole.
         line_count = metadata.get("lines") if metadata.get("truncated") else None
-        before = (line_count if isinstance(line_count, int) else len(rows)) - MAX_OUTPUT_LINES
-        more = [f"… {before:,} line{'' if before == 1 else 's'} above"] if before > 0 else []
-        return _style_lines("dim", [*more, *(line[:LINE_CHARS] for line in rows[-MAX_OUTPUT_LINES:]), *notes])
+        omitted_count = (line_count if isinstance(line_count, int) else len(rows)) - MAX_OUTPUT_LINES
+        omission = [f"… {omitted_count:,} line{'' if omitted_count == 1 else 's'} above"] if omitted_count > 0 else []
+        return _style_lines("dim", [*omission, *(line[:LINE_CHARS] for line in rows[-MAX_OUTPUT_LINES:]), *notes])
     return []
 
 
@@ -86,15 +93,13 @@ def _style_lines(look: Look, lines: list[str]) -> list[tuple[Look, str]]:
     return [(look, line) for line in lines]
 
 
-TODO_MARKS = {"completed": "[x]", "in_progress": "[>]", "cancelled": "[-]", "pending": "[ ]"}
-
-
 def _format_diff(diff: str) -> list[tuple[Look, str]]:
     rows: list[tuple[Look, str]] = []
-    inside = False
+    # The lines before the first `@@` name the file, as the first line of the call does.
+    is_in_hunk = False
     for line in escape_controls(diff).splitlines():
-        inside = inside or line.startswith("@@")
-        if not inside:
+        is_in_hunk = is_in_hunk or line.startswith("@@")
+        if not is_in_hunk:
             continue
         look: Look = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
         rows.append((look, line))

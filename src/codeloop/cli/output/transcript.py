@@ -1,4 +1,7 @@
-"""Prints a stored session: its prompts, answers, calls and costs, as they were shown when it ran."""
+"""Prints a stored session: its prompts, answers, calls and costs, as they were shown when it ran.
+
+Used by `codeloop session show`, and by conversations line by line for the messages before them.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
@@ -24,10 +27,10 @@ from codeloop.schema.part import (
     ToolStatePending,
 )
 
+# Shown below an answer that has no end: nobody completed it.
 UNFINISHED_NOTE = (
     "! Not complete: it is still running, or codeloop was ended before it was. Its tokens are not counted yet."
 )
-"""What stands below an answer that nobody has ended."""
 SubagentMessages = Mapping[str, list[MessageWithParts]]
 """The messages of subagents by session id."""
 
@@ -40,10 +43,11 @@ def print_transcript(
     queued_ids: Collection[str] = (),
     children: SubagentMessages = MappingProxyType({}),
 ) -> None:
-    """Print a session on stdout, and on stderr where it was summarized; with `thinking` the summaries too.
+    """Print a session on stdout, and notes about its summaries on stderr.
 
-    `queued_ids`: the ids of prompts that wait for a running turn.
+    `thinking`: print reasoning and summaries, too. `queued_ids`: the ids of prompts that wait for a running turn.
     """
+    # Without an event loop, writing waits for the reader: a pager may read slowly.
     out, notes = open_standard_streams(OutputQueue())
     colour = has_colour(out.stream)
     out.write(paint(escape_controls(session.title), "bold", colour=colour) + "\n")
@@ -99,7 +103,7 @@ def _format_answer_part(part: Part, out: OutputStream, *, colour: bool, thinking
 
 
 def _list_subagent_lines(part: Part, children: SubagentMessages, indent: str, *, colour: bool) -> Iterator[str]:
-    """Yield the calls of the subagent that a call started, one line each, and how to show its session."""
+    """Yield a line for each call of the subagent that `part` started, and the command that shows its session."""
     if not isinstance(part, ToolPart) or part.tool != "task" or isinstance(part.state, ToolStatePending):
         return
     child = str((part.state.metadata or {}).get("sessionId", ""))

@@ -1,4 +1,4 @@
-"""The interface `View`, which shows a turn while it runs, and the choice of the view for an output format."""
+"""`View`, the interface of objects that show a turn while it runs, and `make_view`, which makes that of a format."""
 
 from typing import Protocol
 
@@ -26,11 +26,11 @@ class View(Protocol):
         ...
 
     def tick(self) -> None:
-        """Show what is going on at this moment."""
+        """Redraw the progress; called every REDRAW_INTERVAL while `is_live`."""
         ...
 
     def note(self, text: str) -> None:
-        """Show the user something that is not part of the answer."""
+        """Show the user a line that is not part of the answer."""
         ...
 
     def finish(self, outcome: Outcome) -> None:
@@ -39,7 +39,10 @@ class View(Protocol):
 
 
 class ViewAbovePrompt:
-    """A view above the line on which a user types or is asked; a call's result is shown even while a question waits."""
+    """A view that writes above the prompt or the question of a prompter.
+
+    Results of calls are shown even while a question waits for its answer; everything else is shown after it.
+    """
 
     def __init__(self, view: View, prompter: Prompter) -> None:
         self._view = view
@@ -59,7 +62,7 @@ class ViewAbovePrompt:
         self._prompter.write_above(lambda: self._view.show_subagent(event, title), is_urgent=_is_call_result(event))
 
     def tick(self) -> None:
-        """Show what is going on."""
+        """Redraw the progress, unless the user types or is asked."""
         self._prompter.write_if_idle(self._view.tick)
 
     def note(self, text: str) -> None:
@@ -78,9 +81,13 @@ def make_view(
     session_id: str,
     *,
     prompt_id: str | None = None,
-    **more: bool,
+    **text_options: bool,
 ) -> View:
-    """Return the view of a format, as in `Options`; `prompt_id`: the message to answer; `more`: how text is shown."""
+    """Make the view of an output format.
+
+    `form`: a value of `Options.format`. `prompt_id`: the prompt to answer. `text_options`: the options of `TextView`.
+    """
+    # A run needs one of the views, so only that one is loaded.
     if form == "json":
         from codeloop.cli.output.json_lines import JsonView
 
@@ -91,7 +98,7 @@ def make_view(
         return StreamJsonView(stdout, stderr, session_id, is_result_only=form == "result")
     from codeloop.cli.output.text_view import TextView
 
-    return TextView(stdout, stderr, prompt_id=prompt_id, **more)
+    return TextView(stdout, stderr, prompt_id=prompt_id, **text_options)
 
 
 def _is_call_result(event: Event) -> bool:

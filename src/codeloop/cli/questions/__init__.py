@@ -1,1 +1,1 @@
-"""Questions: shown in words, answered at the terminal."""
+"""Permission requests, questions of the model and trust: asked at the terminal, or answered without a user."""

@@ -1,4 +1,4 @@
-"""Answers what a session asks: permissions and the model's questions, by a user, or by itself without one."""
+"""Answers the requests of a session, which are for permissions or questions of the model: by a user, or without one."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -23,15 +23,16 @@ from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTIO
 from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 
+# Characters of a denied request in the note about it.
 SUBJECT_CHARS = 400
-"""Characters of what was denied."""
 WITHDRAWN_NOTE = "Already answered elsewhere, or withdrawn."
 
 
 class Answerer:
-    """Answers requests: with `auto` it allows what needs a permission; else the user is asked; without one, it refuses.
+    """Answers requests: permissions are given with `auto`; else the user is asked; without a user, they are refused.
 
-    `prompter`: where the user is asked; None: nobody can be. `refusals`: how many requests were refused for that.
+    `prompter`: asks the user; None: there is none. `refusals`: the number of requests that were refused because nobody
+    could be asked.
     """
 
     def __init__(self, prompter: Prompter | None, *, auto: bool) -> None:
@@ -40,18 +41,19 @@ class Answerer:
         self._question_lock = asyncio.Lock()
         self.refusals = 0
         self.asked_ids: set[str] = set()
-        """Ids of the requests that wait for the user."""
+        """The ids of the requests that wait for the user."""
 
     async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
-        """Answer a permission request. One is asked at a time; one that another client has answered is skipped."""
+        """Answer a permission request, after those before it; one that another client has answered is skipped."""
         reply: Reply = "once"
         message = AUTO_MESSAGE if self._auto else None
         if not self._auto and self._prompter is None:
-            what = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT_CHARS)
-            self._refuse(view, f"Denied, because nobody can be asked: {what}")
+            subject = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT_CHARS)
+            self._refuse(view, f"Denied, because nobody can be asked: {subject}")
             reply, message = "reject", NOBODY_MESSAGE
         elif not self._auto and self._prompter is not None:
             async with self._wait_for_terminal(request.id):
+                # An empty line above the question. Most runs ask nothing, so the module is loaded here.
                 view.note("")
                 from codeloop.cli.questions.terminal_questions import ask_permission
 
@@ -59,11 +61,12 @@ class Answerer:
         try:
             await client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
         except OperationError as error:
+            # Another client has answered, or the turn has ended.
             if error.kind != "PermissionNotFoundError":
                 raise
 
     async def answer_question(self, client: Client, view: View, request: QuestionRequest) -> None:
-        """Answer what the model asks; without a user refuse it with the reason."""
+        """Answer a question of the model; without a user, refuse it with the reason."""
         try:
             if self._prompter is None:
                 question = one_line(request.questions[0].question, SUBJECT_CHARS)
@@ -74,6 +77,7 @@ class Answerer:
                 from codeloop.cli.questions.terminal_questions import ask_questions
 
                 answers = await ask_questions(self._prompter, client, request, lambda: view.note(""))
+            # Fewer answers: the input has ended.
             if len(answers) == len(request.questions):
                 await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
             else:
@@ -88,6 +92,7 @@ class Answerer:
 
     @asynccontextmanager
     async def _wait_for_terminal(self, request_id: str) -> AsyncGenerator[None]:
+        """Wait until no other request is asked at the terminal, and keep it for this one."""
         self.asked_ids.add(request_id)
         try:
             async with self._question_lock:
@@ -97,7 +102,10 @@ class Answerer:
 
 
 class OpenRequests:
-    """The requests of a session and its subagents, each answered by a task; `on_failure` is called with its error."""
+    """The open requests of a session and its subagents, each with a task that answers it.
+
+    `on_failure`: called with the error of such a task.
+    """
 
     def __init__(
         self,
@@ -116,11 +124,11 @@ class OpenRequests:
 
     @property
     def is_asking(self) -> bool:
-        """Whether the user is asked."""
+        """Whether a request waits for the user."""
         return bool(self._answerer.asked_ids)
 
     async def handle_event(self, event: Event) -> bool:
-        """Take in an event; return whether it was about a request."""
+        """Take in an event; return whether it is about a request."""
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 await self.add(request)
@@ -131,26 +139,26 @@ class OpenRequests:
         return True
 
     async def add(self, request: PermissionRequest | QuestionRequest) -> None:
-        """Answer a request unless it is another session's or is already being answered."""
+        """Start to answer a request, unless it belongs to another session, or is being answered already."""
         if request.id in self._tasks or not await belongs_to(self._client, request.session_id, self._session_id):
             return
         if isinstance(request, PermissionRequest):
-            answering = self._answerer.answer(self._client, self._view, request)
+            call = self._answerer.answer(self._client, self._view, request)
         else:
-            answering = self._answerer.answer_question(self._client, self._view, request)
-        task = asyncio.create_task(answering)
+            call = self._answerer.answer_question(self._client, self._view, request)
+        task = asyncio.create_task(call)
         self._tasks[request.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(request.id, None))
         task.add_done_callback(lambda task: report_failure(task, self._on_failure))
 
     async def stop(self) -> None:
-        """Ask no more."""
+        """Stop to answer requests; the session still waits for them."""
         await cancel_all(self._tasks.values())
 
     async def _withdraw(self, request_id: str) -> None:
-        """Stop asking what another client has answered, or what ended with its turn."""
+        """Stop to ask a request that another client has answered, or that ended with its turn."""
         task = self._tasks.get(request_id)
         if task is not None and request_id in self._answerer.asked_ids:
-            # The question is removed first; else it would be drawn again below the note.
+            # The question is removed first; otherwise it would be drawn again below the note.
             await cancel_all([task])
             self._view.note(WITHDRAWN_NOTE)

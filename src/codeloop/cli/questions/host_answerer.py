@@ -1,4 +1,7 @@
-"""Asks the program at stdin and stdout for permissions, by `can_use_tool` requests of the format `stream-json`."""
+"""`HostAnswerer`: asks the program at stdin and stdout for permissions, for `--permission-prompt-tool stdio`.
+
+It sends `can_use_tool` requests of the format stream-json.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -21,9 +24,9 @@ ARGUMENTS_CHANGED = (
 
 
 class HostAnswerer(Answerer):
-    """Answers permissions as the program at the other end says; a question of the model has nobody to answer it.
+    """Answers permission requests by asking the program; questions of the model are refused.
 
-    `write`: sends it a line; `find_call`: the name and arguments of a call, by its id.
+    `write`: sends a line to the program. `find_call`: returns the name and the arguments of a call, by its id.
     """
 
     def __init__(
@@ -37,14 +40,16 @@ class HostAnswerer(Answerer):
         self._waiting: dict[str, asyncio.Future[JSON | None]] = {}
 
     async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
-        """Ask the program, and answer as it says."""
+        """Answer a permission request as the program decides."""
         if self._is_auto or self._is_closed:
             await super().answer(client, view, request)
             return
+        # Not every request belongs to a call that the program knows.
         call = self._find_call(request.tool.call_id) if request.tool is not None else None
         tool, arguments = call or (request.permission, request.metadata)
         answer = await self._ask(tool, arguments, request)
         reply, message = _read_answer(answer, arguments)
+        # The program is gone, so nobody could be asked.
         if answer is None:
             self.refusals += 1
         try:
@@ -54,7 +59,7 @@ class HostAnswerer(Answerer):
                 raise
 
     def deliver_answer(self, response: Any) -> None:
-        """Hand the program's answer to the question that waits for it."""
+        """Pass a `control_response` of the program to the question that waits for it; ignore any other."""
         question_id = response.get("request_id") if is_object(response) else None
         waiting = self._waiting.get(question_id) if isinstance(question_id, str) else None
         if waiting is not None and not waiting.done():
@@ -63,13 +68,14 @@ class HostAnswerer(Answerer):
             waiting.set_result(answer if is_answer else {"behavior": "deny", "message": str(response.get("error"))})
 
     def close(self) -> None:
-        """Refuse what still waits, and all that comes: the program is gone."""
+        """Refuse the questions that wait, and all later ones: the program is gone."""
         self._is_closed = True
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_result(None)
 
     async def _ask(self, tool: str, arguments: JSON, request: PermissionRequest) -> JSON | None:
+        """Ask the program whether a call may run; return its answer, None if it is gone."""
         question_id = str(uuid4())
         waiting = self._waiting[question_id] = asyncio.get_running_loop().create_future()
         question: JSON = {
@@ -83,6 +89,7 @@ class HostAnswerer(Answerer):
         self.asked_ids.add(request.id)
         try:
             return await waiting
+        # The request was answered by another client, or its turn has ended.
         except asyncio.CancelledError:
             self._write({"type": "control_cancel_request", "request_id": question_id})
             raise
@@ -92,10 +99,11 @@ class HostAnswerer(Answerer):
 
 
 def _read_answer(answer: JSON | None, arguments: JSON) -> tuple[Reply, str | None]:
-    """Return the reply to a request; None: the program is gone."""
+    """Return the reply to a permission request, and words for the model. `answer`: None if the program is gone."""
     if answer is None:
         return "reject", NOBODY_MESSAGE
     if answer.get("behavior") != "allow":
+        # A refusal without words ends the turn.
         return "reject", None if answer.get("interrupt") else str(answer.get("message") or NOBODY_MESSAGE)
     if answer.get("updatedInput", arguments) != arguments:
         return "reject", ARGUMENTS_CHANGED

@@ -1,4 +1,7 @@
-"""Asks questions on the last lines of a terminal, and writes other output above them meanwhile."""
+"""`Prompter`, the interface to ask questions at the bottom of a terminal, and `QuestionPrompter`, which is for `run`.
+
+A conversation line by line has a prompter of its own, `LineTerminal`.
+"""
 
 import asyncio
 import os
@@ -13,14 +16,14 @@ DrawCallback = Callable[[], object]
 
 
 class Prompter(Protocol):
-    """Owns the bottom of a terminal."""
+    """Asks questions on the last lines of a terminal, and writes other output above them."""
 
     def write_above(self, draw: DrawCallback, *, is_urgent: bool = True) -> None:
         """Write above the bottom; what is not urgent may wait until a question is answered."""
         ...
 
     def write_if_idle(self, draw: DrawCallback) -> None:
-        """Write something that may be skipped, if nobody is asked and nothing is typed."""
+        """Write output that may be skipped, unless a question waits or the user is typing."""
         ...
 
     async def ask(self, question: str) -> str | None:
@@ -28,7 +31,7 @@ class Prompter(Protocol):
         ...
 
     def queue_command(self, line: str) -> bool:
-        """Run a command typed while a question waits; False where no conversation takes commands."""
+        """Queue a command that was typed in the place of an answer; return False where there are no commands."""
         ...
 
 
@@ -67,17 +70,17 @@ class QuestionPrompter:
                 self._postponed_draws.pop(0)()
 
     def queue_command(self, line: str) -> bool:
-        """Take no commands."""
+        """Refuse the command: `run` has none."""
         del line
         return False
 
 
 async def ask_line(out: OutputStream, question: str) -> str | None:
-    """Ask, and read a line of stdin; None at its end. What was typed before the question is discarded."""
+    """Ask a question, and return the line that is typed after it; None at the end of stdin."""
     await out.drain()
     import termios
 
-    # The terminal is gone.
+    # Keys that were pressed before the question was shown must not answer it. The error: the terminal is gone.
     with suppress(termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     out.write(question)
@@ -86,7 +89,7 @@ async def ask_line(out: OutputStream, question: str) -> str | None:
 
 
 async def read_line() -> str | None:
-    """Read one line from the terminal without blocking the loop; None at its end."""
+    """Read one line from the terminal without blocking the event loop; None at the end of stdin."""
     loop = asyncio.get_running_loop()
     descriptor = sys.stdin.fileno()
     data_ready: asyncio.Future[bytes] = loop.create_future()
@@ -94,6 +97,7 @@ async def read_line() -> str | None:
     def read() -> None:
         if not data_ready.done():
             try:
+                # A terminal hands over a line when it is complete.
                 data_ready.set_result(os.read(descriptor, 65_536))
             except OSError:
                 # The terminal is gone.

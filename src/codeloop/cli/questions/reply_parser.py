@@ -42,25 +42,28 @@ _NO_WORDS = {
     *("n", "no", "nope", "nah", "never", "reject", "deny", "denied", "refuse", "stop", "cancel", "abort", "dont"),
     *("do not", "not now", "no way", "please dont", "better not", "rather not", "absolutely not", "of course not"),
 }
+# Words that do not change the meaning of an answer.
 _POLITE_PATTERN = re.compile(r"\b(please|thanks|thank you|thx|pls|just)\b")
+# A word: two letters or more, of any alphabet.
 _WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
 
 
 class OptionChoice(Struct, frozen=True):
-    """The answer to a question of the model: `labels`, or in `problem` why it is asked again."""
+    """The answer to a question of the model: the chosen `labels`, or the `problem` for which it is asked again."""
 
     labels: list[str] = []
     problem: str = ""
 
 
 def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
-    """Parse the answer to a permission request; `always`: whether that is a possible answer.
+    """Return the meaning of the answer to a permission request. `always`: whether that is a possible answer.
 
-    A number counts the answers in their order. Two words or more are for the model, unless they begin with a yes and
-    go on otherwise: that is unclear, as is a single word.
+    A number stands for the answer at that position. Two words or more that are no known answer are `words` for the
+    model. A single unknown word is `unclear`.
     """
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
     numbers: dict[str, ReplyMeaning] = {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
+    # "please stop" is a no; "please" alone is a yes, so both forms are looked up.
     short = " ".join(_POLITE_PATTERN.sub(" ", plain).split())
     for form in (plain, short):
         if form in numbers:
@@ -71,6 +74,7 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
             return "no"
         if _has_only(form, _YES_WORDS):
             return "yes"
+    # "yes, but only the first file" must neither allow the call nor deny it. The verbs also begin instructions.
     words = _WORD_PATTERN.findall(plain)
     if len(words) < 2 or plain.split()[0] in (_YES_WORDS - {"go", "do", "please", "run", "once", "continue"}):
         return "unclear"
@@ -78,12 +82,17 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
 
 
 def parse_choice(line: str, labels: Sequence[str], *, several: bool, free: bool) -> OptionChoice:
-    """Return the options that an answer names, by number or by their words, or the user's own words if `free`."""
+    """Return the options that an answer names by their numbers or labels, or with `free` the user's own words.
+
+    `several`: more than one option may be chosen.
+    """
     text = line.strip()
-    by_words = {label.strip().lower(): label for label in labels}
-    if text.lower() in by_words:
-        return OptionChoice([by_words[text.lower()]])
+    labels_by_text = {label.strip().lower(): label for label in labels}
+    # A whole label first: it may contain a comma or an "and".
+    if text.lower() in labels_by_text:
+        return OptionChoice([labels_by_text[text.lower()]])
     pieces = [piece.strip().lower() for piece in re.split(r"[,;&]|\band\b|\n", text) if piece.strip()]
+    # Numbers may also be separated by spaces, and written as `1.`, `#1` or `1)`.
     if all(re.fullmatch(r"[\d\s.#)]+", piece) for piece in pieces):
         pieces = [number for piece in pieces for number in re.findall(r"\d+", piece)]
     chosen_labels: list[str] = []
@@ -92,8 +101,9 @@ def parse_choice(line: str, labels: Sequence[str], *, several: bool, free: bool)
             if not (len(piece) < 4 and 0 < int(piece) <= len(labels)):
                 return OptionChoice(problem=f"There is no option {piece[:20]}. Choose from 1 to {len(labels)}.")
             chosen_labels.append(labels[int(piece) - 1])
-        elif piece in by_words:
-            chosen_labels.append(by_words[piece])
+        elif piece in labels_by_text:
+            chosen_labels.append(labels_by_text[piece])
+        # One piece that is no option makes the whole line the user's own words.
         elif free:
             return OptionChoice([text])
         else:
@@ -109,7 +119,7 @@ def parse_choice(line: str, labels: Sequence[str], *, several: bool, free: bool)
 
 
 def _has_only(form: str, vocabulary: set[str]) -> bool:
-    """Return whether a text consists only of these words and phrases."""
+    """Return whether a text consists of words and phrases of the vocabulary alone."""
     remainder = form
     for phrase in vocabulary:
         if " " in phrase:

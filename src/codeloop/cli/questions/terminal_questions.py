@@ -1,4 +1,7 @@
-"""Asks the user at a terminal: permissions, questions of the model, trust. Imported when there is something to ask."""
+"""Asks the user at a terminal for permissions, answers to questions of the model, and trust in a project.
+
+It is imported when there is something to ask.
+"""
 
 import shutil
 import sys
@@ -19,24 +22,26 @@ from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 
 VIEW_ALL_LINE = "  v  view all of it\n"
-OWN_ROWS, MIN_TEXT_ROWS = 9, 6
-"""Rows of a question that are our own, about; rows of a foreign text that are shown on the smallest screen."""
+# About the rows of a question that codeloop writes around the text of a model: title, answers, prompt.
+OWN_ROWS = 9
+# Rows of such a text that are shown on the smallest screen.
+MIN_TEXT_ROWS = 6
 
 
 async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> tuple[Reply, str | None]:
-    """Ask for a permission and return the reply, with words for the model if it is denied with some."""
-    asking = await find_requester(client, request)
-    text, letters, has_always = _format_permission(request, asking, is_full=False)
+    """Ask for a permission, until the answer is clear; return the reply, and words for the model, if there are any."""
+    requester = await find_requester(client, request)
+    text, letters, has_always = _format_permission(request, requester, is_full=False)
     problem = ""
     while True:
         line = await prompter.ask(f"{text}{problem}{letters}, or what to do instead: ")
         if line is None:
             return "reject", None
-        if (answer_first := _run_command(prompter, line)) is not None:
-            problem = answer_first
+        if is_command(line):
+            problem = _queue_command(prompter, line)
             continue
         if _asks_for_all(line) and letters.endswith("v"):
-            text, letters, has_always = _format_permission(request, asking, is_full=True)
+            text, letters, has_always = _format_permission(request, requester, is_full=True)
             problem = ""
             continue
         match parse_reply(line, always=has_always):
@@ -52,36 +57,38 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
 
-def _format_permission(request: PermissionRequest, asking: Requester, *, is_full: bool) -> tuple[str, str, bool]:
-    """Return a question, the letters that answer it, and whether `always` does. The end is always our own."""
+def _format_permission(request: PermissionRequest, requester: Requester, *, is_full: bool) -> tuple[str, str, bool]:
+    """Return a question, the letters that answer it, and whether `always` is an answer.
+
+    `is_full`: show the whole text of the request, instead of the rows that fit the screen.
+    """
     words = describe_request(
-        request, asking, shutil.get_terminal_size().columns, UNLIMITED_ROWS if is_full else _count_text_rows()
+        request, requester, shutil.get_terminal_size().columns, UNLIMITED_ROWS if is_full else _count_text_rows()
     )
     colour = has_colour(sys.stderr)
     title = paint(words.title, "yellow", colour=colour) + "\n"
     text = title + "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
+    # The title has scrolled away above a long text.
     text += title if is_full else ""
     text += "  y  allow once\n"
     if words.always:
         text += f"  a  allow always: {words.always}\n"
-    text += f"  n  deny, and stop the {'subagent' if asking.subagent else 'turn'}\n"
+    text += f"  n  deny, and stop the {'subagent' if requester.subagent else 'turn'}\n"
     has_more = words.is_cut and not is_full
     text += VIEW_ALL_LINE if has_more else ""
     letters = ["y", *(["a"] if words.always else []), "n", *(["v"] if has_more else [])]
     return text, ", ".join(letters), bool(words.always)
 
 
-def _run_command(prompter: Prompter, line: str) -> str | None:
-    """Hand over a line that is a command and no answer; return what to say of it, None for any other line."""
-    if not is_command(line):
-        return None
-    return (
-        "" if prompter.queue_command(line) else f"“{one_line(line, 40)}” is a command, not an answer. Answer first.\n"
-    )
+def _queue_command(prompter: Prompter, line: str) -> str:
+    """Queue a command that was typed in the place of an answer; return a note for the user, if that is not possible."""
+    if prompter.queue_command(line):
+        return ""
+    return f"“{one_line(line, 40)}” is a command, not an answer. Answer first.\n"
 
 
 def _count_text_rows() -> int:
-    """Return how many rows of a foreign text leave the question on the screen."""
+    """Return the rows of a model's text that leave the rest of the question on the screen."""
     return max(shutil.get_terminal_size().lines - OWN_ROWS, MIN_TEXT_ROWS)
 
 
@@ -92,35 +99,41 @@ def _asks_for_all(line: str) -> bool:
 async def ask_questions(
     prompter: Prompter, client: Client, request: QuestionRequest, begin: Callable[[], None]
 ) -> list[list[str]]:
-    """Ask one question after the other, each after a call of `begin`; fewer answers if the input ends."""
-    who = (await find_requester(client, request)).subagent or "model"
+    """Ask the questions one after the other; return the answers, fewer if the input ends.
+
+    `begin`: called before each question.
+    """
+    asker = (await find_requester(client, request)).subagent or "model"
     answers: list[list[str]] = []
     for question in request.questions:
         begin()
-        answer = await ask_question(prompter, question, who)
+        answer = await ask_question(prompter, question, asker)
         if answer is not None:
             answers.append(answer)
     return answers
 
 
-async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> list[str] | None:
-    """Ask with numbered options and return the chosen ones, or the user's words; None at the end of the input."""
+async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -> list[str] | None:
+    """Ask a question with numbered options, until the answer is valid.
+
+    Return the chosen options or the user's own words; None at the end of the input. `asker`: "model", or a subagent.
+    """
     several, free = bool(question.multiple), question.custom is not False
     labels = [option.label for option in question.options]
-    how = "Your answer: "
+    prompt = "Your answer: "
     if labels:
-        how = ("Numbers (such as 1 3)" if several else "A number") + (", or your own words: " if free else ": ")
-    text = _format_question(question, who, _count_text_rows())
+        prompt = ("Numbers (such as 1 3)" if several else "A number") + (", or your own words: " if free else ": ")
+    text = _format_question(question, asker, _count_text_rows())
     problem = ""
     while True:
-        line = await prompter.ask(f"{text}{problem}{how}")
+        line = await prompter.ask(f"{text}{problem}{prompt}")
         if line is None:
             return None
-        if (answer_first := _run_command(prompter, line)) is not None:
-            problem = answer_first
+        if is_command(line):
+            problem = _queue_command(prompter, line)
             continue
         if _asks_for_all(line) and text.endswith(VIEW_ALL_LINE):
-            text, problem = _format_question(question, who, UNLIMITED_ROWS), ""
+            text, problem = _format_question(question, asker, UNLIMITED_ROWS), ""
             continue
         answer = parse_choice(line, labels, several=several, free=free)
         if answer.labels:
@@ -128,13 +141,14 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> 
         problem = f"{answer.problem}\n" if answer.problem else ""
 
 
-def _format_question(question: QuestionInfo, who: str, most: int) -> str:
-    rows = quote_text(question.question, shutil.get_terminal_size().columns, most)
-    output = f"The {who} asks:\n" + "\n".join(rows) + "\n"
+def _format_question(question: QuestionInfo, asker: str, max_rows: int) -> str:
+    rows = quote_text(question.question, shutil.get_terminal_size().columns, max_rows)
+    output = f"The {asker} asks:\n" + "\n".join(rows) + "\n"
     for number, option in enumerate(question.options, 1):
         text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
         output += f"  {number}  {text}\n"
-    return output + (VIEW_ALL_LINE if most < UNLIMITED_ROWS and any(row.startswith(CUT_MARK) for row in rows) else "")
+    is_cut = max_rows < UNLIMITED_ROWS and any(row.startswith(CUT_MARK) for row in rows)
+    return output + (VIEW_ALL_LINE if is_cut else "")
 
 
 async def ask_trust(terminal: OutputStream, settings: ProjectSettings) -> bool:
@@ -146,7 +160,8 @@ async def ask_trust(terminal: OutputStream, settings: ProjectSettings) -> bool:
     )
     while True:
         answer = await ask_line(terminal, f"{question}Trust it? [y/N] ")
-        kind = parse_reply(answer or "", always=False) if (answer or "").strip() else "no"
-        if kind in {"yes", "no"}:
-            return kind == "yes"
+        # Trust lets a project run programs, so an empty line and the end of the input are a no.
+        meaning = parse_reply(answer, always=False) if answer is not None and answer.strip() else "no"
+        if meaning in {"yes", "no"}:
+            return meaning == "yes"
         question = f"“{one_line(answer or '', 40)}” is not an answer here. "

@@ -11,8 +11,8 @@ from codeloop.config.trust.changes import list_trust_changes
 from codeloop.config.trust.state import TrustChange
 from codeloop.kit.terminal_text import escape_controls, one_line
 
+# Lines of patches to show; for the rest, the number of lines is given.
 _MAX_LINES = 400
-"""Lines of patches to show; for the rest, the number of lines is given."""
 
 
 def format_trust_changes(changes: Sequence[TrustChange], *, colour: bool) -> str:
@@ -34,8 +34,9 @@ def format_trust_changes(changes: Sequence[TrustChange], *, colour: bool) -> str
 def format_trust_question(settings: ProjectSettings, *, colour: bool) -> str:
     """Return the text above "Trust it?": what in the project needs trust or has changed, and what a yes allows."""
     root, ignored_keys = one_line(str(settings.project_root.root), 4_096), settings.loaded.ignored
-    about = f"{root} has its own configuration: {one_line(', '.join(ignored_keys), 2_000)}\n"
+    # A project that was never trusted has no older version to compare with, so its keys are named.
+    reason = f"{root} has its own configuration: {one_line(', '.join(ignored_keys), 2_000)}\n"
     if settings.distrust is not None:
         changes = list_trust_changes(settings.paths, settings.project_root.root, settings.project_root.directory)
-        about = f"{format_trust_changes(changes, colour=colour)}\n{escape_controls(settings.distrust)}.\n"
-    return f"{about}It can run programs and choose where your prompts and keys go.\n"
+        reason = f"{format_trust_changes(changes, colour=colour)}\n{escape_controls(settings.distrust)}.\n"
+    return f"{reason}It can run programs and choose where your prompts and keys go.\n"

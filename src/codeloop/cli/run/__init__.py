@@ -1,1 +1,1 @@
-"""One prompt from the command line, to its end."""
+"""The work of `codeloop run`: reading the message, running the turn, handling signals, and the format stream-json."""

@@ -1,4 +1,4 @@
-"""Reads the message of `run` from the command line or stdin, and finds the command and the files that it names."""
+"""Reads the message of `run` from the command line and stdin, and finds the slash command and files in it."""
 
 import base64
 import fcntl
@@ -20,6 +20,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import COMMAND_LIST, NoArguments
 
 EXAMPLE_COMMAND = 'codeloop run "fix the failing test"'
+# Slash commands of a conversation that are no prompts, with what does the same outside of it.
 RUN_EQUIVALENTS = {
     "help": "codeloop --help",
     "new": "codeloop run without --continue",
@@ -34,29 +35,27 @@ RUN_EQUIVALENTS = {
     "queue": "codeloop session show",
     "exit": "nothing, a run ends by itself",
 }
-"""The commands of a conversation that are not prompts, and what does the same for `run`."""
 
 
 class RunMessage(NamedTuple):
-    """The words of the command line, and what came from stdin."""
+    """A message: the `words` of the command line, and the text that was `piped` to stdin."""
 
     words: str
     piped: str = ""
 
     @property
     def text(self) -> str:
-        """Both."""
+        """The words, then the text from stdin."""
         return "\n\n".join(filter(None, self))
 
 
 def read_message(options: Options) -> RunMessage:
-    """Return the message; stdin is read only on request, so that an open pipe never hangs a script.
-
-    It may be empty only with a file or a command. Raises UsageProblem if there is nothing to do.
-    """
+    """Return the message. It may be empty with a file or a command; else an empty one raises UsageProblem."""
+    # stdin is only read for `-`, or without words: a script may have an open pipe as stdin, which never ends.
     if options.goal is not None and "-" not in options.message:
         return RunMessage("\n\n".join(filter(None, (options.goal.strip(), " ".join(options.message).strip()))))
     if options.command is not None and "-" not in options.message:
+        # The words are the command's arguments, which its template takes apart again.
         return RunMessage(" ".join(map(quote_word, options.message)))
     words = " ".join(word for word in options.message if word != "-").strip()
     if options.message and "-" not in options.message:
@@ -86,28 +85,31 @@ def is_stdin_unread(options: Options) -> bool:
             return status.st_size > os.lseek(descriptor, 0, os.SEEK_CUR)
         if not (stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)):
             return False
-        waiting = array("i", [0])
-        fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
-        return waiting[0] > 0
+        # The number of bytes that could be read now.
+        byte_count = array("i", [0])
+        fcntl.ioctl(descriptor, termios.FIONREAD, byte_count)
+        return byte_count[0] > 0
     except OSError:
+        # It is only for a note, so an unusual stdin is no reason to fail.
         return False
 
 
 def quote_word(word: str) -> str:
-    """Return a word of the command line so that a command reads it as one argument."""
+    """Quote a word of the command line that a command would not read as one argument."""
     if word and not any(char.isspace() for char in word):
         return word
     return f"'{word}'" if '"' in word else f'"{word}"'
 
 
 async def parse_command(client: Client, options: Options, words: str) -> tuple[str | None, str]:
-    """Return the command that the words call, None for a prompt, and its arguments or the prompt. stdin never counts.
+    """Return the name of the slash command that the words call, and its arguments; for a prompt None and the words.
 
-    A path is text, as in `/etc/hosts is broken`. Raises UsageProblem if there is no such command.
+    A path is no command: `/etc/hosts is broken` is a prompt. Raises UsageProblem if there is no such command.
     """
     if options.command is not None:
         return options.command.removeprefix("/"), words
     match = re.match(r"/([^\s/]+)(?:\s+(.*))?$", words, re.DOTALL)
+    # Only a word of the command line calls a command, never text from stdin; nor does a `/` after a space.
     if match is None or not options.message or not options.message[0].startswith("/"):
         return None, words
     name = match[1]
@@ -116,6 +118,7 @@ async def parse_command(client: Client, options: Options, words: str) -> tuple[s
         return name, match[2] or ""
     if name in RUN_EQUIVALENTS:
         raise UsageProblem(f"/{name} works in a conversation only. Use instead: {RUN_EQUIVALENTS[name]}.")
+    # `/tmp is full`
     if os.path.lexists(f"/{name}"):
         return None, words
     close = format_suggestion(f"/{each}" for each in find_similar(name, [COMPACT_COMMAND.name, *sorted(commands)]))
@@ -126,7 +129,10 @@ async def parse_command(client: Client, options: Options, words: str) -> tuple[s
 
 
 async def make_parts(client: Client, message: RunMessage, note: Callable[[str], object]) -> list[PartInput]:
-    """Return the parts of a prompt, with the files and subagents that the words, but not stdin, mention."""
+    """Return the parts of a prompt: its text, and the files and subagents that its words mention by `@NAME`.
+
+    `note`: called with lines for the user. Text from stdin mentions nothing.
+    """
     if not message.text:
         return []
     if "@" not in message.words:
@@ -137,6 +143,6 @@ async def make_parts(client: Client, message: RunMessage, note: Callable[[str], 
 
 
 def make_piped_file(text: str) -> FilePartInput:
-    """Make an attachment of the text from stdin, so that none of it is filled into a command's template."""
+    """Make an attachment of the text from stdin, for a command: its template must not interpret that text."""
     data = base64.b64encode(text.encode("utf-8", "replace")).decode()
     return FilePartInput(mime="text/plain", url=f"data:text/plain;base64,{data}", filename="stdin")

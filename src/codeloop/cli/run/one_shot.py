@@ -1,4 +1,4 @@
-"""Runs `codeloop run`: opens the project, finds or creates the session, runs the turn and shows its result."""
+"""Runs one turn for `codeloop run`: opens the project and the session, runs the turn, and shows its result."""
 
 import asyncio
 import time
@@ -34,15 +34,16 @@ UNREAD_NOTE = "codeloop: stdout was closed before the answer was read."
 
 
 async def run_one_shot(options: Options, message: RunMessage, open_target: OpenTarget) -> int:
-    """Run one turn as the options say and return the exit code. A result is always shown, whatever happens."""
+    """Run one turn with these options, and return the exit code. A result is shown also when the turn fails."""
     output = OutputQueue(asyncio.get_running_loop())
     try:
-        return await _run_to_exit_code(options, message, open_target, output)
+        return await _run_and_show(options, message, open_target, output)
     finally:
+        # A reader that has stopped reading must not keep the process from ending.
         output.abandon()
 
 
-async def _run_to_exit_code(options: Options, message: RunMessage, open_target: OpenTarget, output: OutputQueue) -> int:
+async def _run_and_show(options: Options, message: RunMessage, open_target: OpenTarget, output: OutputQueue) -> int:
     start = time.monotonic()
     task = asyncio.current_task()
     signals = SignalHandlers(task.cancel if task is not None else lambda: False, output.shorten_waits)
@@ -55,6 +56,7 @@ async def _run_to_exit_code(options: Options, message: RunMessage, open_target: 
             "error", exit_codes.choose_error_code(error), str(error), session_id=one_shot.session_id
         )
     except asyncio.CancelledError:
+        # Only a signal cancels the task; a second one ends the process without waiting for anything.
         if not signals.name or signals.is_second:
             raise
         outcome = make_unfinished(
@@ -66,19 +68,21 @@ async def _run_to_exit_code(options: Options, message: RunMessage, open_target: 
     signals.on_first = lambda: None
     one_shot.view.finish(outcome)
     await output.drain()
+    # The result is written: a signal must not make the exit code contradict it.
     signals.is_over = True
     if not one_shot.stdout.has_lost:
         return outcome.exit_code
     if signals.name:
         return exit_codes.INTERRUPTED
     if outcome.exit_code == exit_codes.DONE:
+        # stderr may still have a reader.
         one_shot.view.note(f"{UNREAD_NOTE} Show it with: codeloop session show {outcome.session_id}")
         await output.drain()
     return outcome.exit_code or exit_codes.ERROR
 
 
 class OneShot:
-    """A run in progress: `view`, `stdout` and `session_id` as far as they are known."""
+    """One run. `view`: shows it. `session_id`: "" until the session is known."""
 
     def __init__(self, options: Options, open_target: OpenTarget, signals: SignalHandlers, output: OutputQueue) -> None:
         self._options = options
@@ -92,7 +96,8 @@ class OneShot:
         self.view = self._make_view()
 
     async def run(self, message: RunMessage) -> Outcome:
-        """Open the project, find or create the session, run the turn. Raises CodeloopError."""
+        """Open the project and the session, run the turn, and return its outcome. Raises CodeloopError."""
+        # Checked before anything is opened or asked.
         if self._options.schema is not None:
             from codeloop.cli.run.output_schema import read_answer_format
 
@@ -126,6 +131,7 @@ class OneShot:
         try:
             session = await prepare_session(client, options, choice)
             self.session_id = session.id
+            # The lines of a JSON view have the session's id.
             self.view = self._make_view()
             prompter = QuestionPrompter(self._stderr)
             answerer = Answerer(prompter if self._terminal is not None else None, auto=options.auto)
@@ -135,15 +141,15 @@ class OneShot:
             turn = RunTurn(
                 client, session, ViewAbovePrompt(self.view, prompter), answerer, self.stdout, resume, background
             )
-            sending = await self._read_message(client, message, command, arguments, attachments)
-            call = partial(send_message, client, session.id, self._prompt_id, options, sending)
+            outgoing = await self._make_outgoing_message(client, message, command, arguments, attachments)
+            call = partial(send_message, client, session.id, self._prompt_id, options, outgoing)
             outcome = await turn.run(self._prompt_id, call, options.timeout, self._signals)
             return outcome if self._schema is None else check_structured_output(outcome)
         finally:
             if await delete_unused_session(client, self.session_id):
                 self.session_id = ""
 
-    async def _read_message(
+    async def _make_outgoing_message(
         self,
         client: Client,
         message: RunMessage,
@@ -151,6 +157,7 @@ class OneShot:
         arguments: str,
         attachments: list[FilePartInput],
     ) -> OutgoingMessage:
+        """Return the message to send: the parts of a prompt, or a command with its attachments."""
         if command is not None:
             parts = [*([make_piped_file(message.piped)] if message.piped else []), *attachments]
         else:
@@ -172,7 +179,8 @@ class OneShot:
 
 
 async def delete_unused_session(client: Client, session_id: str) -> bool:
-    """Delete a session that was created for a prompt that could not be stored; return whether it was."""
+    """Delete a session if it has no message, because its prompt was never stored; return whether it was deleted."""
+    # The error that kept the prompt from being stored is reported; one of this cleaning up would hide it.
     with suppress(CodeloopError):
         if session_id and not await client.call(SESSION_MESSAGES, ListMessages(session_id=session_id, limit=1)):
             await client.call(SESSION_DELETE, SessionId(session_id=session_id))
@@ -181,7 +189,7 @@ async def delete_unused_session(client: Client, session_id: str) -> bool:
 
 
 def check_structured_output(outcome: Outcome) -> Outcome:
-    """Return an outcome that is not done when the output that was asked for is missing."""
+    """Return the outcome, or that of an error if a turn for `--schema` is done without structured output."""
     if outcome.structured is not None or outcome.exit_code != exit_codes.DONE:
         return outcome
     return replace(outcome, reason="error", exit_code=exit_codes.UNSTRUCTURED, message=NO_OUTPUT_MESSAGE)

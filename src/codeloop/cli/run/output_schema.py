@@ -1,4 +1,4 @@
-"""The file of `run --schema`: read and checked before anything is asked."""
+"""Reads and checks the JSON Schema of `run --schema`."""
 
 import os
 from pathlib import Path
@@ -10,11 +10,12 @@ from codeloop.schema.wire import JSON
 
 
 async def read_answer_format(path: Path) -> JSON:
-    """Return the format that asks for answers as the schema in a file says.
+    """Return the `format` of a prompt whose answer has to match the JSON Schema in a file.
 
-    Raises UsageProblem, with the line and the reason, when that is no JSON Schema.
+    Raises UsageProblem, with the position and the reason, if the file holds no valid JSON Schema.
     """
     try:
+        # Editors of Windows write a byte order mark.
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageProblem(f"--schema: {path} is not UTF-8 text.") from error

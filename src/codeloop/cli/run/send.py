@@ -15,9 +15,9 @@ from codeloop.schema.wire import JSON
 
 
 class OutgoingMessage(Struct, frozen=True):
-    """What is sent: the parts of a prompt, or the call of a command with parts that are attached to it.
+    """A prompt with its parts, or a slash command with its arguments and attached parts.
 
-    `format`: that of an answer as data. `is_attended`: somebody can be asked while the turn runs.
+    `is_attended`: a user can be asked while the turn runs. `format`: the format of an answer as data.
     """
 
     parts: Sequence[PartInput]
@@ -29,29 +29,29 @@ class OutgoingMessage(Struct, frozen=True):
 
 
 async def send_message(
-    client: Client, session_id: str, message_id: str, options: Options, sending: OutgoingMessage
+    client: Client, session_id: str, message_id: str, options: Options, message: OutgoingMessage
 ) -> MessageWithParts:
-    """Send it with the model, the agent and the limits of the options; return the answer when the turn ends.
+    """Send a message with the model, the agent and the limits of the options; return the answer when the turn ends.
 
-    `message_id`: the id it will be stored under.
+    `message_id`: the id under which the message will be stored.
     """
     common: dict[str, Any] = {
         "session_id": session_id,
         "message_id": message_id,
-        "parts": list(sending.parts),
+        "parts": list(message.parts),
         "agent": options.agent,
         "variant": options.variant,
-        "format": sending.format,
-        "limits": _make_limits(options, is_attended=sending.is_attended),
+        "format": message.format,
+        "limits": _make_limits(options, is_attended=message.is_attended),
     }
-    if sending.command is not None:
-        call = InvokeCommand(command=sending.command, arguments=sending.arguments, model=options.model, **common)
+    if message.command is not None:
+        call = InvokeCommand(command=message.command, arguments=message.arguments, model=options.model, **common)
         return await client.call(COMMAND, call)
-    return await client.call(PROMPT, Prompt(model=parse_model(options.model), goal=sending.goal, **common))
+    return await client.call(PROMPT, Prompt(model=parse_model(options.model), goal=message.goal, **common))
 
 
 def make_goal(options: Options) -> Goal | None:
-    """Return the checks of --goal, whose text is the message; None without it."""
+    """Return the goal that the options describe, whose text is the message; None without `--goal`."""
     if options.goal is None:
         return None
     return Goal(

@@ -1,4 +1,4 @@
-"""Signal handlers and crash handling of `run`, so that it always ends with a result on stdout."""
+"""Handlers of signals and crashes for `run`, so that it always ends with a result on stdout."""
 
 import asyncio
 import signal
@@ -14,9 +14,10 @@ from codeloop.schema.limits import OUTPUT_READER_TIME
 
 
 class SignalHandlers:
-    """Signals while the loop runs. The first calls `on_first` and `shorten_waits`; a second ends the process at once.
+    """Handles signals while the event loop runs. A second signal ends the process at once.
 
-    `is_over`: the result has been shown and the process is about to end, so that further signals change nothing.
+    `on_first`, `shorten_waits`: called at the first signal. `name`: the name of that signal, "" before. `is_over`: the
+    result was shown, so that further signals change nothing.
     """
 
     def __init__(self, on_first: Callable[[], object], shorten_waits: Callable[[], object]) -> None:
@@ -41,28 +42,33 @@ class SignalHandlers:
 
 
 def run_to_result(form: str, command: Callable[[], int]) -> int:
-    """Run a command and return its exit code; show the result of one that could not do so itself."""
-    is_over = False
+    """Run a command and return its exit code; if it raises, show a result first.
+
+    `form`: a value of `Options.format`.
+    """
+    has_result = False
     code = exit_codes.ERROR
     try:
         code = command()
-        is_over = True
+        has_result = True
     except KeyboardInterrupt:
         code = show_result(form, exit_codes.INTERRUPTED, "interrupted", "Interrupted.")
-        is_over = True
+        has_result = True
     except CodeloopError as error:
         code = show_result(form, exit_codes.choose_error_code(error), "error", str(error))
-        is_over = True
+        has_result = True
     finally:
+        # Nothing is left to stop, and a result that is being written must not be cut off.
         for number in list_end_signals():
             signal.signal(number, signal.SIG_IGN)
-        if not is_over:
+        # A crash: the exception goes on, and Python prints it.
+        if not has_result:
             show_result(form, exit_codes.ERROR, "error", "codeloop crashed. Please report what follows as a bug.")
     return code
 
 
 def show_result(form: str, code: int, reason: str, message: str) -> int:
-    """Show the result of a turn that never began, and return its exit code."""
+    """Show the result of a turn that never began, and return `code`, its exit code."""
     stdout, stderr = open_standard_streams(OutputQueue(timeout=OUTPUT_READER_TIME.seconds))
     make_view(form, stdout, stderr, "").finish(make_unfinished(reason, code, message))
     return code

@@ -1,4 +1,4 @@
-"""Starts what `codeloop run` was asked for: checks its options, and picks where and in which format it runs."""
+"""Starts `codeloop run`: checks the options, and chooses the project or server and the kind of run."""
 
 import asyncio
 
@@ -8,15 +8,16 @@ from codeloop.cli.run.one_shot import run_one_shot
 from codeloop.cli.run.signals import run_to_result
 from codeloop.schema.errors import UsageProblem
 
+# Options for opening a project, which a server has done already.
 LOCAL_OPTIONS = ("trust", "config", "record", "replay", "force")
-"""Options for opening a project, which a server has already done."""
-STREAM_FORMATS = {"stream-json", "result"}
-"""The formats that other programs read in the shape of another agent's SDK."""
+# Options that need a server.
 ATTACHED_OPTIONS = ("username", "password")
+# The formats that the SDK of Claude Code reads.
+STREAM_FORMATS = {"stream-json", "result"}
 
 
 def check_flags(options: Options) -> None:
-    """Raise UsageProblem if options do not go together, or with where the turn runs."""
+    """Raise UsageProblem if options contradict each other, or need one that is missing."""
     for name in LOCAL_OPTIONS if options.attach is not None else ATTACHED_OPTIONS:
         if getattr(options, name) and options.attach is not None:
             raise UsageProblem(f"--{name} does not work with --attach. Leave one of them out.")
@@ -40,15 +41,16 @@ def check_flags(options: Options) -> None:
 
 
 def check_stream_flags(options: Options) -> None:
-    """Raise UsageProblem if the options of stream-json do not go together."""
+    """Raise UsageProblem if options of stream-json contradict each other, or need one that is missing."""
     if options.format != "stream-json":
         flags = {
             "--input-format stream-json": options.input_format != "text",
             "--include-partial-messages": options.partial,
             "--permission-prompt-tool": options.permission_tool is not None,
         }
-        for name in (name for name, is_given in flags.items() if is_given):
-            raise UsageProblem(f"{name} needs --output-format stream-json. Add that, or leave it out.")
+        for name, is_given in flags.items():
+            if is_given:
+                raise UsageProblem(f"{name} needs --output-format stream-json. Add that, or leave it out.")
     if options.input_format == "text":
         for name, is_given in {
             "--replay-user-messages": options.replay_messages,
@@ -64,9 +66,12 @@ def check_stream_flags(options: Options) -> None:
 
 
 def run_once(run_options: Options) -> int:
-    """Run one turn as the options say and return the exit code; how it ended is always shown."""
+    """Run one turn, or one for each message of stream-json input, and return the exit code.
 
-    def command() -> int:
+    A result is shown also when the run fails.
+    """
+
+    def check_and_run() -> int:
         check_flags(run_options)
         options = run_options
         if run_options.worktree is not None or run_options.base is not None:
@@ -83,4 +88,4 @@ def run_once(run_options: Options) -> int:
             return asyncio.run(run_stream(options, open_target))
         return asyncio.run(run_one_shot(options, read_message(options), open_target))
 
-    return run_to_result(run_options.format, command)
+    return run_to_result(run_options.format, check_and_run)

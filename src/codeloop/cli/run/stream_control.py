@@ -19,13 +19,13 @@ from codeloop.schema.operation import COMMAND_LIST, NoArguments
 from codeloop.schema.permission import Profile
 from codeloop.schema.wire import JSON, replace
 
+# The permission modes of the format, with the permission profiles that they stand for.
 PERMISSION_MODES: dict[str, Profile] = {
     "default": "ask",
     "acceptEdits": "auto",
     "plan": "plan",
     "bypassPermissions": "yolo",
 }
-"""The permission modes of the format, with the permission profiles that they stand for."""
 INTERRUPTED_BY_HOST = "The program that reads this has interrupted the turn."
 
 
@@ -78,6 +78,7 @@ class StreamControls:
         if not is_object(request):
             raise UsageProblem("`request` is an object with a `subtype`.")
         match request:
+            # A host that relies on its hooks must not believe that they are called.
             case {"subtype": "initialize"} if request.get("hooks"):
                 raise UsageProblem("Hooks of the program are not supported. Write them into the configuration.")
             case {"subtype": "initialize"}:

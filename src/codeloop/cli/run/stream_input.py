@@ -1,4 +1,4 @@
-"""The lines of `--input-format stream-json`: messages that wait for their turn, and requests answered at once."""
+"""Reads the lines of `--input-format stream-json`: messages are queued, control messages are handled at once."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -19,7 +19,7 @@ ControlHandler = Callable[[JSON], Coroutine[Any, Any, None]]
 
 
 class StreamMessage(NamedTuple):
-    """What one line says: `parts` of a prompt and the line itself, or why it says nothing."""
+    """A line of stdin: the `parts` of its prompt and the decoded `line`, or the `problem` that makes it invalid."""
 
     parts: list[PartInput]
     line: JSON
@@ -27,23 +27,25 @@ class StreamMessage(NamedTuple):
 
 
 class StreamInput:
-    """Reads lines; a message waits in `queue` until it is taken, None there is the end.
+    """Reads lines of stdin. `queue`: the messages that wait for their turn; None in it is the end of stdin.
 
-    `control` takes the lines that are no messages, `on_end` is called at the end of stdin.
+    `handle_control`: called with each control message. `on_end`: called at the end of stdin.
     """
 
-    def __init__(self, control: ControlHandler, on_end: Callable[[], None]) -> None:
+    def __init__(self, handle_control: ControlHandler, on_end: Callable[[], None]) -> None:
         self.queue: asyncio.Queue[StreamMessage | None] = asyncio.Queue(STREAM_WAITING.value)
-        self._handle_control = control
+        self._handle_control = handle_control
         self._on_end = on_end
+        # The number of the current line, for messages about it.
         self._count = 0
 
     def start(self, source: int) -> None:
-        """Begin to read this descriptor. When too many messages wait, it is not read."""
+        """Start to read from this descriptor. While STREAM_WAITING messages wait, it is not read."""
         start_line_reader(source, self._handle_line)
 
     async def _handle_line(self, line: bytes | None) -> None:
         if line is None:
+            # Before the end is queued: a turn that waits for a permission would never get to it.
             self._on_end()
             await self.queue.put(None)
             return
@@ -72,7 +74,7 @@ def _decode(line: bytes) -> JSON:
 
 
 def read_parts(line: JSON) -> list[PartInput]:
-    """Return the parts of a prompt that a line of the type `user` has. Raises UsageProblem."""
+    """Return the parts of the prompt in a line of the type `user`. Raises UsageProblem for any other line."""
     if line.get("type") != "user":
         raise UsageProblem(f"its type is {line.get('type')!r}. It is `user` for a message, as {EXAMPLE_LINE}")
     message = line.get("message")
@@ -81,23 +83,25 @@ def read_parts(line: JSON) -> list[PartInput]:
         content = [{"type": "text", "text": content}]
     if not is_list(content):
         raise UsageProblem(f"`message.content` is neither a text nor a list of blocks, as in {EXAMPLE_LINE}")
-    parts = [_read_block(block, at) for at, block in enumerate(content)]
+    parts = [_read_block(block, index) for index, block in enumerate(content)]
     if not any(not isinstance(part, TextPartInput) or part.text.strip() for part in parts):
         raise UsageProblem("`message.content` is empty. Give it a text.")
     return parts
 
 
-def _read_block(block: Any, at: int) -> PartInput:
-    what = f"`message.content[{at}]`"
+def _read_block(block: Any, index: int) -> PartInput:
+    """Convert a content block to a part of a prompt. Raises UsageProblem; `index` is for its message."""
+    location = f"`message.content[{index}]`"
     kind = block.get("type") if is_object(block) else None
     if kind == "text" and isinstance(text := block.get("text"), str):
         return TextPartInput(text=text)
     if kind not in {"image", "document"}:
-        raise UsageProblem(f"{what} is no block of the type `text`, `image` or `document`.")
+        raise UsageProblem(f"{location} is no block of the type `text`, `image` or `document`.")
     match block.get("source"):
         case {"type": "base64", "media_type": str(mime), "data": str(data)}:
             return FilePartInput(mime=mime, url=f"data:{mime};base64,{data}", filename=block.get("title"))
         case {"type": "text", "data": str(data)}:
             return TextPartInput(text=data)
         case _:
-            raise UsageProblem(f'{what} has no source of the form {{"type":"base64","media_type":"...","data":"..."}}.')
+            form = '{"type":"base64","media_type":"...","data":"..."}'
+            raise UsageProblem(f"{location} has no source of the form {form}.")

@@ -1,4 +1,4 @@
-"""`codeloop run` in the format of another agent's SDK: a session, and a turn for each message of stdin."""
+"""Runs `codeloop run` in the format stream-json: one session, and a turn for each message of stdin."""
 
 import asyncio
 import sys
@@ -45,7 +45,7 @@ from codeloop.schema.wire import replace
 
 
 async def run_stream(options: Options, open_target: OpenTarget) -> int:
-    """Run a turn for each message and return the exit code. Each message has a result, whatever happens."""
+    """Run a turn for each message, and return the exit code. Each message gets a result, also when its turn fails."""
     output = OutputQueue(asyncio.get_running_loop())
     task = asyncio.current_task()
     signals = SignalHandlers(task.cancel if task is not None else lambda: False, output.shorten_waits)
@@ -56,6 +56,7 @@ async def run_stream(options: Options, open_target: OpenTarget) -> int:
         except CodeloopError as error:
             stream_run.finish(make_unfinished("error", exit_codes.choose_error_code(error), str(error)))
         except asyncio.CancelledError:
+            # Only a signal cancels the task; a second one ends the process without waiting for anything.
             if not signals.name or signals.is_second:
                 raise
             stream_run.interrupt(f"Interrupted ({signals.name}).")
@@ -65,11 +66,12 @@ async def run_stream(options: Options, open_target: OpenTarget) -> int:
         signals.is_over = True
         return stream_run.exit_code
     finally:
+        # A reader that has stopped reading must not keep the process from ending.
         output.abandon()
 
 
 class StreamRun:
-    """The session and its turns. `exit_code`: that of the last turn that failed, except for interrupts on request."""
+    """A run with its session. `exit_code`: that of the last turn that failed, unless the host interrupted it."""
 
     def __init__(self, options: Options, open_target: OpenTarget, signals: SignalHandlers, output: OutputQueue) -> None:
         self.exit_code = exit_codes.DONE
@@ -77,8 +79,8 @@ class StreamRun:
         self._open_target = open_target
         self._signals = signals
         self._stdout, stderr = open_standard_streams(output)
-        is_alone = options.format == "result"
-        self._view = StreamJsonView(self._stdout, stderr, "", is_result_only=is_alone, has_deltas=options.partial)
+        is_result_only = options.format == "result"
+        self._view = StreamJsonView(self._stdout, stderr, "", is_result_only=is_result_only, has_deltas=options.partial)
         self._answerer = Answerer(None, auto=options.auto)
         if options.permission_tool is not None:
             write, find_call = self._view.write_line, self._view.calls.get
@@ -95,7 +97,8 @@ class StreamRun:
             self.exit_code = outcome.exit_code
 
     def interrupt(self, message: str) -> None:
-        """Note that a signal ended the run while no turn ran."""
+        """End the run by a signal that came while no turn ran."""
+        # Every run has a result, also one without a message.
         if not self._has_result:
             self.finish(make_unfinished("interrupted", exit_codes.INTERRUPTED, message))
         self.exit_code = exit_codes.INTERRUPTED
@@ -103,7 +106,7 @@ class StreamRun:
     async def serve(self) -> None:
         """Open the project and the session, and answer every message. Raises CodeloopError."""
         options = self._options
-        words = read_message(options) if options.input_format == "text" else None
+        message = read_message(options) if options.input_format == "text" else None
         self._stdout.watch(asyncio.get_running_loop())
         async with self._open_target(options, None) as target:
             for note in target.notes:
@@ -118,8 +121,8 @@ class StreamRun:
             self._controls.client, self._controls.session = client, session
             try:
                 await self._write_init(client, session)
-                if words is not None:
-                    await self._run_turn(target, words)
+                if message is not None:
+                    await self._run_turn(target, message)
                 elif sys.stdin is not None:
                     await self._run_all_turns(target, sys.stdin.fileno())
             finally:
@@ -128,6 +131,7 @@ class StreamRun:
                     self._view.note(f"codeloop: {problem}")
 
     async def _run_all_turns(self, target: Target, source: int) -> None:
+        """Run a turn for each message of the descriptor `source`, until its end, a signal or the loss of the reader."""
         self._input.start(source)
         while not (self._signals.name or self._stdout.is_closed):
             if (message := await self._input.queue.get()) is None:
@@ -167,6 +171,8 @@ class StreamRun:
     async def _send_message(
         self, target: Target, session_id: str, message: StreamMessage | RunMessage, prompt_id: str
     ) -> MessageWithParts:
+        """Send a message, or the command that it calls; return the answer when the turn ends."""
+        # Read for each message: the host may have changed the model.
         options, client = self._controls.options, self._controls.require_session()[0]
         attachments = [target.attach_file(path) for path in options.files]
         schema = None
@@ -176,6 +182,7 @@ class StreamRun:
             schema = await read_answer_format(options.schema)
         if isinstance(message, StreamMessage):
             parts = message.parts
+            # Only a message of one text can call a command.
             words = parts[0].text if len(parts) == 1 and isinstance(parts[0], TextPartInput) else ""
             command, arguments = await parse_command(client, replace(options, message=(words,)), words)
         else:
@@ -183,22 +190,22 @@ class StreamRun:
             command, arguments = await parse_command(client, options, message.words)
         if command is not None:
             parts = attachments
-        sending = OutgoingMessage(parts, can_ask_user(), command, arguments, make_goal(options), schema)
-        return await send_message(client, session_id, prompt_id, options, sending)
+        outgoing = OutgoingMessage(parts, can_ask_user(), command, arguments, make_goal(options), schema)
+        return await send_message(client, session_id, prompt_id, options, outgoing)
 
     async def _write_init(self, client: Client, session: Session) -> None:
-        """Write the first line: what the session works with."""
-        none = NoArguments()
+        """Write the first line: the tools, commands, agents and servers of the session, its model and permissions."""
+        no_arguments = NoArguments()
         tools, servers, commands, agents, settings, providers = await asyncio.gather(
-            client.call(TOOL_IDS, none),
-            client.call(MCP_STATUS, none),
-            client.call(COMMAND_LIST, none),
-            client.call(AGENT_LIST, none),
-            client.call(CONFIG_GET, none),
-            client.call(CONFIG_PROVIDERS, none),
+            client.call(TOOL_IDS, no_arguments),
+            client.call(MCP_STATUS, no_arguments),
+            client.call(COMMAND_LIST, no_arguments),
+            client.call(AGENT_LIST, no_arguments),
+            client.call(CONFIG_GET, no_arguments),
+            client.call(CONFIG_PROVIDERS, no_arguments),
         )
         profile = (session.metadata or {}).get(PROFILE_KEY) or settings.get(PROFILE_KEY) or "auto"
-        modes = {own: mode for mode, own in PERMISSION_MODES.items()}
+        modes_by_profile = {profile: mode for mode, profile in PERMISSION_MODES.items()}
         self._view.write(
             "system",
             subtype="init",
@@ -208,7 +215,7 @@ class StreamRun:
             mcp_servers=[{"name": name, "status": status.status} for name, status in servers.items()],
             slash_commands=[command.name for command in commands],
             agents=[agent.name for agent in agents if not agent.hidden],
-            permissionMode="bypassPermissions" if self._options.auto else modes.get(str(profile), "default"),
+            permissionMode="bypassPermissions" if self._options.auto else modes_by_profile.get(str(profile), "default"),
             apiKeySource="none",
             output_style="default",
             codeloop_version=__version__,
@@ -216,6 +223,6 @@ class StreamRun:
 
 
 def _default_model(providers: UsableProviders) -> str:
-    """Return the model that is taken where none was chosen; "": there is none."""
+    """Return the model that is used if none was chosen, "" if there is none."""
     first = providers.providers[0].id if providers.providers else ""
     return f"{first}/{providers.default[first]}" if first in providers.default else ""

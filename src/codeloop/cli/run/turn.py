@@ -1,4 +1,4 @@
-"""One turn of `run`: shown while it runs, its requests answered, ended by a signal, a deadline or a closed pipe."""
+"""`RunTurn`: one turn of `run`, which is followed, and ended by a signal, a deadline or the loss of stdout's reader."""
 
 import asyncio
 import time
@@ -23,14 +23,15 @@ from codeloop.schema.limits import BACKGROUND_WAIT, TURN_STOPPING
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, SESSION_GET
 
+# Seconds between two requests to abort a turn.
 ABORT_INTERVAL = 0.01
-"""Seconds between two tries to abort."""
 OVERDUE_MESSAGE = f"The background subagents did not finish within {BACKGROUND_WAIT.seconds / 60:g} minutes."
 STOPPING_NOTE = "codeloop: Stopping; press Ctrl-C again to quit now."
 NOBODY_ASKED_MESSAGE = (
     "A request was denied because nobody could be asked. Allow it in codeloop.json (`permission`), choose another "
     "--profile, or use --auto."
 )
+# The exit codes of turns that this process has ended, by the reason.
 CODES_BY_REASON = {
     "timeout": exit_codes.TIMEOUT,
     "limit": exit_codes.LIMIT,
@@ -44,14 +45,16 @@ SendCall = Callable[[], Coroutine[Any, Any, MessageWithParts]]
 
 
 def read_ending(answer: MessageWithParts | None, refusals: int) -> Ending:
-    """Return how a turn ended by itself. `refusals`: how many requests were denied because nobody could be asked.
+    """Return how a turn ended by itself.
 
-    None: nothing that was sent from here is answered, because another client began the turn.
+    `answer`: None if another client began the turn. `refusals`: the number of requests that were denied because nobody
+    could be asked.
     """
     stop = answer.stop if answer is not None else None
     reason, goal = (stop.reason, stop.goal) if stop is not None else ("done", None)
     code = exit_codes.choose_turn_code(answer) if answer is not None else exit_codes.DONE
     message = stop.message if stop is not None and reason != "done" else ""
+    # A goal has checks that say whether it was reached in spite of that.
     if code == exit_codes.DONE and refusals and goal is None:
         code, message = exit_codes.DENIED, NOBODY_ASKED_MESSAGE
     if stop is None:
@@ -72,7 +75,7 @@ class RunTurn:
         resume: str,
         background: BackgroundPolicy | None = None,
     ) -> None:
-        """`resume`: the command line that resumes the session."""
+        """`resume`: the command line that resumes the session, for messages."""
         self._client = client
         self._session = session
         self._view = view
@@ -89,9 +92,9 @@ class RunTurn:
         self._abort_task: asyncio.Task[None] | None = None
 
     async def run(self, message_id: str, send: SendCall, timeout: float | None, signals: SignalHandlers) -> Outcome:
-        """Send a prompt or a command, wait until its turn has ended, and return how it did.
+        """Send a prompt or a command, wait until its turn has ended, and return the outcome.
 
-        `message_id`: the id it will be stored under; `timeout`: seconds.
+        `message_id`: the id under which the message will be stored. `timeout`: seconds; None: no limit.
         """
         start = time.monotonic()
         self._follower.tally = Tally(self._session, message_id)
@@ -114,6 +117,7 @@ class RunTurn:
         except asyncio.CancelledError:
             if self._end is None or not turn.cancelled() or signals.is_second:
                 raise
+            # The turn was ended from here, but the request to abort it got no answer.
             hint = "The server does not answer, so the turn may still be running there."
             return self._end_unsent(CodeloopError(f"{self._end.message} {hint}"), time.monotonic() - start)
         finally:
@@ -127,14 +131,15 @@ class RunTurn:
         return self._make_outcome(self._choose_ending(answer, is_answered=is_answered), time.monotonic() - start)
 
     def _choose_ending(self, answer: MessageWithParts, *, is_answered: bool) -> Ending:
+        """Return how the turn ended: by itself, or from here. `is_answered`: the answer had come before that."""
         ending, end = read_ending(answer, self._answerer.refusals), self._end
-        # What ended it counts, unless the turn was over by itself before it could be aborted.
+        # A turn may have ended by itself before it could be aborted; then its own ending counts.
         if end is not None and (is_answered or end.reason == "error" or ending.reason == "aborted"):
             return ending._replace(reason=end.reason, code=CODES_BY_REASON[end.reason], message=end.message)
         return ending
 
     def _end_unsent(self, error: CodeloopError, seconds: float) -> Outcome:
-        """Return the outcome of a message that was not sent, because of an end or a refusal; else raise the error."""
+        """Return the outcome of a message that got no answer, because of an end or a refusal; else raise the error."""
         end = self._end
         if isinstance(error, ServerLost) and (end is None or end.reason == "error"):
             return self._make_outcome(
@@ -150,7 +155,7 @@ class RunTurn:
         return self._follower.tally.make_outcome(ending, session_id=self._session.id, seconds=seconds)
 
     def _end_after_loss(self, error: BaseException) -> None:
-        """End the turn if it can't be shown or a request can't be answered: it would wait for ever."""
+        """End the turn, because its events or its requests are lost: it would wait for ever."""
         why = str(error) if isinstance(error, CodeloopError) else f"{type(error).__name__}: {error}."
         self.end("error", f"The turn could not be followed any more: {why}")
 
@@ -158,7 +163,7 @@ class RunTurn:
     def _watch_for_end(
         self, turn: asyncio.Task[Any], timeout: float | None, signals: SignalHandlers
     ) -> Generator[None, None, None]:
-        """End the turn on a signal, after the timeout, or when nobody reads stdout any more."""
+        """While the context is open, end the turn on a signal, after the timeout, or if nobody reads stdout."""
         self._send_task = turn
         before = signals.on_first
         self._stdout.on_gone = lambda: self.end("closed", "Nobody reads stdout any more.")
@@ -177,7 +182,7 @@ class RunTurn:
                 timer.cancel()
 
     def end(self, reason: str, message: str) -> None:
-        """Begin to end the turn, for a reason of `CODES_BY_REASON`; the first one counts."""
+        """Begin to end the turn; the first call counts. `reason`: a key of CODES_BY_REASON."""
         if self._end is None:
             self._end = TurnEnd(reason=reason, message=f"{message} Resume with: {self._resume}")
             self._end_event.set()
@@ -190,10 +195,12 @@ class RunTurn:
             self._view.note(STOPPING_NOTE)
 
     async def _abort_until_ended(self) -> None:
-        """Abort until the turn has ended: while a prompt is being stored there is no turn to abort yet."""
+        """Request the abort again and again, until the turn has ended."""
+        # Once is not enough: while a prompt is being stored, there is no turn to abort yet.
         while self._send_task is not None and not self._send_task.done():
             try:
                 await self._client.call(ABORT, SessionId(session_id=self._session.id))
+            # The server does not answer, so the turn can only be left alone.
             except CodeloopError:
                 self._send_task.cancel()
             await asyncio.sleep(ABORT_INTERVAL)

@@ -1,4 +1,4 @@
-"""Opens a project in this process for a conversation, which takes up later changes of the configuration."""
+"""Opens a project in this process for a conversation, during which its configuration may change."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -9,17 +9,15 @@ from codeloop.app.app import App
 from codeloop.app.extensions.open_with_extensions import carry_over_warnings, wait_for_config_changes
 from codeloop.cli.options import Options
 from codeloop.cli.target.local import ask_about_trust, make_local_target, make_startup, open_local
-from codeloop.cli.target.log import open_log
 from codeloop.cli.target.open_target import AskTrust
+from codeloop.cli.target.process_log import open_log
 from codeloop.client.directory_client import DirectoryClient
 from codeloop.client.target import Target
 
 
 def open_conversation(options: Options, ask_trust: AskTrust | None = None) -> AbstractAsyncContextManager[Target]:
-    """Open the project of `--dir`, after asking for trust where a user can be asked.
-
-    What is recorded or replayed is one project from beginning to end.
-    """
+    """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it; None: nobody can be asked."""
+    # A recording belongs to one project from the beginning to the end, so a changed configuration must not reopen it.
     return (open_local if options.record or options.replay else _open)(options, ask_trust)
 
 
@@ -33,6 +31,7 @@ async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[
         app = App(startup, idle=inf)
         try:
             directory = app.resolve_directory(None)
+            # Extensions may change the configuration, which opens the project anew.
             project = await app.get_project(directory)
             if await wait_for_config_changes(project):
                 project = carry_over_warnings(await app.get_project(directory), project)

@@ -1,4 +1,4 @@
-"""The projects that an editor works in, all served by this process."""
+"""`EditorProjects`: opens the projects of an editor in this process, for `codeloop acp`."""
 
 from math import inf
 from pathlib import Path
@@ -16,14 +16,16 @@ from codeloop.tool.services import SaveBuffer
 
 
 class EditorProjects:
-    """Opens the project of each directory that the editor names; one stays open until all are closed."""
+    """Opens the project of each directory that the editor names, and keeps it open until `close`."""
 
     def __init__(self, options: Options, save_buffer: SaveBuffer, run_in_editor: RunInEditor | None) -> None:
         startup = replace(make_startup(options, None), save_buffer=save_buffer, run_in_editor=run_in_editor)
+        # An idle project would be closed, and forget which files the model has read.
         self._app = App(startup, idle=inf)
 
     async def open(self, directory: str) -> tuple[Client, tuple[str, ...]]:
         """Return the client of an absolute directory, and notes for the user. Raises CodeloopError."""
+        # Extensions may change the configuration, which opens the project anew.
         project = await self._app.get_project(Path(directory))
         if await wait_for_config_changes(project):
             project = carry_over_warnings(await self._app.get_project(Path(directory)), project)

@@ -1,4 +1,4 @@
-"""A project opened in this process for `run` or a conversation."""
+"""Opens a project in this process, for one turn of `run` or `mcp serve`, and makes its `Target`."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
@@ -10,8 +10,8 @@ from codeloop.app.project import Project
 from codeloop.app.prompt.prompt_parts import make_local_file_part
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
-from codeloop.cli.target.log import apply_configured_level, open_log
 from codeloop.cli.target.open_target import AskTrust
+from codeloop.cli.target.process_log import apply_configured_level, open_log
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target, refuse_directory
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
-    """Open the project of `--dir`, after asking for trust where a user can be asked."""
+    """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it; None: nobody can be asked."""
     with open_log(options), _open_recording(options) as record:
         async with _open(options, ask_trust, record) as target:
             yield target
@@ -48,9 +48,10 @@ async def _open(options: Options, ask_trust: AskTrust | None, record: "Recording
 def make_local_target(
     client: Client, project: Project, options: Options, get_directory_client: Callable[[str], Client] | None = None
 ) -> Target:
-    """Return a project of this process as what a user interface works with.
+    """Make the `Target` of a project in this process.
 
-    Its sessions are those of its directory, and with `get_directory_client` those of the repository's other work trees.
+    `get_directory_client`: returns the client of another work tree of the repository, whose sessions can then be
+    opened, too; None: only those of the project's own directory.
     """
     notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
     project.refresh_catalog()
@@ -58,6 +59,7 @@ def make_local_target(
     project_root = project.settings.project_root
 
     def get_session_client(session: Session) -> Client:
+        # A fork is a new session of this directory.
         if session.root == str(project_root.root) or options.fork:
             return client
         is_ours = project_root.vcs == "git" and session.project_id == project_root.project_id
@@ -88,7 +90,7 @@ def _open_recording(options: Options) -> "AbstractContextManager[RecordingFile |
 
 
 def make_startup(options: Options, record: Path | None) -> Startup:
-    """Make a project's start-up from the options. Raises UsageProblem: there is no such directory."""
+    """Make the `Startup` of a project from the options. Raises UsageProblem if there is no such directory."""
     directory = options.directory or Path()
     # A directory that may not be looked at is reported when the project is opened.
     with suppress(PermissionError):
@@ -106,13 +108,11 @@ def make_startup(options: Options, record: Path | None) -> Startup:
 
 
 async def ask_about_trust(startup: Startup, ask_trust: AskTrust) -> ProjectSettings:
-    """Ask whether to trust the directory if its configuration needs that, and return what it is opened with.
-
-    A yes is stored, a no is asked again next time.
-    """
+    """Ask whether to trust the directory, if its configuration needs that; return the settings to open it with."""
     settings = find_settings(startup)
     if settings.trusted or not (settings.loaded.ignored or settings.distrust):
         return settings
+    # A yes is stored; a no is not, so it is asked again next time.
     if not await ask_trust(settings):
         return settings
     trust_directory(settings.paths, settings.project_root.root, settings.project_root.directory)

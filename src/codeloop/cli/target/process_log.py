@@ -1,6 +1,6 @@
 """Writes the log of a process: a file of bounded size, readable by its owner only, without keys or URL queries.
 
-All commands use it by `log.py`; `codeloop serve` directly.
+`open_log` is for runs, conversations, the terminal UI and editors; `codeloop serve` calls `log_to_file`.
 """
 
 import logging
@@ -11,29 +11,38 @@ import time
 import traceback
 from asyncio import CancelledError
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
+from codeloop.cli.options import Options
+from codeloop.config.paths import find_paths
 from codeloop.kit.small_files import make_private
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 
+LOG_FILE_NAME = "codeloop.log"
+SERVER_LOG_NAME = "server.log"
+LOG_LEVEL_VARIABLE = "CODELOOP_LOG"
 LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR}
+# O_NOFOLLOW, O_NONBLOCK: something else may be at the path, such as a link to another file or a named pipe.
 _APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 # The start of uvicorn's error for a WebSocket that was refused with a status, which is no error here.
 _REFUSED_HANDSHAKE = "ASGI callable returned without completing handshake"
+# Prefixes of the keys of known services, what follows in an `Authorization` header, and values with a telling name.
 _CREDENTIAL_PATTERN = (
     r"(?i)\b(sk-|ghp_|gho_|github_pat_|xox[abp]-|AKIA|AIza|ya29\.)[\w-]{8,}|(?<=bearer )\S+|(?<=basic )[\w+/=]{8,}"
     r"|((?:api[_-]?key|token|password|secret)[\"']?\s*[:=]\s*[\"']?)[^\s\"',&]{6,}"
 )
+# A user with a password before the host, and the values of a query.
 _URL_CREDENTIAL_PATTERN = r"(?<=://)[^\s/@]+@|(?<=[?&])([\w-]+=)[^\s&#]+"
 # Exceptions that end a process without a crash.
 _ORDINARY_EXITS = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def _hide_secrets(text: str) -> str:
-    """Redact what looks like a key, a user in a URL, or the values of a URL's query."""
+    """Replace what looks like a key, a user in a URL, or the values of a URL's query."""
+    # Loaded with the first entry: most runs log nothing.
     from codeloop.kit.text.secrets import REPLACEMENT, SecretHider
 
     text = re.sub(_CREDENTIAL_PATTERN, lambda match: f"{match[2] or ''}{REPLACEMENT}", SecretHider().hide(text))
@@ -41,7 +50,7 @@ def _hide_secrets(text: str) -> str:
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats entries for a terminal: without secrets and control characters."""
+    """Formats entries for stderr, without secrets and control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return an entry as a line."""
@@ -58,12 +67,14 @@ class FileLog(logging.Handler):
         super().__init__()
         self.path = path
         formatter = logging.Formatter("%(asctime)s %(levelname)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+        # The format says `Z`: UTC.
         formatter.converter = time.gmtime
         self.setFormatter(formatter)
         self.addFilter(lambda record: not str(record.msg).startswith(_REFUSED_HANDSHAKE))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Append an entry."""
+        # TypeError, ValueError: the arguments of an entry don't fit its format.
         with suppress(OSError, TypeError, ValueError):
             entry = escape_controls(_hide_secrets(self.format(record)))[: SERVER_LOG_LINE.value]
             self._append(entry.encode("utf-8", "replace") + b"\n")
@@ -73,6 +84,7 @@ class FileLog(logging.Handler):
         descriptor = os.open(self.path, _APPEND_FLAGS, 0o600)
         try:
             size = os.fstat(descriptor).st_size
+            # One write, so that entries of several processes are not mixed.
             os.write(descriptor, entry)
         finally:
             os.close(descriptor)
@@ -82,7 +94,7 @@ class FileLog(logging.Handler):
 
 
 @contextmanager
-def log_to_file(folder: Path, level: str, name: str = "server.log", *, is_printed: bool = False) -> Generator[Path]:
+def log_to_file(folder: Path, level: str, name: str = SERVER_LOG_NAME, *, is_printed: bool = False) -> Generator[Path]:
     """Log to a file in `folder`, crashes too, until the end of the block; yields the file's path.
 
     `level`: a key of LEVELS; any other counts as INFO. Of uvicorn and asyncio only warnings and errors are kept.
@@ -105,6 +117,7 @@ def log_to_file(folder: Path, level: str, name: str = "server.log", *, is_printe
     try:
         yield handler.path
     finally:
+        # A crash is on its way through this block; the loggers write it while they still have the handler.
         error = sys.exc_info()[1]
         if error is not None and not isinstance(error, _ORDINARY_EXITS):
             own_logger.critical("crashed: %s", " ".join(traceback.format_exception(error)))
@@ -113,3 +126,20 @@ def log_to_file(folder: Path, level: str, name: str = "server.log", *, is_printe
             logger.removeHandler(stream_handler)
             logger.setLevel(old_level)
             logger.propagate = propagates
+
+
+def open_log(options: Options) -> AbstractContextManager[Path]:
+    """Log to LOG_FILE_NAME while the context is open, from the level of `--log-level` or CODELOOP_LOG on.
+
+    With `--print-logs` the log goes to stderr as well. Raises UsageProblem for an unknown level.
+    """
+    level = (options.log_level or os.environ.get(LOG_LEVEL_VARIABLE) or "INFO").upper()
+    if level not in LEVELS:
+        raise UsageProblem(f"{LOG_LEVEL_VARIABLE} is {level}; the levels are {', '.join(LEVELS)}.")
+    return log_to_file(find_paths(os.environ).log_folder, level, LOG_FILE_NAME, is_printed=options.print_logs)
+
+
+def apply_configured_level(options: Options, level: str | None) -> None:
+    """Set the level to that of the configuration, unless `--log-level` or CODELOOP_LOG has set it."""
+    if level and not options.log_level and not os.environ.get(LOG_LEVEL_VARIABLE):
+        logging.getLogger("codeloop").setLevel(LEVELS.get(level.upper(), logging.INFO))

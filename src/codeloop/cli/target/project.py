@@ -1,4 +1,4 @@
-"""Loads the current directory's settings, and opens its project in this process for one command."""
+"""Loads the settings of the current directory, or opens its project in this process, for one short command."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def load_settings() -> ProjectSettings:
-    """Read the configuration and show its warnings. Raises CodeloopError."""
+    """Return the settings of the current directory, after printing their warnings. Raises CodeloopError."""
     settings = find_settings(Startup(directory=Path.cwd()))
     for warning in settings.loaded.warnings:
         click.echo(f"codeloop: {escape_controls(warning)}", err=True)
@@ -25,13 +25,13 @@ def load_settings() -> ProjectSettings:
 
 
 def load_providers() -> tuple[ProjectSettings, Providers]:
-    """Return the settings with their providers and keys. Raises CodeloopError."""
+    """Return the settings of the current directory, and its providers with their keys. Raises CodeloopError."""
     settings = load_settings()
     return settings, make_providers(settings)
 
 
 def run_with_local_client(command: Callable[[LocalClient], Awaitable[T]]) -> T:
-    """Open the project, run `command` on its client, and close the project."""
+    """Open the current directory's project, run `command` on its client, and close the project."""
 
     async def open_and_run() -> T:
         project = await open_project(Startup(directory=Path.cwd()))

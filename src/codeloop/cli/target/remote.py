@@ -1,4 +1,4 @@
-"""A directory of a running server, reached over HTTP."""
+"""Connects to a directory of a running server over HTTP, for `--attach`, `codeloop attach` and work trees there."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -22,6 +22,7 @@ async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> A
     client = connect_to_server(options.attach or "", options.directory, options.username, options.password)
     try:
         path_info = await client.call(PATH_GET, NoArguments())
+        # The server's own spelling of the directory, with which those of sessions are compared.
         client = client.for_directory(path_info.directory)
         notes = [UNENCRYPTED_WARNING] if client.sends_in_clear else []
         # A server of another version may lack this operation.

@@ -1,4 +1,4 @@
-"""Finds the sessions, agents and models that a user names."""
+"""Finds the sessions, messages, agents and models that a user names, and prepares the session for a turn."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -40,14 +40,15 @@ from codeloop.schema.operation import (
 from codeloop.schema.part import CompactionPart, TextPart
 from codeloop.schema.permission import PROFILE_KEY, Profile
 
+# Practically all sessions; the operations need a number.
 MAX_SESSIONS = 100_000
+# Typing errors in an id: with more, ids of the same day are near each other by chance.
 MAX_ID_EDITS = 2
-"""More, and ids of the same day are near each other by chance."""
 T = TypeVar("T")
 
 
 def run_with_session(name: str | None, command: Callable[[Client, Session], Awaitable[T]]) -> T:
-    """Run a command on the session that `name` names, as `find_session` reads it. Raises UsageProblem."""
+    """Run `command` on the session that `find_session` finds by this name. Raises UsageProblem."""
 
     async def find_and_run(client: Client) -> T:
         return await command(client, await find_session(client, name))
@@ -63,6 +64,7 @@ async def find_session(client: Client, name: str | None) -> Session:
     if name is None:
         return await find_latest_session(client, (await client.call(PATH_GET, NoArguments())).directory)
     if is_id(name, "ses"):
+        # An id may still be unknown here, and be that of another project's session.
         with suppress(OperationError):
             return await client.call(SESSION_GET, SessionId(session_id=name))
     sessions = await client.call(SESSION_LIST, ListSessions(scope="project", limit=MAX_SESSIONS))
@@ -72,11 +74,11 @@ async def find_session(client: Client, name: str | None) -> Session:
         raise UsageProblem(f"{name} matches {len(matching)} sessions: {names}. Give more of the id.")
     if matching:
         return matching[0]
-    what = f"There is no session {name} in this project."
+    problem = f"There is no session {name} in this project."
     elsewhere = _filter_by_name(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), name)
     if elsewhere:
-        raise UsageProblem(f"{what} {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there.")
-    raise UsageProblem(f"{what}{_suggest_sessions(sessions, name)} `codeloop session list` shows them.")
+        raise UsageProblem(f"{problem} {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there.")
+    raise UsageProblem(f"{problem}{_suggest_sessions(sessions, name)} `codeloop session list` shows them.")
 
 
 async def find_local_session(client: Client, name: str | None) -> Session:
@@ -97,20 +99,20 @@ async def find_local_session(client: Client, name: str | None) -> Session:
 async def find_latest_session(client: Client, directory: str) -> Session:
     """Return the newest session of a directory that is not archived.
 
-    Raises UsageProblem if there is none; it names the one elsewhere that may be meant.
+    Raises UsageProblem if there is none; its message names the latest session of the project.
     """
     sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=MAX_SESSIONS))
     active = [session for session in sessions if not session.time.archived]
     session_here = next((session for session in active if session.directory == directory), None)
     if session_here is not None:
         return session_here
-    what = f"There is no session in this directory, {directory}."
+    problem = f"There is no session in this directory, {directory}."
     if any(session.directory == directory for session in sessions):
-        raise UsageProblem(f"{what} `codeloop session list --archived` shows the archived ones.")
+        raise UsageProblem(f"{problem} `codeloop session list --archived` shows the archived ones.")
     if not active:
-        raise UsageProblem(f"{what} `codeloop run MESSAGE` starts one.")
+        raise UsageProblem(f"{problem} `codeloop run MESSAGE` starts one.")
     title = one_line(active[0].title, 50)
-    raise UsageProblem(f"{what} The latest one, {active[0].id}, “{title}”, belongs to {active[0].directory}.")
+    raise UsageProblem(f"{problem} The latest one, {active[0].id}, “{title}”, belongs to {active[0].directory}.")
 
 
 async def choose_session(target: Target, options: Options) -> Session | None:
@@ -128,7 +130,7 @@ async def choose_session(target: Target, options: Options) -> Session | None:
 
 
 async def prepare_session(client: Client, options: Options, session: Session | None) -> Session:
-    """Return the session to work in: the one that was found, a copy of it, or a new one. Raises UsageProblem."""
+    """Return the session to work in: `session`, with `--fork` a copy of it, or a new one. Raises UsageProblem."""
     if options.at is not None and not options.fork:
         raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
     if not options.fork:
@@ -145,7 +147,7 @@ async def prepare_session(client: Client, options: Options, session: Session | N
 
 
 async def set_profile(client: Client, session: Session, profile: Profile | None) -> Session:
-    """Return a session under another profile from now on; None: under the one that it has."""
+    """Set the profile of a session, and return it; None leaves the profile that it has."""
     if profile is None:
         return session
     metadata = {**(session.metadata or {}), PROFILE_KEY: profile}
@@ -153,7 +155,7 @@ async def set_profile(client: Client, session: Session, profile: Profile | None)
 
 
 async def fork_session(client: Client, session: Session, at: str | None) -> Session:
-    """Copy a session, up to a message that is named as for `find_message`. Raises UsageProblem if there is none."""
+    """Copy a session. `at`: the message before which the copy ends, as for `find_message`. Raises UsageProblem."""
     until = None if at is None else (await find_message(client, session, at)).info.id
     return await client.call(SESSION_FORK, ForkSession(session_id=session.id, message_id=until))
 
@@ -164,12 +166,15 @@ async def find_message(client: Client, session: Session, at: str) -> MessageWith
     Raises UsageProblem if there is none.
     """
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
+    # More digits are the end of an id.
     if at.isdecimal() and len(at) < 8:
         prompts = [message for message in messages if _is_prompt(message)]
         matching_messages = prompts[int(at) - 1 : int(at)] if int(at) else []
         hint = f"It has {len(prompts)} prompt{'' if len(prompts) == 1 else 's'}."
     else:
-        matching_messages = [m for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
+        matching_messages = [
+            message for message in messages if message.info.id == at or (len(at) >= 4 and message.info.id.endswith(at))
+        ]
         hint = f"`codeloop export {session.id}` shows their ids."
     if len(matching_messages) != 1:
         raise UsageProblem(f"There is no message {at} in {session.id}. {hint}")
@@ -191,6 +196,7 @@ async def check_agent(client: Client, name: str | None) -> None:
 async def check_model(client: Client, name: str | None) -> None:
     """Raise CodeloopError, naming similar models, if `PROVIDER/MODEL` names none."""
     if (model := parse_model(name)) is not None:
+        # Called for its error, which is raised for an unknown model.
         await client.call(TOOL_LIST, ToolListQuery(provider=model.provider_id, model=model.model_id))
 
 
@@ -205,22 +211,24 @@ def parse_model(name: str | None) -> ModelRef | None:
 
 def _filter_by_name(sessions: list[Session], name: str) -> list[Session]:
     """Return the sessions with this id or slug, else those whose id begins or ends with it."""
-    exact = [each for each in sessions if name in {each.id, each.slug}]
+    exact = [session for session in sessions if name in {session.id, session.slug}]
+    # A few letters would match ids by chance.
     if exact or len(name) < 4:
         return exact
-    return [each for each in sessions if each.id.startswith(name) or each.id.endswith(name)]
+    return [session for session in sessions if session.id.startswith(name) or session.id.endswith(name)]
 
 
 def _suggest_sessions(sessions: list[Session], query: str) -> str:
-    """Return a suggestion of the sessions whose id, slug or title is similar."""
-    by_id = {each.id: each for each in sessions}
-    by_name = {name.lower(): each for each in reversed(sessions) for name in (each.title, each.slug)}
+    """Return a suggestion of the sessions whose id, slug or title is similar, "" if there are none."""
+    by_id = {session.id: session for session in sessions}
+    # Reversed, so that the newest of several sessions with one title is kept.
+    by_name = {name.lower(): session for session in reversed(sessions) for name in (session.title, session.slug)}
     close = [by_id[name] for name in find_similar(query, by_id, most_edits=MAX_ID_EDITS)]
     close += [by_name[name] for name in find_similar(query, by_name)]
-    return format_suggestion(list(dict.fromkeys(each.id for each in close))[:MAX_SUGGESTIONS])
+    return format_suggestion(list(dict.fromkeys(session.id for session in close))[:MAX_SUGGESTIONS])
 
 
 def _is_prompt(message: MessageWithParts) -> bool:
-    """Return whether a user wrote this: not a request for a summary, and not what the program added."""
+    """Return whether a user wrote this message: it is no request for a summary, and not made by codeloop."""
     parts = (part for part in message.parts if not (isinstance(part, TextPart) and part.synthetic))
     return isinstance(message.info, UserMessage) and any(not isinstance(part, CompactionPart) for part in parts)

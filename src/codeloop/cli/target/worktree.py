@@ -1,4 +1,4 @@
-"""`--worktree`: a work tree of its own for what follows, made or found before anything else is opened."""
+"""Implements `--worktree`: makes or finds the work tree, before the run or conversation opens its project there."""
 
 import asyncio
 import os
@@ -25,7 +25,8 @@ from codeloop.schema.wire import replace
 
 
 def separate_prompt(options: Options) -> Options:
-    """Return the options with prompt words that were parsed as the work tree's name moved to the message."""
+    """Move words of the prompt that click has read as the work tree's name to the message; return the options."""
+    # The name is optional: in `--worktree "fix the test"`, click takes the prompt for it.
     name = options.worktree
     if name is None or not any(map(str.isspace, name)):
         return options
@@ -33,36 +34,40 @@ def separate_prompt(options: Options) -> Options:
 
 
 def move_to_worktree(options: Options) -> Options:
-    """Return the options of a run in the work tree that they name: made if there is none, with a note on stderr.
+    """Return the options with the work tree that they name as the directory; it is made if there is none.
 
-    With `--attach` the server makes it, on its machine.
-
-    Raises CodeloopError: no repository, no commit, a name that is taken by something else.
+    With `--attach`, the server makes it on its machine. Raises CodeloopError if there is no repository or no commit, or
+    the name is taken by something else.
     """
     if options.worktree is None:
         if options.base is not None:
             raise UsageProblem("--base says where a work tree begins. Add --worktree, or leave it out.")
         return options
-    return replace(options, directory=asyncio.run(_enter(options)), worktree=None, base=None)
+    return replace(options, directory=asyncio.run(_find_directory(options)), worktree=None, base=None)
 
 
-async def _enter(options: Options) -> Path:
-    opened = options if options.attach is not None else replace(options, record=None, replay=None)
-    async with _open(opened) as (client, paths):
+async def _find_directory(options: Options) -> Path:
+    """Make or find the work tree, and return the folder in it that corresponds to the current directory."""
+    # The recording is for the run that follows.
+    open_options = options if options.attach is not None else replace(options, record=None, replay=None)
+    async with _open(open_options) as (client, paths):
         name = options.worktree or ""
         if not name and options.message:
             project = await client.call(PROJECT_CURRENT, NoArguments())
-            generate_copy_name = GenerateCopyName(project_id=project.id, context=" ".join(options.message))
-            name = (await client.call(COPY_NAME, generate_copy_name)).name
+            name_request = GenerateCopyName(project_id=project.id, context=" ".join(options.message))
+            name = (await client.call(COPY_NAME, name_request)).name
         tree, is_new = await find_or_create_worktree(client, name, options.base)
-        for line in describe_opened_worktree(tree if not can_ask_user() else replace(tree, asks=[]), is_new=is_new):
+        # A user is asked about these files below; without one, the lines name them.
+        described_tree = replace(tree, asks=[]) if can_ask_user() else tree
+        for line in describe_opened_worktree(described_tree, is_new=is_new):
             click.echo(f"codeloop: {escape_controls(line)}", err=True)
         if can_ask_user():
             await _ask_to_copy(client, tree)
-        below = os.path.relpath(paths.directory, paths.worktree)
-        inside = Path(tree.directory, below)
-        is_there = below == "." or options.attach is not None or inside.is_dir()
-        return inside if is_there else Path(tree.directory)
+        subfolder = os.path.relpath(paths.directory, paths.worktree)
+        folder = Path(tree.directory, subfolder)
+        # A folder that is not committed is not in the work tree. That of a server can't be looked at.
+        is_there = subfolder == "." or options.attach is not None or folder.is_dir()
+        return folder if is_there else Path(tree.directory)
 
 
 @asynccontextmanager

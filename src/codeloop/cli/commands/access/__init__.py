@@ -1,1 +1,1 @@
-"""What may be done: which directories are trusted, what is always allowed, what was decided."""
+"""Commands about access: API keys and sign-in, trust in directories, permissions."""

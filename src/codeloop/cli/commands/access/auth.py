@@ -1,4 +1,4 @@
-"""`codeloop auth`: store, list and remove API keys. Nothing is sent; keys are never printed in full."""
+"""`codeloop auth`: stores, lists and removes API keys, or signs in at a provider. Keys are never printed in full."""
 
 import os
 import sys
@@ -63,8 +63,9 @@ def login(
         raise UsageProblem(
             f"--deployment is for {' and '.join(sorted(DEPLOYMENT_PROVIDERS))}, whose models have to be deployed."
         )
-    is_asked = not key_stdin and base_url is None and (is_interactive or settings.extensions)
-    if is_asked and (not keyring or provider in DEPLOYMENT_PROVIDERS):
+    # Sign-in of a provider may take the place of a key: by a page of its own, by an extension, or with more questions.
+    can_sign_in = not key_stdin and base_url is None and (is_interactive or settings.extensions)
+    if can_sign_in and (not keyring or provider in DEPLOYMENT_PROVIDERS):
         answers = {} if deployment is None else {"deployment": deployment}
         answers |= {} if keyring is None else {"keyring": "keyring" if keyring else "file"}
         if sign_in(provider, answers):
@@ -79,11 +80,11 @@ def login(
         raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
     why_untried = _try_key(providers, provider, url, key) if is_interactive else "the key came from stdin"
     stored_key = providers.credentials.store_key(provider, key, url, in_keyring=keyring)
-    where = _locate_key(providers, stored_key)
-    click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored_key.origin} in {where}.")
+    location = _locate_key(providers, stored_key)
+    click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored_key.origin} in {location}.")
     if why_untried:
-        why = f"It was stored, not tried ({why_untried})"
-        click.echo(f"{why}: `codeloop doctor --online` tries the key of the model in use.")
+        untried_note = f"It was stored, not tried ({why_untried})"
+        click.echo(f"{untried_note}: `codeloop doctor --online` tries the key of the model in use.")
     else:
         click.echo(f"{provider} accepts it.")
     _show_precedence(providers, provider)
@@ -98,19 +99,15 @@ def list_keys() -> None:
     rows: list[tuple[str, ...]] = []
     stored_keys = providers.credentials.read_entries()
     for provider in providers.list_all():
-        origin, note = (
-            _describe_address(provider, provider.url),
-            _explain_unusable(providers, provider, stored_keys.keys()),
-        )
+        origin = _describe_address(provider, provider.url)
+        note = _explain_unusable(providers, provider, stored_keys.keys())
         if provider.configured_key:
-            origin_of_key = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
-            source = origin_of_key[0] if origin_of_key else "configuration"
+            key_origin = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
+            source = key_origin[0] if key_origin else "configuration"
             rows.append((provider.id, mask_key(provider.configured_key), origin, source, note))
-        environment_value = find_environment_key(provider.env, os.environ)
-        if environment_value is not None:
-            rows.append(
-                (provider.id, mask_key(environment_value[1]), origin, f"environment {environment_value[0]}", note)
-            )
+        if (variable := find_environment_key(provider.env, os.environ)) is not None:
+            name, key = variable
+            rows.append((provider.id, mask_key(key), origin, f"environment {name}", note))
         if is_signed_in(providers, provider):
             rows.append((provider.id, "signed in", origin, str(providers.credentials.path), note))
     providers_by_id = {provider.id: provider for provider in providers.list_all()}
@@ -137,17 +134,21 @@ def list_keys() -> None:
 def logout(provider: str) -> None:
     """Remove the stored key of PROVIDER."""
     credentials = load_providers()[1].credentials
-    before = credentials.read_entries().get(provider)
+    # Read first, because afterwards nothing shows where the key was.
+    old_entry = credentials.read_entries().get(provider)
     if not credentials.remove_entry(provider):
         names = ", ".join(sorted(credentials.read_entries())) or "none"
         raise UnknownModel(f"No key for `{provider}` is stored in {credentials.path} (stored: {names}).")
-    click.echo(
-        f"Removed the key for {provider} from {_KEYRING_NAME if isinstance(before, KeyringKey) else credentials.path}."
-    )
+    location = _KEYRING_NAME if isinstance(old_entry, KeyringKey) else credentials.path
+    click.echo(f"Removed the key for {provider} from {location}.")
 
 
 def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
-    """Return why a key could not be tried; empty: the service accepts it. Raises `ModelUnavailable`: it does not."""
+    """Try a key at its service; return why it could not be tried, "" if the service accepts it.
+
+    Raises ModelUnavailable if the service refuses it.
+    """
+    # Only this command needs the HTTP client.
     import asyncio
 
     from codeloop.model.credentials.key_check import check_key
@@ -166,7 +167,10 @@ def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
 
 
 def _find_provider_url(providers: Providers, provider: str) -> str:
-    """Return the provider's address. Raises `ModelUnavailable` if it is unknown or needs variables that are not set."""
+    """Return the address of a provider's API.
+
+    Raises ModelUnavailable if the provider is unknown, or its address needs environment variables that are not set.
+    """
     try:
         row = providers.get_provider(provider)
     except UnknownModel as error:
@@ -177,16 +181,17 @@ def _find_provider_url(providers: Providers, provider: str) -> str:
             f"was stored.\nUse its models through another provider (such as openrouter); or, if the service also "
             f"supports another protocol, set provider.{provider}.npm and options.baseURL in codeloop.json first."
         )
-    url, why = resolve_base_url(row, os.environ), explain_key_unstorable(row, os.environ)
-    if url is None or why:
-        raise ModelUnavailable(f"Nothing was stored. {why} For another address, add --base-url.")
+    url, problem = resolve_base_url(row, os.environ), explain_key_unstorable(row, os.environ)
+    if url is None or problem:
+        raise ModelUnavailable(f"Nothing was stored. {problem} For another address, add --base-url.")
     return url
 
 
-def _explain_unusable(providers: Providers, provider: Provider, names: AbstractSet[str]) -> str:
-    """Return why a key can't be used, if so."""
-    why = providers.explain_unusable(provider, names)
-    return "" if why == NO_KEY_REASON else why
+def _explain_unusable(providers: Providers, provider: Provider, ids_with_key: AbstractSet[str]) -> str:
+    """Return why a provider's key can't be used, "" if it can. `ids_with_key`: the providers with a stored key."""
+    reason = providers.explain_unusable(provider, ids_with_key)
+    # A row of the list is about a key that there is.
+    return "" if reason == NO_KEY_REASON else reason
 
 
 def _locate_key(providers: Providers, entry: StoredKey) -> str:

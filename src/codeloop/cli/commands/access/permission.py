@@ -1,4 +1,4 @@
-"""`codeloop permission`: what you always allow in this project, and what was decided."""
+"""`codeloop permission`: lists and revokes "always" grants, and shows the rules and decisions of this project."""
 
 import click
 
@@ -18,6 +18,7 @@ from codeloop.schema.limits import STORE_DECISIONS
 from codeloop.schema.operation import PERMISSION_RULES
 from codeloop.schema.permission import Decision, Grant
 
+# Characters of a grant's or a decision's patterns on a line.
 LINE_CHARS = 100
 DEFAULT_LOG_ROWS = 50
 
@@ -32,7 +33,7 @@ def permission() -> None:
 def list_grants(*, as_json: bool) -> None:
     """List what the answer "always" allows in this project: since when, in which directory, from which session."""
 
-    async def command(client: LocalClient) -> None:
+    async def print_grants(client: LocalClient) -> None:
         grants = client.project.store.permissions.list_all_grants()
         if as_json:
             print_json(grants)
@@ -45,7 +46,7 @@ def list_grants(*, as_json: bool) -> None:
         else:
             click.echo('Nothing is always allowed in this project. The answer "always" to a question adds to it.')
 
-    run_with_local_client(command)
+    run_with_local_client(print_grants)
 
 
 @permission.command()
@@ -57,7 +58,7 @@ def list_grants(*, as_json: bool) -> None:
 def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
     """List the rules that count, in their order, each with where it is written: the last that matches decides."""
 
-    async def command(client: LocalClient) -> None:
+    async def print_rules(client: LocalClient) -> None:
         session_id = (await find_session(client, session)).id if session is not None else None
         permissions_in_force = await client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent))
         if as_json:
@@ -65,7 +66,7 @@ def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
         else:
             click.echo(escape_controls("\n".join(format_permission_report(permissions_in_force))))
 
-    run_with_local_client(command)
+    run_with_local_client(print_rules)
 
 
 @permission.command()
@@ -76,17 +77,18 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
     if bool(ids) == is_all:
         raise UsageProblem("Give the ids to revoke, or --all. `codeloop permission list` shows them.")
 
-    async def command(client: LocalClient) -> None:
+    async def revoke_grants(client: LocalClient) -> None:
         permissions = client.project.store.permissions
         grant_ids = [grant.id for grant in permissions.list_all_grants()]
-        for each in ids:
-            if each not in grant_ids:
-                close = format_suggestion(find_similar(each, grant_ids, most_edits=2))
-                raise UsageProblem(f"Nothing is always allowed under {each}.{close}")
+        # All ids are checked first, so that a wrong one revokes nothing.
+        for grant_id in ids:
+            if grant_id not in grant_ids:
+                close = format_suggestion(find_similar(grant_id, grant_ids, most_edits=2))
+                raise UsageProblem(f"Nothing is always allowed under {grant_id}.{close}")
         permissions.revoke(grant_ids if is_all else ids)
         click.echo(f"Revoked: {len(grant_ids if is_all else set(ids))}")
 
-    run_with_local_client(command)
+    run_with_local_client(revoke_grants)
 
 
 @permission.command()
@@ -101,7 +103,7 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
 def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None:
     """Show the latest decisions, each with the rule that decided, where it is written, and who answered."""
 
-    async def command(client: LocalClient) -> None:
+    async def print_decisions(client: LocalClient) -> None:
         session_id = (await find_session(client, session)).id if session is not None else None
         decisions = client.project.store.permissions.list_decisions(session_id, denied=denied, limit=limit)
         if as_json:
@@ -112,13 +114,14 @@ def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None
                 or "Nothing was decided yet: no call has needed a permission."
             )
 
-    run_with_local_client(command)
+    run_with_local_client(print_decisions)
 
 
 def _format_grant(grant: Grant) -> tuple[str, str, str, str, str]:
+    # For pages of a private network, `place` is the host's address; for all else, the directory that the grant is for.
     is_host = grant.permission == "webfetch_private"
-    at = f" ({grant.place})" if is_host and grant.place else ""
-    allows = one_line(f"{grant.permission} {', '.join(grant.patterns)}{at}", LINE_CHARS)
+    address = f" ({grant.place})" if is_host and grant.place else ""
+    allows = one_line(f"{grant.permission} {', '.join(grant.patterns)}{address}", LINE_CHARS)
     where = (not is_host and grant.place) or grant.directory or "its session only"
     return grant.id, format_time(grant.time), allows, where, grant.session_id
 
@@ -126,8 +129,8 @@ def _format_grant(grant: Grant) -> tuple[str, str, str, str, str]:
 def _format_decision(decision: Decision) -> str:
     rule = decision.rule
     notes = [*decision.traits, *([f"unproven: {decision.unproven}"] if decision.unproven else [])]
-    about = f"  ({', '.join(notes)})" if notes else ""
+    note_text = f"  ({', '.join(notes)})" if notes else ""
     rule_text = f"{rule.permission} {rule.pattern}: {rule.action}" if rule else "no rule"
-    what = one_line(", ".join(decision.patterns), LINE_CHARS)
-    first = f"{format_time(decision.time)}  {decision.action:5}  {decision.permission}  {what}{about}"
+    subject = one_line(", ".join(decision.patterns), LINE_CHARS)
+    first = f"{format_time(decision.time)}  {decision.action:5}  {decision.permission}  {subject}{note_text}"
     return f"{first}\n    by {decision.by}; {rule_text}, {decision.origin}; {decision.session_id}"

@@ -1,4 +1,7 @@
-"""Signing in at a provider with more than a key: `codeloop auth login PROVIDER`."""
+"""Signs in at a provider that needs more than a key: by a page in the browser, or with further questions.
+
+Used by `codeloop auth login`.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +16,12 @@ from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDE
 
 
 def sign_in(provider: str, answers: Mapping[str, str]) -> bool:
-    """Sign in at a provider by its page, or with what else it needs; False: a key is to be typed.
+    """Sign in at a provider; return False if it needs a key and nothing else, which the caller asks for.
 
-    `answers`: those that are known and not asked for, by the key of the question. Raises CodeloopError: it failed.
+    `answers`: answers that are known already, by the key of the question. Raises CodeloopError if the sign-in fails.
     """
 
-    async def command(client: LocalClient) -> bool:
+    async def choose_and_sign_in(client: LocalClient) -> bool:
         methods = (await client.call(PROVIDER_AUTH, NoArguments())).get(provider, [])
         if not any(method.type == "oauth" or method.prompts for method in methods):
             for method in methods:
@@ -38,7 +41,7 @@ def sign_in(provider: str, answers: Mapping[str, str]) -> bool:
         click.echo(escape_controls(f"Signed in at {provider}." if attempt.url else attempt.instructions))
         return True
 
-    return run_with_local_client(command)
+    return run_with_local_client(choose_and_sign_in)
 
 
 def _choose_method(methods: list[ProviderAuthMethod]) -> int:
@@ -50,9 +53,10 @@ def _choose_method(methods: list[ProviderAuthMethod]) -> int:
 
 
 def _ask_inputs(method: ProviderAuthMethod, answers: Mapping[str, str]) -> dict[str, str]:
-    """Return the answers to the questions of a method: as they are known, else as typed."""
+    """Ask the questions of a method whose answers are not known, and return all answers by the question's key."""
     inputs: dict[str, str] = {}
     for prompt in method.prompts or ():
+        # Extensions write the questions, so no field is sure to be there.
         key, message = str(prompt.get("key", "")), str(prompt.get("message", ""))
         if not is_prompt_needed(prompt, inputs):
             continue
@@ -66,7 +70,7 @@ def _ask_inputs(method: ProviderAuthMethod, answers: Mapping[str, str]) -> dict[
         else:
             can_be_empty, is_hidden = prompt.get("conditional") or prompt.get("optional"), prompt.get("hidden") is True
             default = "" if can_be_empty else None
-            about = f"{message} ({prompt['placeholder']})" if prompt.get("placeholder") else message
-            answer = click.prompt(about, default=default, hide_input=is_hidden, show_default=False, err=True)
+            question = f"{message} ({prompt['placeholder']})" if prompt.get("placeholder") else message
+            answer = click.prompt(question, default=default, hide_input=is_hidden, show_default=False, err=True)
             inputs[key] = str(answer).strip()
     return inputs

@@ -1,4 +1,4 @@
-"""`codeloop trust`: choose which directories' configuration may do more than restrict."""
+"""`codeloop trust`: trusts a project, so that its configuration may do more than restrict; lists and revokes trust."""
 
 import os
 import sys
@@ -54,6 +54,7 @@ def _trust_project(paths: Paths, project_root: ProjectRoot, *, only_show: bool) 
         click.echo(f"Nothing has changed in {where} since it was trusted." if is_known else f"Not trusted: {where}")
     if only_show:
         return
+    # Without a user to ask, the call of the command counts as the yes.
     if changes and can_ask_user() and not click.confirm("Trust it as it is now?", default=False):
         raise CodeloopError("Nothing was changed: its configuration can only tighten yours.")
     store.trust_directory(paths, project_root.root, project_root.directory)
@@ -73,6 +74,7 @@ def _list_trusted(paths: Paths, trust_list: store.TrustList) -> None:
 
 
 def _revoke_trust(paths: Paths, directory: Path) -> None:
+    # A directory that is gone can still be in the list, under the path that is given.
     root = find_project_root(directory, paths, os.environ).root if directory.is_dir() else directory
     if not store.distrust_directory(paths, root):
         raise CodeloopError(f"{root} was not trusted. `codeloop trust --list` shows trusted directories.")

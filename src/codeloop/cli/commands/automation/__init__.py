@@ -1,1 +1,1 @@
-"""Commands that run codeloop without a user at it."""
+"""Commands that run codeloop unattended: in CI jobs, by timers, over tables of jobs, as a benchmark."""

@@ -1,4 +1,4 @@
-"""`codeloop bench`: tasks of the user's own, done by several agents and models side by side."""
+"""`codeloop bench`: runs the user's own tasks with several agents and models, and compares the results."""
 
 import asyncio
 import sys
@@ -16,15 +16,15 @@ from codeloop.automation.benchmark.report import BenchSum, format_cost, render_p
 from codeloop.automation.benchmark.runner import BenchPlan, BenchRun, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.cli import exit_codes
-from codeloop.cli.bootstrap import list_end_signals
+from codeloop.cli.follow.tasks import cancel_on_signals
 from codeloop.cli.options import DIRECTORY_TYPE, JSON_OPTION, TRUST_OPTION
 from codeloop.cli.output.style import align_columns, print_json
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.automation import BENCH_GRACE, BENCH_STEPS, BENCH_TIME
 from codeloop.schema.errors import CodeloopError
 
+# Dollars that a run of codeloop may cost, unless --max-cost is given.
 DEFAULT_MAX_COST = 5.0
-"""What a run of codeloop may cost, unless --max-cost says otherwise."""
 
 
 @click.command()
@@ -53,22 +53,25 @@ def bench(**flags: Any) -> None:
     bench_flags = BenchFlags(**flags)
     tasks = read_tasks(bench_flags.folder, bench_flags.task_names)
     limits = ("--max-cost", f"{bench_flags.max_cost:g}", "--max-steps", str(bench_flags.max_steps))
-    own = (*limits, "--timeout", f"{bench_flags.timeout:g}", *(("--trust",) if bench_flags.trust else ()))
-    agents = [find_agent(each, own) for each in bench_flags.agents]
+    codeloop_flags = (*limits, "--timeout", f"{bench_flags.timeout:g}", *(("--trust",) if bench_flags.trust else ()))
+    agents = [find_agent(name, codeloop_flags) for name in bench_flags.agents]
+    # None: each agent's own default.
     models: list[str | None] = [*bench_flags.models] or [None]
     target = bench_flags.output or Path(f"bench-{datetime.now(UTC).astimezone():%Y-%m-%d-%H%M%S}")
+    # codeloop ends by itself at the timeout. An agent that does not is killed after the grace time.
     seconds = bench_flags.timeout + BENCH_GRACE.seconds
     plan = BenchPlan(
         tasks, agents, models, bench_flags.times, seconds, bench_flags.jobs, target.absolute() / "sessions"
     )
     runs: list[BenchRun] = []
 
-    def report(run: BenchRun) -> None:
+    def add_run(run: BenchRun) -> None:
         runs.append(run)
+        # Written after each run, so that an interrupt loses nothing.
         _write_results(target, runs, bench_flags.folder.resolve().name)
         click.echo(_format_run(run), err=True)
 
-    asyncio.run(_run_until_signal(plan, report))
+    asyncio.run(_run_until_signal(plan, add_run))
     sums = sum_runs(runs)
     if bench_flags.as_json:
         print_json(sums)
@@ -78,20 +81,18 @@ def bench(**flags: Any) -> None:
     click.echo(f"\nThe page to compare them: {target / 'index.html'}", err=True)
 
 
-async def _run_until_signal(plan: BenchPlan, report: Callable[[BenchRun], None]) -> None:
-    """Run the plan; a signal ends it with all that it started."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    for number in list_end_signals():
-        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
+async def _run_until_signal(plan: BenchPlan, on_run: Callable[[BenchRun], None]) -> None:
+    """Run the plan; a signal ends it with all that it started. `on_run`: called with each finished run."""
+    cancel_on_signals()
     try:
-        await run_plan(plan, report)
+        await run_plan(plan, on_run)
     except asyncio.CancelledError:
         click.echo("Interrupted. What was done so far is in the results.", err=True)
         sys.exit(exit_codes.INTERRUPTED)
 
 
 class BenchFlags(Struct, frozen=True, kw_only=True):
-    """What the flags say."""
+    """The options of `bench`."""
 
     folder: Path
     task_names: tuple[str, ...]
@@ -107,13 +108,13 @@ class BenchFlags(Struct, frozen=True, kw_only=True):
     as_json: bool
 
 
-def _format_sum(each: BenchSum) -> list[str]:
-    counts = [f"{each.passed} of {each.runs}", f"{each.rate:.0%}"]
-    return [each.agent, each.model or "-", *counts, format_cost(each.cost), f"{each.seconds:.1f}"]
+def _format_sum(row: BenchSum) -> list[str]:
+    counts = [f"{row.passed} of {row.runs}", f"{row.rate:.0%}"]
+    return [row.agent, row.model or "-", *counts, format_cost(row.cost), f"{row.seconds:.1f}"]
 
 
 def _write_results(target: Path, runs: list[BenchRun], title: str) -> None:
-    """Write both files anew after each run, so that nothing is lost when it is interrupted."""
+    """Write `results.json` and `index.html` into the folder `target`. Raises CodeloopError."""
     rows = sorted(runs, key=lambda run: (run.task, run.agent, run.model, run.attempt))
     try:
         target.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`codeloop ci`: carries out requests of issues and pull requests, and reviews changes, in a job of a host."""
+"""`codeloop ci`: works on issues and reviews pull requests, in a CI job of GitHub, GitLab or another git host."""
 
 import asyncio
 import os
@@ -24,6 +24,7 @@ from codeloop.kit.terminal_text import escape_controls
 if TYPE_CHECKING:
     from codeloop.automation.ci.agent_program import AgentLimits
 
+# The options of `ci run` and `ci review`.
 _JOB_OPTIONS = (
     click.option(
         "--host", type=click.Choice(["github", "gitlab", "git"]), help="The host. [default: found by its variables]"
@@ -71,6 +72,7 @@ _JOB_OPTIONS = (
 
 
 def _add_job_options(command: Any) -> Any:
+    # Decorators apply from the bottom up, and help lists options in the order from the top.
     for option in reversed(_JOB_OPTIONS):
         command = option(command)
     return command
@@ -91,15 +93,15 @@ def ci() -> None:
 @MODEL_OPTION
 @DIR_OPTION
 def setup(
-    *, host: str, trigger: str, secret: str, minutes: int, max_cost: float | None, force: bool, **where: Any
+    *, host: str, trigger: str, secret: str, minutes: int, max_cost: float | None, force: bool, **flags: Any
 ) -> None:
     """Write the file that starts codeloop in jobs of a host, and say what is left to do."""
     from codeloop.automation.ci.setup import make_setup_file, write_setup_file
 
-    setup = make_setup_file(host, where["model"] or "", trigger, secret, minutes, max_cost)
-    is_new = write_setup_file(where["directory"] or Path.cwd(), setup, force=force)
-    click.echo(f"{'Wrote' if is_new else 'Unchanged:'} {setup.path}")
-    for number, step in enumerate(setup.steps, 1):
+    ci_setup = make_setup_file(host, flags["model"] or "", trigger, secret, minutes, max_cost)
+    is_new = write_setup_file(flags["directory"] or Path.cwd(), ci_setup, force=force)
+    click.echo(f"{'Wrote' if is_new else 'Unchanged:'} {ci_setup.path}")
+    for number, step in enumerate(ci_setup.steps, 1):
         click.echo(f"{number}. {step}")
 
 
@@ -115,7 +117,7 @@ def setup(
 @_add_job_options
 def run(**flags: Any) -> None:
     """Handle one event of the host: change files, push a branch, open a pull request, and say so in one comment."""
-    sys.exit(_carry_out(flags))
+    sys.exit(_run_job(flags))
 
 
 @ci.command()
@@ -124,7 +126,7 @@ def run(**flags: Any) -> None:
 @_add_job_options
 def review(**flags: Any) -> None:
     """Review a pull request: post the bugs that a run has reproduced, each once, on lines that changed."""
-    sys.exit(_carry_out(flags, is_review=True))
+    sys.exit(_run_job(flags, is_review=True))
 
 
 def _make_limits(flags: dict[str, Any]) -> "AgentLimits":
@@ -142,7 +144,8 @@ def _make_limits(flags: dict[str, Any]) -> "AgentLimits":
     )
 
 
-def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
+def _run_job(flags: dict[str, Any], *, is_review: bool = False) -> int:
+    """Handle the event of this job, and return the exit code. Raises UsageProblem, CodeloopError."""
     from codeloop.automation.ci.event import Skip
     from codeloop.automation.ci.job import JobSettings
     from codeloop.automation.ci.job_environment import (
@@ -156,7 +159,7 @@ def _carry_out(flags: dict[str, Any], *, is_review: bool = False) -> int:
     from codeloop.kit.processes import make_undumpable
     from codeloop.schema.errors import UsageProblem
 
-    # The token is in our environment, which commands of the agent could read where there is no sandbox.
+    # The host's token is in this process's environment, which the agent's commands could read without a sandbox.
     make_undumpable()
     work = Path(flags["directory"] or Path.cwd()).resolve()
     output = (work / flags["output"]).resolve()
@@ -203,15 +206,15 @@ async def _run_until_signal(host: Any, event: Any, settings: Any) -> int:
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     signals = list_end_signals()
 
-    def end() -> None:
-        """End the work once: hosts send several signals, and the second would cut short what is said about it."""
+    def cancel_once() -> None:
+        # Hosts send several signals; a second one would cut off the comment that reports the end.
         for number in signals:
             loop.add_signal_handler(number, lambda: None)
         if task is not None:
             task.cancel()
 
     for number in signals:
-        loop.add_signal_handler(number, end)
+        loop.add_signal_handler(number, cancel_once)
     try:
         return await run_event(
             host, event, settings, lambda line: click.echo(f"codeloop: {escape_controls(line)}", err=True)

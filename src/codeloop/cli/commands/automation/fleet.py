@@ -1,4 +1,4 @@
-"""`codeloop fleet`: a table of jobs, each done once in a clone of its own, so many at once."""
+"""`codeloop fleet`: runs a table of jobs, each once and in a clone of its own, on this machine or on others."""
 
 import os
 import re
@@ -20,8 +20,16 @@ from codeloop.automation.fleet.local_driver import LocalDriver
 from codeloop.automation.fleet.remote.ray_driver import RayDriver
 from codeloop.automation.fleet.remote.ssh_driver import SshDriver, SshSettings
 from codeloop.automation.fleet.report import describe_job, render_page, sum_jobs
-from codeloop.cli import options
-from codeloop.cli.options import AGENT_OPTION, AUTO_OPTION, FILE_TYPE, MODEL_OPTION, PROFILE_OPTION, TRUST_OPTION
+from codeloop.cli import exit_codes
+from codeloop.cli.options import (
+    AGENT_OPTION,
+    AUTO_OPTION,
+    FILE_TYPE,
+    JSON_OPTION,
+    MODEL_OPTION,
+    PROFILE_OPTION,
+    TRUST_OPTION,
+)
 from codeloop.cli.output.style import align_columns, print_json
 from codeloop.config.paths import find_paths
 from codeloop.kit.processes import make_undumpable
@@ -30,8 +38,8 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
+# Characters of a result's message on a line.
 MESSAGE_CHARS = 70
-"""Characters of a message in a line."""
 
 
 @click.group()
@@ -44,7 +52,7 @@ def fleet() -> None:
 @click.option("--name", metavar="NAME", help="The fleet. [default: the name of JOBS]")
 @click.option(
     "--on",
-    "places",
+    "driver_names",
     multiple=True,
     metavar="PLACE",
     help="`here`, `ssh:[USER@]HOST[:PORT]`, `ray:ADDRESS`; repeatable.",
@@ -69,7 +77,7 @@ def run(
     jobs: Path,
     name: str | None,
     at_once: int,
-    places: tuple[str, ...],
+    driver_names: tuple[str, ...],
     pods: Path | None,
     **flags: object,
 ) -> None:
@@ -79,30 +87,32 @@ def run(
 
     Exit codes: 0 all are done, 1 some (or pull requests) have failed, 130 stopped.
     """
-    read = read_jobs(jobs)
+    job_list = read_jobs(jobs)
+    # The flags that are left after this, and after `_make_drivers`, are those of `codeloop run`.
     address, publish = str(flags.pop("address") or ""), bool(flags.pop("publish"))
     secret_variables: Sequence[str] = ()
     if publish:
         from codeloop.automation.fleet.repository_host import TOKEN_VARIABLES
 
         secret_variables = TOKEN_VARIABLES
-        # The tokens are in our environment, which agents could read where there is no sandbox.
+        # The tokens are in this process's environment, which agents could read without a sandbox.
         make_undumpable()
-    if pods is not None and places:
+    if pods is not None and driver_names:
         raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
-    drivers = _make_drivers(places or ("here",), flags, secret_variables)
+    drivers = _make_drivers(driver_names or ("here",), flags, secret_variables)
     folder = _get_folder(name or jobs.stem)
     ledger = open_ledger(folder, address)
-    ledger.add_jobs(read)
+    ledger.add_jobs(job_list)
     if pods is not None:
         drivers = [_make_pod_driver(pods, ledger.identity, flags)]
     coordinator = Coordinator(folder, ledger, _format_flags(flags), drivers, _show_result)
 
-    def end(_number: int, _frame: FrameType | None) -> None:
+    def stop_on_signal(_number: int, _frame: FrameType | None) -> None:
         coordinator.stop()
 
+    # The coordinator works with threads, not with an event loop.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, end)
+        signal.signal(number, stop_on_signal)
     coordinator.run_jobs(at_once)
     for reason in coordinator.lost_drivers.values():
         click.echo(f"Jobs wait: {reason}", err=True)
@@ -111,7 +121,9 @@ def run(
     click.echo(
         f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · ${sums['cost']:.4f}", err=True
     )
-    sys.exit(130 if sums["waiting"] else 0 if is_published and not sums["failed"] else 1)
+    if sums["waiting"]:
+        sys.exit(exit_codes.INTERRUPTED)
+    sys.exit(exit_codes.DONE if is_published and not sums["failed"] else exit_codes.ERROR)
 
 
 @fleet.command(hidden=True)
@@ -119,14 +131,15 @@ def work() -> None:
     """Do the job that the variable CODELOOP_FLEET_JOB holds, as a pod does."""
     from codeloop.automation.fleet.kubernetes.pod_worker import ORDER_VARIABLE, run_pod_order
 
-    codes: list[int] = []
+    received_signals: list[int] = []
 
-    def end(number: int, _frame: FrameType | None) -> None:
-        codes.append(number)
+    def note_signal(number: int, _frame: FrameType | None) -> None:
+        received_signals.append(number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
-    result = run_pod_order(os.environ.pop(ORDER_VARIABLE, ""), lambda: bool(codes))
+        signal.signal(number, note_signal)
+    # The job is taken out of the environment, which the agent's commands inherit.
+    result = run_pod_order(os.environ.pop(ORDER_VARIABLE, ""), lambda: bool(received_signals))
     click.echo(msgspec.json.encode(result))
     sys.exit(int(result.get("exitCode") or 0))
 
@@ -139,22 +152,23 @@ def worker() -> None:
     """
     from codeloop.automation.fleet.remote.worker import CoordinatorConnection, run_worker
 
+    # The job and heartbeats come over stdin.
     connection = CoordinatorConnection(sys.stdin.fileno())
 
-    def end(_number: int, _frame: FrameType | None) -> None:
+    def give_up_on_signal(_number: int, _frame: FrameType | None) -> None:
         connection.request_end()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, end)
+        signal.signal(number, give_up_on_signal)
     try:
         run_worker(find_paths(os.environ).data / "fleet-worker", connection, sys.stdout.buffer)
     except FleetStopped:
-        sys.exit(130)
+        sys.exit(exit_codes.INTERRUPTED)
 
 
 @fleet.command()
 @click.argument("name", required=False)
-@options.JSON_OPTION
+@JSON_OPTION
 def status(name: str | None, *, as_json: bool) -> None:
     """Show how jobs stand.
 
@@ -178,7 +192,7 @@ def status(name: str | None, *, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("job", required=False)
 @click.option("--html", "page", type=FILE_TYPE, metavar="FILE", help="Write one page with all results and diffs.")
-@options.JSON_OPTION
+@JSON_OPTION
 def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> None:
     """Show what came of jobs.
 
@@ -186,7 +200,8 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
     """
     folder = _find_fleet(name)
     ledger = open_ledger(folder)
-    rows, pulls = [row for row in ledger.list_rows() if job in {None, row.job.id}], ledger.list_pulls()
+    rows = [row for row in ledger.list_rows() if job in {None, row.job.id}]
+    pulls = ledger.list_pulls()
     if not rows:
         raise UsageProblem(f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them.")
     if page is not None:
@@ -200,9 +215,8 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
             click.echo(f"{row.job.id}  {row.state}  {description['work']}")
             if (pull := description["pull"]) is not None:
                 click.echo(f"{pull['url'] or pull['branch']}  {escape_controls(pull['problem'])}".rstrip())
-            click.echo(
-                escape_controls("\n".join(str(result[key]) for key in ("message", "text", "diff") if result.get(key)))
-            )
+            texts = [str(result[key]) for key in ("message", "text", "diff") if result.get(key)]
+            click.echo(escape_controls("\n".join(texts)))
 
 
 @fleet.command("publish")
@@ -213,6 +227,7 @@ def publish(name: str) -> None:
     With what the fleet's done jobs changed there; one that is open is updated.
     """
     folder = _find_fleet(name)
+    # As in `run`: the environment holds the tokens of the hosts.
     make_undumpable()
     sys.exit(0 if _publish_fleet(folder, open_ledger(folder), lambda: False) else 1)
 
@@ -224,7 +239,7 @@ def stop(name: str | None) -> None:
 
     Jobs that ran wait, and `fleet run` does them again.
     """
-    for folder in [_find_fleet(name)] if name else list_fleets(_get_root()):
+    for folder in [_find_fleet(name)] if name else list_fleets(_get_fleets_folder()):
         open_ledger(folder).set_stopping(on=True)
 
 
@@ -240,25 +255,27 @@ def retry(name: str, jobs: tuple[str, ...]) -> None:
 
 
 def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> bool:
-    """Open the pull requests, and say what came of each; returns whether all are as they should be."""
+    """Open or update the pull requests, and print the result of each; return whether none has a problem."""
     from codeloop.automation.fleet.pull_requests import publish_fleet
 
     problems: list[str] = []
 
-    def tell(pull: FleetPull) -> None:
+    def print_pull(pull: FleetPull) -> None:
         if pull.problem:
             problems.append(pull.problem)
         state = "problem" if pull.problem else "published"
         click.echo(f"{state}  {pull.repository}  {pull.url or pull.branch}  {escape_controls(pull.problem)}".rstrip())
 
-    publish_fleet(folder, ledger, os.environ, tell, is_stopping)
+    publish_fleet(folder, ledger, os.environ, print_pull, is_stopping)
     return not problems
 
 
-def _make_drivers(places: Sequence[str], flags: dict[str, object], secret_variables: Sequence[str]) -> list[Driver]:
-    """Return a driver for each place; what is meant for them is taken out of the flags.
+def _make_drivers(
+    driver_names: Sequence[str], flags: dict[str, object], secret_variables: Sequence[str]
+) -> list[Driver]:
+    """Make the drivers of the values of `--on`, and remove their own options from `flags`.
 
-    `secret_variables`: variables that agents on this machine don't get.
+    `secret_variables`: environment variables that agents on this machine must not inherit. Raises UsageProblem.
     """
     names = msgspec.convert(flags.pop("variables"), tuple[str, ...])
     if missing := [name for name in names if name not in os.environ]:
@@ -266,7 +283,8 @@ def _make_drivers(places: Sequence[str], flags: dict[str, object], secret_variab
     environment = {name: os.environ[name] for name in names}
     settings = SshSettings(str(flags.pop("program")), str(flags.pop("remote")), environment)
     drivers: list[Driver] = []
-    for driver_name in dict.fromkeys(places):
+    # A repeated value counts once.
+    for driver_name in dict.fromkeys(driver_names):
         kind, _, address = driver_name.partition(":")
         if driver_name == "here":
             drivers.append(LocalDriver(secret_variables))
@@ -289,12 +307,15 @@ def _show_result(row: LedgerRow, result: JSON) -> None:
 
 
 def _show_fleets(*, as_json: bool) -> None:
-    rows = {folder.name: sum_jobs(open_ledger(folder).list_rows()) for folder in list_fleets(_get_root())}
+    sums_by_name = {
+        folder.name: sum_jobs(open_ledger(folder).list_rows()) for folder in list_fleets(_get_fleets_folder())
+    }
     if as_json:
-        print_json(rows)
-    elif not rows:
+        print_json(sums_by_name)
+        return
+    if not sums_by_name:
         click.echo("There are no fleets. `codeloop fleet run JOBS` starts one.", err=True)
-    for name, sums in rows.items() if not as_json else ():
+    for name, sums in sums_by_name.items():
         click.echo(f"{name}  {sums['done']} of {sums['jobs']} done, {sums['failed']} failed · ${sums['cost']:.4f}")
 
 
@@ -310,28 +331,29 @@ def _make_pod_driver(file: Path, identity: str, flags: dict[str, object]) -> Dri
 
 
 def _format_flags(flags: dict[str, object]) -> list[str]:
-    """Return the flags of `codeloop run` that were given here."""
-    found: list[str] = []
+    """Return the flags that were given as words of a command line of `codeloop run`."""
+    words: list[str] = []
     for key, value in flags.items():
         if value:
-            found += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
-    return found
+            words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return words
 
 
-def _get_root() -> Path:
+def _get_fleets_folder() -> Path:
     return find_paths(os.environ).data / "fleet"
 
 
 def _get_folder(name: str) -> Path:
+    # The name becomes that of a folder, so `/`, `..` and a leading dash are refused.
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) is None:
         raise UsageProblem(
             f"The name of a fleet is letters, digits, `.`, `_` and `-`, not {name}. Give one with --name."
         )
-    return _get_root() / name
+    return _get_fleets_folder() / name
 
 
 def _find_fleet(name: str) -> Path:
     folder = _get_folder(name)
-    if folder not in list_fleets(_get_root()):
+    if folder not in list_fleets(_get_fleets_folder()):
         raise UsageProblem(f"There is no fleet {name}. `codeloop fleet status` lists them.")
     return folder

@@ -1,4 +1,4 @@
-"""`codeloop schedule`: prompts that the system's own timers run."""
+"""`codeloop schedule`: has the system's own timers (systemd or cron) run prompts at set times."""
 
 import os
 import re
@@ -30,8 +30,9 @@ from codeloop.schema.bounds.automation import SCHEDULE_STEPS, SCHEDULE_TIME
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 
+# Dollars that a scheduled run may cost, unless --max-cost is given.
 DEFAULT_MAX_COST = 1.0
-"""What a scheduled run may cost, unless --max-cost says otherwise."""
+# The id becomes part of the names of timers and files.
 ID_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 NOTHING_SCHEDULED = 'Nothing is scheduled. `codeloop schedule add "0 7 * * 1-5" PROMPT` schedules a prompt.'
 
@@ -69,26 +70,31 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
         raise UsageProblem(f"{folder} is no directory.")
     store = _open_store()
     schedule = Schedule(
-        id=_choose_id(name, text, {each.id for each in store.list_all()}),
+        id=_choose_id(name, text, {row.id for row in store.list_all()}),
         when=times.text,
         prompt=text,
         directory=str(folder),
         flags=[word for key, value in flags.items() if key != "timeout" for word in _format_flag(key, value)],
         timeout=float(str(flags["timeout"])),
         timer=choose_timers(),
+        # Timers start programs with an environment of their own.
         environment=select_timer_environment(),
+        # Times before now are not due.
         last_due=now_ms(),
     )
+    # Stored first: a timer without a schedule would fail at its first run.
     store.add(schedule)
     try:
         make_timers(schedule.timer).install(schedule)
     except CodeloopError:
+        # A part of the timer may have been installed.
         with suppress(CodeloopError):
             make_timers(schedule.timer).remove(schedule.id)
         store.remove(schedule.id)
         raise
     next_time = _format_datetime(schedule.find_next_due_time(get_local_time()))
     click.echo(f"{schedule.id} runs next at {next_time}, by {schedule.timer}.")
+    # systemd stops a user's timers at the last logout, unless this file exists.
     linger = Path("/var/lib/systemd/linger") / (os.environ.get("USER") or "")
     if schedule.timer == "systemd" and not linger.is_file():
         click.echo("It waits while you are logged out; `loginctl enable-linger` lets it run then, too.", err=True)
@@ -111,22 +117,14 @@ def list_schedules(*, as_json: bool) -> None:
         return
     is_running = store.is_running()
     rows = [["id", "when", "next", "last", "cost", "prompt"]]
-    for each in schedules:
-        last = each.runs[-1] if each.runs else None
-        last_run = (
-            "" if last is None else f"{_format_timestamp(last.started)} {_describe_state(last, is_running=is_running)}"
-        )
-        cost = "" if last is None else f"${last.cost:.2f}"
-        rows.append(
-            [
-                each.id,
-                each.when,
-                _format_datetime(each.find_next_due_time(get_local_time())),
-                last_run,
-                cost,
-                one_line(each.prompt, 50),
-            ]
-        )
+    for schedule in schedules:
+        last_run, cost = "", ""
+        if schedule.runs:
+            run = schedule.runs[-1]
+            last_run = f"{_format_timestamp(run.started)} {_describe_state(run, is_running=is_running)}"
+            cost = f"${run.cost:.2f}"
+        next_time = _format_datetime(schedule.find_next_due_time(get_local_time()))
+        rows.append([schedule.id, schedule.when, next_time, last_run, cost, one_line(schedule.prompt, 50)])
     click.echo(align_columns(rows))
 
 
@@ -175,12 +173,12 @@ def run(schedule_id: str | None, *, due: bool) -> None:
     if due == (schedule_id is not None):
         raise UsageProblem("Give an ID or --due. `codeloop schedule list` shows the ids.")
     if schedule_id is not None:
-        finished_at = run_schedule(store, schedule_id)
-        click.echo(escape_controls(finished_at.text))
-        click.echo(_format_sums(finished_at), err=True)
-        sys.exit(finished_at.state == "failed")
-    for each, finished_at in run_due_schedules(store):
-        click.echo(f"{each.id}: {finished_at.state} · {_format_sums(finished_at)}")
+        finished_run = run_schedule(store, schedule_id)
+        click.echo(escape_controls(finished_run.text))
+        click.echo(_format_sums(finished_run), err=True)
+        sys.exit(finished_run.state == "failed")
+    for schedule, finished_run in run_due_schedules(store):
+        click.echo(f"{schedule.id}: {finished_run.state} · {_format_sums(finished_run)}")
 
 
 @schedule.command()
@@ -189,6 +187,7 @@ def remove(schedule_id: str) -> None:
     """Remove one, its timer and its results. Its sessions stay."""
     store = _open_store()
     schedule = store.find(schedule_id)
+    # The timer goes first: without its schedule, it would fail at each of its times.
     make_timers(schedule.timer).remove(schedule.id)
     store.remove(schedule.id)
     click.echo(f"{schedule.id} is removed.")
@@ -203,9 +202,11 @@ def _choose_id(name: str | None, text: str, names: set[str]) -> str:
         if not ID_PATTERN.fullmatch(name):
             raise UsageProblem(f"{name!r} is no name: use small letters, digits and dashes, at most 40.")
         return name
+    # The first words of the prompt, with a number if there is such an id already.
     words = re.findall(r"[a-z0-9]+", text.lower())
     base = "-".join(words)[:24].strip("-") or "prompt"
-    return next(each for each in (base, *(f"{base}-{count}" for count in range(2, 10_000))) if each not in names)
+    candidates = (base, *(f"{base}-{count}" for count in range(2, 10_000)))
+    return next(candidate for candidate in candidates if candidate not in names)
 
 
 def _format_flag(name: str, value: object) -> list[str]:
@@ -225,6 +226,7 @@ def _format_timestamp(ms: int) -> str:
 
 
 def _describe_state(run: ScheduledRun, *, is_running: bool) -> str:
+    # A process that was killed could not store that its run ended.
     return "interrupted" if run.state == RUNNING_STATE and not is_running else run.state
 
 

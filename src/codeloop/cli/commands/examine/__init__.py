@@ -1,1 +1,1 @@
-"""Commands that look at how things are."""
+"""Commands that show the state of this installation and why something does not work: `doctor` and `debug`."""

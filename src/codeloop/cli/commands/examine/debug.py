@@ -1,4 +1,7 @@
-"""`codeloop debug`: shows the sandbox, the log, permissions, configuration, paths, limits and snapshots."""
+"""`codeloop debug`: shows the sandbox, the log, the configuration, paths, limits and snapshots.
+
+`debug permission` is in `debug_permission.py`.
+"""
 
 import asyncio
 import os
@@ -14,7 +17,7 @@ from codeloop.cli.commands.examine.debug_permission import debug_permission
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION, make_completion
 from codeloop.cli.output.style import align_columns
-from codeloop.cli.target.log import LOG_FILE_NAME
+from codeloop.cli.target.process_log import LOG_FILE_NAME, SERVER_LOG_NAME
 from codeloop.cli.target.project import run_with_local_client
 from codeloop.client.local import LocalClient
 from codeloop.config.load import LoadedConfig, load_config
@@ -36,9 +39,8 @@ from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox_report import SandboxReport, make_report
 from codeloop.workspace.snapshot.snapshots import SkippedSnapshot
 
-SERVER_LOG_NAME = "server.log"
+# Seconds between two reads of a log that is followed.
 FOLLOW_INTERVAL = 0.25
-"""Seconds between two looks at a file that is followed."""
 
 
 @click.group(cls=CommandGroup)
@@ -61,6 +63,7 @@ def show_sandbox(*, config: Path | None, as_json: bool) -> None:
     )
     report = asyncio.run(make_report(policy_input, configuration.config.sandbox))
     if as_json:
+        # `holds` is a property, which no encoder writes.
         click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))
     else:
         click.echo(escape_controls(_format_report(report)))
@@ -68,6 +71,7 @@ def show_sandbox(*, config: Path | None, as_json: bool) -> None:
         raise SystemExit(1)
 
 
+# Shown for `sandbox-exec`, the sandbox of macOS.
 UNTRIED_BACKEND_NOTE = "which the authors have not tried on a Mac: rely on what is tried below alone"
 
 
@@ -78,7 +82,8 @@ def _format_report(report: SandboxReport) -> str:
     rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
     for name in ("writable", "layered", "replaced", "protected", "hidden"):
         paths: list[str] = getattr(report, name)
-        rows += [(name if not at else "", path) for at, path in enumerate(paths)]
+        # The name stands before the first path alone.
+        rows += [(name if index == 0 else "", path) for index, path in enumerate(paths)]
     lines = [align_columns(rows), "", "tried, each by a program in the sandbox:"]
     lines += [f"  {'ok' if attempt.ok else 'FAILED':<7} {attempt.what}" for attempt in report.attempts]
     return "\n".join(lines if report.attempts else lines[:1])
@@ -100,7 +105,8 @@ def show_logs(lines: int, session: str | None, *, follow: bool, server: bool, on
         return
     click.echo(escape_controls(f"{path}{'' if path.exists() else ' (nothing was logged yet)'}"), err=True)
     matching_lines = [line for line in _read_log_lines(path) if session is None or session in line]
-    for line in matching_lines[len(matching_lines) - lines if lines < len(matching_lines) else 0 :]:
+    # Not `[-lines:]`, which would show all of them for 0.
+    for line in matching_lines[max(len(matching_lines) - lines, 0) :]:
         click.echo(escape_controls(line))
     if follow:
         _show_new_log_lines(path, session)
@@ -108,13 +114,15 @@ def show_logs(lines: int, session: str | None, *, follow: bool, server: bool, on
 
 def _read_log_lines(path: Path) -> list[str]:
     """Return the lines of a log, oldest first, the rotated file included."""
-    last_lines: list[str] = []
+    lines: list[str] = []
     for file in (path.with_name(f"{path.name}.1"), path):
         try:
-            last_lines += _decode(read_start(file, SERVER_LOG.value + SERVER_LOG_LINE.value)).splitlines()
+            # A log is rotated after the entry that makes it too large.
+            lines += _decode(read_start(file, SERVER_LOG.value + SERVER_LOG_LINE.value)).splitlines()
         except OSError:
+            # Nothing was logged yet, or the log was never rotated.
             continue
-    return last_lines
+    return lines
 
 
 def _show_new_log_lines(path: Path, session: str | None) -> None:
@@ -125,10 +133,11 @@ def _show_new_log_lines(path: Path, session: str | None) -> None:
 
 
 def _follow_log_lines(path: Path) -> Iterator[str]:
+    """Yield the lines that are added from now on, for ever."""
     offset, partial_line = path.stat().st_size if path.exists() else 0, b""
     while True:
         size = path.stat().st_size if path.exists() else 0
-        # The log has been rotated: the file begins anew.
+        # The log was rotated, and the file begins anew.
         if size < offset:
             offset, partial_line = 0, b""
         if size > offset:
@@ -160,6 +169,7 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
         TrustState(trusted=True) if as_trusted else find_trust_state(paths, project_root.root, project_root.directory)
     )
     is_trusted = state.trusted
+    # Agents and commands may be defined in Markdown files, which count like keys of the configuration.
     extra = replace(find_pages(project_root, find_homes(project_root, paths), trusted=is_trusted), distrust=state.why)
     configuration = load_config(
         project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted, extra=extra
@@ -219,10 +229,11 @@ def show_limits(*, as_json: bool) -> None:
 def show_snapshot(*, prune: bool) -> None:
     """Show what is stored for undo in this project, and what is left out."""
 
-    async def command(client: LocalClient) -> None:
+    async def print_snapshot_state(client: LocalClient) -> None:
         snapshots = client.project.snapshots
         if isinstance(await snapshots.take(), SkippedSnapshot):
-            # A turn would go on without a snapshot; an explicit request may wait until the snapshot's jobs are done.
+            # A turn goes on without a snapshot when the scan takes too long. This command waits for the scan instead,
+            # which continues in the background, so that the figures below are complete.
             await snapshots.jobs.wait_idle()
         removed_count = snapshots.prune() if prune else 0
         stats = snapshots.read_stats()
@@ -232,7 +243,7 @@ def show_snapshot(*, prune: bool) -> None:
         rows += [("off", stats.disabled_reason)] if stats.disabled_reason else []
         click.echo(escape_controls(align_columns([("what", "value"), *rows])))
 
-    run_with_local_client(command)
+    run_with_local_client(print_snapshot_state)
 
 
 def list_effective_values(config: Config) -> dict[str, Any]:
@@ -242,7 +253,11 @@ def list_effective_values(config: Config) -> dict[str, Any]:
 
 
 def list_leaves(value: Any, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield every value with provenance: lists of rules, instructions and plugins by item, others whole."""
+    """Yield the values whose origin is known, each with its keys; `keys`: those of `value` itself.
+
+    Lists to which several files add (rules, instructions, plugins) are yielded by item, other lists whole.
+    """
+    # An object with a `pattern` is a rule, which is set as a whole.
     if is_object(value) and value and "pattern" not in value:
         for key, inner in value.items():
             yield from list_leaves(inner, (*keys, key))

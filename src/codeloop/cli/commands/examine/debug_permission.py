@@ -1,4 +1,4 @@
-"""`codeloop debug permission`: what would be decided about a command, a file or an address, and by which rule."""
+"""`codeloop debug permission`: explains the decision about a command, a file or an address, without running it."""
 
 import click
 
@@ -13,6 +13,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILES, Profile
 from codeloop.tool.builtin.shell.sandbox_preview import SandboxPreview
 
+# Characters of patterns or a path on a line.
 LINE_CHARS = 200
 NO_RULE_TEXT = "no rule that could deny it"
 NETWORK_TEXTS = {
@@ -21,9 +22,11 @@ NETWORK_TEXTS = {
     "on": "that of this machine",
 }
 FATE_TEXTS = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
-MAX_RULES = 3
-MAX_FULL_LINES = 16
-"""Lines from which on only what decides is shown, unless all is asked for."""
+# Needs, and writable folders, that the short form shows.
+MAX_SHOWN_ROWS = 3
+# An explanation of so many lines or more is shown in the short form, unless --verbose is given.
+MIN_SHORTENED_LINES = 16
+# In the order of precedence: the strictest action decides.
 VERDICT_TEXTS = {
     "deny": "It would be denied",
     "ask": "You would be asked",
@@ -46,9 +49,9 @@ def debug_permission(command: str | None, *, as_json: bool, verbose: bool, **fla
     """Show what would be decided about COMMAND, by which rule, and where that is written. Nothing is run or asked."""
     tool, arguments = _make_call(command, flags)
     agent, session = flags["agent"], flags["session"]
-    profile: Profile | None = next((each for each in PROFILES if each == flags["profile"]), None)
+    profile: Profile | None = next((name for name in PROFILES if name == flags["profile"]), None)
 
-    async def show(client: LocalClient) -> None:
+    async def print_explanation(client: LocalClient) -> None:
         await check_agent(client, agent)
         stored_session = await find_session(client, session) if session is not None else None
         default_agent = client.project.settings.config.default_agent or "build"
@@ -60,7 +63,7 @@ def debug_permission(command: str | None, *, as_json: bool, verbose: bool, **fla
         else:
             click.echo(escape_controls("\n".join(_format_explanation(explanation, verbose=verbose))))
 
-    run_with_local_client(show)
+    run_with_local_client(print_explanation)
 
 
 ENFORCED_BY_SANDBOX = "our tools and, in the sandbox, the kernel: whatever a command runs (`codeloop debug sandbox`)"
@@ -68,35 +71,34 @@ ENFORCED_BY_TOOLS = "our tools alone: another command or program that does the s
 
 
 def _make_call(command: str | None, flags: dict[str, str | None]) -> tuple[str, dict[str, str]]:
-    """Return the tool and the arguments of the call to explain. Raises UsageProblem."""
+    """Return the tool and the arguments of the call to explain. Raises UsageProblem unless there is exactly one."""
+    # The smallest patch that touches the file; only its path counts.
     patch = f"*** Begin Patch\n*** Add File: {flags['edit']}\n+x\n*** End Patch"
+    workdir = {"workdir": flags["workdir"]} if flags["workdir"] else {}
     calls = (
-        (
-            "bash",
-            command,
-            {"command": command or ""} | ({"workdir": flags["workdir"]} if flags["workdir"] else {}),
-        ),
+        ("bash", command, {"command": command or "", **workdir}),
         ("read", flags["read"], {"filePath": flags["read"] or ""}),
         ("apply_patch", flags["edit"], {"patchText": patch}),
         ("webfetch", flags["url"], {"url": flags["url"] or ""}),
     )
-    calls_named = [(tool, arguments) for tool, value, arguments in calls if value is not None]
-    if len(calls_named) != 1:
+    given_calls = [(tool, arguments) for tool, value, arguments in calls if value is not None]
+    if len(given_calls) != 1:
         raise UsageProblem("Give one COMMAND, or one of --read, --edit and --url.")
-    return calls_named[0]
+    return given_calls[0]
 
 
 def _format_explanation(explanation: Explanation, *, verbose: bool) -> list[str]:
     needs = [line for need in explanation.needs for line in _format_need(need)]
     sandbox = _format_sandbox(explanation.sandbox) if explanation.sandbox is not None else []
-    first = [f"profile {explanation.profile}, agent {explanation.agent}"]
-    last = [f"The tool refuses it: {explanation.failure}"] if explanation.failure else []
-    if verbose or len(needs) + len(sandbox) < MAX_FULL_LINES:
-        return [*first, *needs, *sandbox, *last]
-    action = next((each for each in VERDICT_TEXTS if any(need.action == each for need in explanation.needs)), "allow")
+    head = [f"profile {explanation.profile}, agent {explanation.agent}"]
+    failure = [f"The tool refuses it: {explanation.failure}"] if explanation.failure else []
+    if verbose or len(needs) + len(sandbox) < MIN_SHORTENED_LINES:
+        return [*head, *needs, *sandbox, *failure]
+    actions = {need.action for need in explanation.needs}
+    action = next((name for name in VERDICT_TEXTS if name in actions), "allow")
     deciding = [need for need in explanation.needs if need.action == action]
-    rules = [line for need in deciding[:MAX_RULES] for line in _format_need(need)]
-    lines = [*first, f"{VERDICT_TEXTS[action]}:", *rules, *sandbox[:1], *last]
+    rules = [line for need in deciding[:MAX_SHOWN_ROWS] for line in _format_need(need)]
+    lines = [*head, f"{VERDICT_TEXTS[action]}:", *rules, *sandbox[:1], *failure]
     return [*lines, f"{len(needs) - len(rules) + len(sandbox[1:])} more lines: --verbose"]
 
 
@@ -106,8 +108,8 @@ def _format_need(need: ExplainedNeed) -> list[str]:
     )
     if need.rule is None and need.action == "ask":
         rule = "no rule, so it is asked about"
-    what = one_line(", ".join(need.patterns), LINE_CHARS) or "what is only known when it runs"
-    lines = [f"{need.action:5}  {need.permission}  {what}", f"    by {rule}"]
+    subject = one_line(", ".join(need.patterns), LINE_CHARS) or "what is only known when it runs"
+    lines = [f"{need.action:5}  {need.permission}  {subject}", f"    by {rule}"]
     if need.action == "deny":
         is_path = need.permission in {"read", "edit"} and not need.patterns[0].startswith(("/", "~", "../"))
         lines.append(f"    kept by {ENFORCED_BY_SANDBOX if is_path else ENFORCED_BY_TOOLS}")
@@ -128,12 +130,13 @@ def _format_need(need: ExplainedNeed) -> list[str]:
 def _format_sandbox(preview: SandboxPreview) -> list[str]:
     if not preview.backend:
         return [f"no sandbox: {preview.reason}"]
-    more = len(preview.writable) - MAX_RULES
-    writable = ", ".join(preview.writable[:MAX_RULES]) + (f" and {more} more" if more > 0 else "")
+    writable = ", ".join(preview.writable[:MAX_SHOWN_ROWS])
+    if len(preview.writable) > MAX_SHOWN_ROWS:
+        writable += f" and {len(preview.writable) - MAX_SHOWN_ROWS} more"
     lines = [f"sandbox  {preview.backend}" + (f": {preview.reason}" if preview.reason else "")]
     lines.append(f"    network: {NETWORK_TEXTS[preview.network]}")
     lines.append(f"    writable: a private /tmp, {writable} (`codeloop debug sandbox` lists them)")
-    for each in preview.touches:
-        why = f"{each.why}, " if each.why else ""
-        lines.append(f"    {each.access} of {one_line(each.path, LINE_CHARS)}: {why}{FATE_TEXTS[each.fate]}")
+    for touch in preview.touches:
+        reason = f"{touch.why}, " if touch.why else ""
+        lines.append(f"    {touch.access} of {one_line(touch.path, LINE_CHARS)}: {reason}{FATE_TEXTS[touch.fate]}")
     return lines

@@ -1,4 +1,4 @@
-"""`codeloop doctor`: whether everything works here, and how to fix what does not."""
+"""`codeloop doctor`: checks whether everything works here, and shows how to fix what does not."""
 
 import asyncio
 import os
@@ -21,8 +21,8 @@ STATE_MARKS: dict[str, tuple[str, Look]] = {
     "warning": ("warning", "yellow"),
     "problem": ("PROBLEM", "red"),
 }
+# Characters of a line: findings quote files and servers, whose texts may be long.
 _LINE_CHARS = 2_000
-"""Characters of a line: what a file says of itself may be long."""
 
 
 @click.command()
@@ -34,6 +34,7 @@ def doctor(*, online: bool, config: Path | None, as_json: bool) -> None:
 
     Nothing is sent and nothing is started, except with --online.
     """
+    # No columns: there is no terminal.
     size = os.get_terminal_size() if sys.stdout.isatty() else os.terminal_size((0, 0))
     startup = Startup(directory=Path.cwd(), config_file=config)
     findings = asyncio.run(run_checks(startup, size.columns, size.lines, is_online=online))
@@ -41,22 +42,25 @@ def doctor(*, online: bool, config: Path | None, as_json: bool) -> None:
         print_json(findings)
     else:
         click.echo("\n".join(_format_findings(findings, colour=has_colour(sys.stdout))))
-    sys.exit(any(each.state == "problem" for each in findings))
+    sys.exit(any(finding.state == "problem" for finding in findings))
 
 
 def _format_findings(findings: Sequence[Finding], *, colour: bool) -> list[str]:
-    """Return the page: groups with a line each, how to fix what is wrong below it, and the sum."""
-    wide, lines, group = max(len(escape_controls(each.name)) for each in findings), list[str](), ""
-    for each in findings:
-        if each.group != group:
-            group = each.group
+    """Return the lines of the report: the findings by group, each with its fix below it, and their numbers."""
+    name_width = max(len(escape_controls(finding.name)) for finding in findings)
+    lines, group = list[str](), ""
+    for finding in findings:
+        if finding.group != group:
+            group = finding.group
             lines.append(("\n" if lines else "") + paint(group, "bold", colour=colour))
-        word, look = STATE_MARKS[each.state]
+        word, look = STATE_MARKS[finding.state]
         mark = paint(f"{word:8}", look, colour=colour)
-        lines.append(f"  {mark}{escape_controls(each.name).ljust(wide)}  {one_line(each.text, _LINE_CHARS)}")
-        if each.fix:
-            lines.append(f"  {'':8}{'':{wide}}  {one_line(each.fix, _LINE_CHARS)}")
-    states = [each.state for each in findings]
+        name = escape_controls(finding.name).ljust(name_width)
+        lines.append(f"  {mark}{name}  {one_line(finding.text, _LINE_CHARS)}")
+        if finding.fix:
+            # Below the text, which begins after the mark and the name.
+            lines.append(f"  {'':8}{'':{name_width}}  {one_line(finding.fix, _LINE_CHARS)}")
+    states = [finding.state for finding in findings]
     problems, warnings = states.count("problem"), states.count("warning")
     if not problems + warnings:
         return [*lines, "", "Everything works."]

@@ -1,1 +1,1 @@
-"""Agents, commands, skills and MCP servers: what extends codeloop."""
+"""Commands about extensions: agents, commands, skills, plugins, MCP servers and language servers."""

@@ -1,4 +1,4 @@
-"""`codeloop agent`, `command` and `skill`: list what this directory has of them, and create agents."""
+"""`codeloop agent`, `codeloop command` and `codeloop skill`: list those of this directory, and create agents."""
 
 from functools import partial
 from pathlib import Path
@@ -39,19 +39,19 @@ def list_agents(*, as_json: bool, includes_hidden: bool) -> None:
     )
     newest = partial(find_newest_model, settings, make_providers(settings))
     agents = Rulebook(settings.loaded, scratch, settings.skills.readable).build_agents(newest)
-    rows_shown = [agents[name] for name in sorted(agents) if includes_hidden or not agents[name].hidden]
+    shown_agents = [agents[name] for name in sorted(agents) if includes_hidden or not agents[name].hidden]
     if as_json:
-        print_json(rows_shown)
+        print_json(shown_agents)
         return
     rows = [
         (
-            each.name,
-            each.mode,
-            f"{each.model.provider_id}/{each.model.model_id}" if each.model else "-",
-            one_line(each.description or "", 60),
-            _find_origin(settings, "agent", each.name),
+            agent.name,
+            agent.mode,
+            f"{agent.model.provider_id}/{agent.model.model_id}" if agent.model else "-",
+            one_line(agent.description or "", 60),
+            _find_origin(settings, "agent", agent.name),
         )
-        for each in rows_shown
+        for agent in shown_agents
     ]
     click.echo(align_columns([("name", "mode", "model", "description", "from"), *rows]))
 
@@ -69,10 +69,11 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     if not is_valid_name(name) or name.endswith(".md"):
         raise UsageProblem(f"{name!r} can't be an agent's name: use letters, digits, `-`, `_`, and `/` between words.")
     settings = load_settings()
-    top = settings.paths.config if for_all else settings.project_root.root / ".codeloop"
-    file = top / "agent" / f"{name}.md"
+    config_folder = settings.paths.config if for_all else settings.project_root.root / ".codeloop"
+    file = config_folder / "agent" / f"{name}.md"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        # "x": fails if the file exists, also if another process has just written it.
         with file.open("x", encoding="utf-8") as page:
             page.write(make_agent_page(description or f"Say what {name} is for, and when to use it.", mode))
     except FileExistsError:
@@ -100,19 +101,20 @@ def list_commands(*, as_json: bool) -> None:
     """List commands, and where each is defined."""
     settings = load_settings()
     commands = build_commands(settings.config, settings.skills)
-    rows_shown = [commands[name] for name in sorted(commands)]
+    shown_commands = [commands[name] for name in sorted(commands)]
     if as_json:
-        print_json(rows_shown)
+        print_json(shown_commands)
         return
+    # Skills can be called as commands, too; no key of the configuration says where they are from.
     skills = {name: _shorten_path(settings, skill.file) for name, skill in settings.skills.by_name.items()}
     rows = [
         (
-            f"/{one_line(each.name, 60)}",
-            one_line(each.agent or "-", 30),
-            one_line(each.description or "", 60),
-            skills[each.name] if each.source == "skill" else _find_origin(settings, "command", each.name),
+            f"/{one_line(command.name, 60)}",
+            one_line(command.agent or "-", 30),
+            one_line(command.description or "", 60),
+            skills[command.name] if command.source == "skill" else _find_origin(settings, "command", command.name),
         )
-        for each in rows_shown
+        for command in shown_commands
     ]
     click.echo(align_columns([("name", "agent", "description", "from"), *rows]))
 
@@ -127,13 +129,13 @@ def skill() -> None:
 def list_skills(*, as_json: bool) -> None:
     """List skills, and where each is defined."""
     settings = load_settings()
-    skill_files = list(settings.skills.by_name.values())
+    skills = list(settings.skills.by_name.values())
     if as_json:
         print_json(
-            [{"name": each.name, "description": each.description, "location": str(each.file)} for each in skill_files]
+            [{"name": skill.name, "description": skill.description, "location": str(skill.file)} for skill in skills]
         )
-    elif skill_files:
-        rows = [(each.name, one_line(each.description, 60), _shorten_path(settings, each.file)) for each in skill_files]
+    elif skills:
+        rows = [(skill.name, one_line(skill.description, 60), _shorten_path(settings, skill.file)) for skill in skills]
         click.echo(align_columns([("name", "description", "from"), *rows]))
     else:
         click.echo(
@@ -143,13 +145,13 @@ def list_skills(*, as_json: bool) -> None:
 
 
 def _find_origin(settings: ProjectSettings, section: str, name: str) -> str:
-    """Return the file that set a value of this entry last."""
+    """Return the file that set a value of an entry of a section last, "built-in" if none did."""
     start = format_keys((section, name)) + "."
     sources = [origin.layer.source for key, origin in settings.loaded.provenance.items() if key.startswith(start)]
     return _shorten_path(settings, Path(sources[-1])) if sources else "built-in"
 
 
 def _shorten_path(settings: ProjectSettings, path: Path) -> str:
-    """Return a path relative to the directory if it is below it."""
+    """Return a path as text: relative to the current directory if it is below that, else whole."""
     directory = settings.project_root.directory
     return escape_controls(str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path))

@@ -1,4 +1,4 @@
-"""Programs that install something: shown before they run, and ended when they take too long."""
+"""Runs programs that install something (pip, npm, ...), for `codeloop lsp install` and `codeloop plugin add`."""
 
 import os
 import shlex
@@ -13,14 +13,17 @@ from codeloop.kit.processes import make_safe_environment
 from codeloop.schema.errors import CodeloopError
 
 
-def run_installer(command: Sequence[str], most: Limit) -> int:
-    """Run a command and return its exit code. Raises CodeloopError: it can't be run, or takes longer than `most`."""
+def run_installer(command: Sequence[str], limit: Limit) -> int:
+    """Print a command, run it and return its exit code.
+
+    Raises CodeloopError if it can't be run, or is ended because it takes longer than `limit`.
+    """
     click.echo(f"$ {shlex.join(command)}", err=True)
     try:
         # In the project, its files would choose versions and options, and Python would load its modules.
         environment = make_safe_environment(os.environ)
-        return subprocess.run(command, cwd="/", env=environment, check=False, timeout=most.seconds).returncode
+        return subprocess.run(command, cwd="/", env=environment, check=False, timeout=limit.seconds).returncode
     except subprocess.TimeoutExpired:
-        raise CodeloopError(f"That took more than {most.seconds / 60:.0f} minutes, so it was ended.") from None
+        raise CodeloopError(f"That took more than {limit.seconds / 60:.0f} minutes, so it was ended.") from None
     except OSError as error:
         raise CodeloopError(f"{command[0]} can't be run: {describe_os_error(error)}.") from error

@@ -1,4 +1,4 @@
-"""`codeloop lsp`: which language servers there are and can run here; install one, start it anew, read its log."""
+"""`codeloop lsp`: lists language servers, installs and restarts them, and shows their logs."""
 
 import asyncio
 import sys
@@ -10,7 +10,6 @@ from codeloop.app.language.servers import choose_servers, find_install_folder, f
 from codeloop.app.language.start_check import StartCheck, check_servers
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installer import run_installer
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.style import align_columns, print_json
@@ -20,9 +19,10 @@ from codeloop.kit.small_files import make_private
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.schema.bounds.language_tools import LSP_INSTALL
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
+# The words for the states of a server, in the order in which servers are listed.
 _STATE_WORDS = {
     "found": "found",
     "failed": "can't start",
@@ -30,10 +30,9 @@ _STATE_WORDS = {
     "missing": "not installed",
     "disabled": "disabled",
 }
-"""The states in words, in the order in which servers are listed."""
 
+# Characters of the last column, by state: the reason of a failure is longer than the name of a program.
 _HOW_CHARS = {_STATE_WORDS["failed"]: 240}
-"""Characters that are shown of why a server can't start; of the others' programs fewer will do."""
 
 
 @click.group(cls=CommandGroup)
@@ -48,9 +47,9 @@ def list_servers(*, as_json: bool, is_quick: bool) -> None:
     """List the language servers, those that can run here first. Starts each that was found, to see whether it can."""
     settings = load_settings()
     servers = choose_servers(settings)
-    present_servers = [each for each in servers if each.state == "found"]
+    present_servers = [server for server in servers if server.state == "found"]
     start_checks = asyncio.run(check_servers(settings, present_servers)) if present_servers and not is_quick else {}
-    rows = [_describe_server(each, start_checks.get(each.row.name)) for each in servers]
+    rows = [_describe_server(server, start_checks.get(server.row.name)) for server in servers]
     order = list(_STATE_WORDS.values())
     rows.sort(key=lambda row: order.index(row["state"]))
     if as_json:
@@ -69,19 +68,22 @@ def list_servers(*, as_json: bool, is_quick: bool) -> None:
 
 
 def _describe_server(server: ServerChoice, start_check: StartCheck | None) -> JSON:
-    row, state = server.row, "failed" if start_check is not None and start_check.problem else server.state
+    """Return a server as a row of the list; `start_check`: None if the server was not started."""
+    row = server.row
+    state = "failed" if start_check is not None and start_check.problem else server.state
     how = " ".join(server.command)
-    is_free = state == "found" and (row.sandbox is False if start_check is None else not start_check.is_sandboxed)
+    is_sandboxed = row.sandbox is not False if start_check is None else start_check.is_sandboxed
     if start_check is not None and start_check.problem:
         how = f"{start_check.problem} ({how})"
     elif server.state == "untrusted":
         how = "it would run code of this project: codeloop trust"
     elif server.state == "missing":
-        is_ours = row.install[:1] not in ([], ["by"])
-        how = (
-            f"codeloop lsp install {row.name}" if is_ours else " ".join(row.install[1:]) or "its `command` is not there"
-        )
-    how = f"(without a sandbox) {how}" if is_free else how
+        # The first word of `install` is an installer; `by`: the others tell the user how to get the server.
+        can_install = row.install[:1] not in ([], ["by"])
+        instructions = " ".join(row.install[1:]) or "its `command` is not there"
+        how = f"codeloop lsp install {row.name}" if can_install else instructions
+    if state == "found" and not is_sandboxed:
+        how = f"(without a sandbox) {how}"
     return {
         "name": escape_controls(row.name),
         "state": _STATE_WORDS[state],
@@ -96,34 +98,36 @@ def install(name: str) -> None:
     """Install a language server for yourself, with pip, npm, go, gem or dotnet. Shows what is run."""
     settings = load_settings()
     server = _find_server(settings, name)
-    with_what, *packages = server.row.install or [""]
+    installer, *packages = server.row.install or [""]
     folder = find_install_folder(settings)
     make_private(folder)
     (folder / "bin").mkdir(exist_ok=True)
-    for command in _list_install_commands(with_what, packages, folder, server):
+    for command in _list_install_commands(installer, packages, folder, server):
         _run_install_command(command, settings)
     program = server.row.commands[0][0]
-    if with_what == "pip":
+    # Programs are looked for in `bin` and in npm's folder for them; a venv has a `bin` of its own.
+    if installer == "pip":
         link = folder / "bin" / program
         link.unlink(missing_ok=True)
         link.symlink_to(folder / "python" / "bin" / program)
     click.echo(f"Installed {name} in {folder}. It starts with the first edit of a file that it serves.")
 
 
-def _list_install_commands(with_what: str, packages: list[str], folder: Path, server: ServerChoice) -> list[list[str]]:
-    python, ours = folder / "python" / "bin" / "python", str(folder / "bin")
-    match with_what:
+def _list_install_commands(installer: str, packages: list[str], folder: Path, server: ServerChoice) -> list[list[str]]:
+    """Return the commands that install packages below `folder`. Raises UsageProblem if it can't be done from here."""
+    python, bin_folder = folder / "python" / "bin" / "python", str(folder / "bin")
+    match installer:
         case "pip":
-            steps = [] if python.exists() else [[sys.executable, "-m", "venv", str(folder / "python")]]
-            return [*steps, [str(python), "-m", "pip", "install", "--upgrade", *packages]]
+            make_venv = [] if python.exists() else [[sys.executable, "-m", "venv", str(folder / "python")]]
+            return [*make_venv, [str(python), "-m", "pip", "install", "--upgrade", *packages]]
         case "npm":
             return [["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *packages]]
         case "go":
-            return [["env", f"GOBIN={ours}", "go", "install", *packages]]
+            return [["env", f"GOBIN={bin_folder}", "go", "install", *packages]]
         case "gem":
-            return [["gem", "install", "--install-dir", str(folder / "gems"), "--bindir", ours, *packages]]
+            return [["gem", "install", "--install-dir", str(folder / "gems"), "--bindir", bin_folder, *packages]]
         case "dotnet":
-            return [["dotnet", "tool", "install", "--tool-path", ours, *packages]]
+            return [["dotnet", "tool", "install", "--tool-path", bin_folder, *packages]]
         case "by":
             raise UsageProblem(f"{server.row.name} can't be installed from here. Get it by: {' '.join(packages)}")
         case _:
@@ -133,6 +137,7 @@ def _list_install_commands(with_what: str, packages: list[str], folder: Path, se
 
 
 def _run_install_command(command: list[str], settings: ProjectSettings) -> None:
+    # `env GOBIN=... go install ...` needs go.
     program = next(word for word in command if word != "env" and "=" not in word)
     if "/" not in program and find_program(program, settings.environment.get("PATH"), in_project=True) is None:
         raise CodeloopError(f"{program} is not on the PATH, and this server is installed with it. Install it first.")
@@ -146,6 +151,7 @@ def restart(name: str) -> None:
     """Start a language server anew at the next edit, also one that was given up, in whatever process it runs."""
     settings = load_settings()
     _find_server(settings, name)
+    # Every process of this project that runs the server compares the time of this file.
     file = find_restart_file(settings, name)
     make_private(file.parent)
     file.touch()
@@ -166,7 +172,7 @@ def log(name: str) -> None:
 
 
 def _find_server(settings: ProjectSettings, name: str) -> ServerChoice:
-    server = next((each for each in choose_servers(settings) if each.row.name == name), None)
+    server = next((choice for choice in choose_servers(settings) if choice.row.name == name), None)
     if server is None:
         raise UsageProblem(f"There is no language server {escape_controls(name)!r}. List them: codeloop lsp list")
     return server

@@ -1,4 +1,4 @@
-"""`codeloop mcp`: add servers, list what they are doing, look at one, remove them."""
+"""`codeloop mcp`: adds, lists, tries and removes MCP servers, and signs in at them."""
 
 import asyncio
 import os
@@ -41,7 +41,9 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
 T = TypeVar("T")
+# Characters of a description or a list of names on a line.
 _LINE_CHARS = 100
+# Whether a server runs in a sandbox; None: it is remote.
 _SANDBOX_WORDS = {True: "yes", False: "no", None: "-"}
 
 
@@ -61,39 +63,44 @@ def mcp() -> None:
     """Add, list, try and remove MCP servers."""
 
 
+# Options that `add` does not know are those of the server's command.
 @mcp.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name")
-@click.argument("what", nargs=-1, type=click.UNPROCESSED)
+@click.argument("launch_words", metavar="[WHAT]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="Variable for the program. Repeatable.")
 @click.option("--header", "headers", metavar="NAME: VALUE", multiple=True, help="Header for the address. Repeatable.")
 @click.option("--cwd", metavar="DIRECTORY", help="Directory that the program works in. [default: one of its own]")
 @click.option("--timeout", type=click.IntRange(1), metavar="MS", help="How long each request may take.")
 @click.option("--project", "for_project", is_flag=True, help="Write it to this project's file instead of your own.")
 @click.option("--no-try", is_flag=True, help="Write it without trying it.")
-def add(name: str, what: tuple[str, ...], **flags: Any) -> None:
+def add(name: str, launch_words: tuple[str, ...], **flags: Any) -> None:
     """Add an MCP server: NAME, then its address, or `--` and the command that starts it.
 
     The JSON that a README gives for other programs is taken as well, with a NAME or without.
     The server is tried first, and only written to the configuration when it works.
     """
     options = AddOptions(**flags)
-    for each in _read_servers(name, what, options):
-        _add_server(each.name, each.entry, options)
+    for server in _read_servers(name, launch_words, options):
+        _add_server(server.name, server.entry, options)
 
 
-def _read_servers(name: str, what: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
-    if not what and looks_like_json(name):
-        found_servers = parse_snippet(name)
-    elif len(what) == 1 and looks_like_json(what[0]):
-        found_servers = parse_snippet(what[0], name)
+def _read_servers(name: str, launch_words: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
+    """Return the servers that the arguments of `add` describe: as JSON, or as an address or a command."""
+    # JSON names its servers itself, so it may stand in the place of the name.
+    if not launch_words and looks_like_json(name):
+        servers = parse_snippet(name)
+    elif len(launch_words) == 1 and looks_like_json(launch_words[0]):
+        servers = parse_snippet(launch_words[0], name)
     else:
-        return [FoundServer(name, Path(), _make_entry(name, what, options))]
-    if wrong := next((each for each in found_servers if each.problem), None):
-        raise UsageProblem(f"{escape_controls(wrong.name)} can't be added: {escape_controls(wrong.problem)}.")
-    return found_servers
+        return [FoundServer(name, Path(), _make_entry(name, launch_words, options))]
+    for server in servers:
+        if server.problem:
+            raise UsageProblem(f"{escape_controls(server.name)} can't be added: {escape_controls(server.problem)}.")
+    return servers
 
 
 def _add_server(name: str, entry: JSON, options: AddOptions) -> None:
+    """Try a server, and write its entry to the configuration. Raises CodeloopError if it can't be used."""
     reject_placeholders(name, entry)
     definition = parse_definition(name, entry)
     if definition.problem:
@@ -104,11 +111,12 @@ def _add_server(name: str, entry: JSON, options: AddOptions) -> None:
             f"There is a server {escape_controls(name)!r} already. Remove it first: codeloop mcp remove {name}"
         )
     file = choose_entry_file(settings.paths, settings.project_root if options.for_project else None)
-    complete_paths = resolve_paths(entry, settings.project_root.directory)
+    resolved_entry = resolve_paths(entry, settings.project_root.directory)
     if not options.no_try:
-        usable = parse_definition(name, resolve_entry(complete_paths, file.parent, os.environ))
+        usable = parse_definition(name, resolve_entry(resolved_entry, file.parent, os.environ))
         click.echo(_run_in_project(lambda project: _try_server(project, usable)))
-    write_entry(file, "mcp", name, entry if options.for_project else complete_paths)
+    # A project's file is for others' machines, too, so its paths stay relative.
+    write_entry(file, "mcp", name, entry if options.for_project else resolved_entry)
     # The user made the change, so it must not end the trust.
     if options.for_project and settings.trusted:
         trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
@@ -117,38 +125,57 @@ def _add_server(name: str, entry: JSON, options: AddOptions) -> None:
         click.echo("This directory is not trusted, so its servers are ignored. Trust it: codeloop trust")
 
 
-def _make_entry(name: str, what: Sequence[str], options: AddOptions) -> JSON:
+def _make_entry(name: str, launch_words: Sequence[str], options: AddOptions) -> JSON:
+    """Return the entry of the configuration for an address or a command. Raises UsageProblem."""
     variables, headers = _parse_pairs(options.variables, "="), _parse_pairs(options.headers, ":")
-    more: JSON = {"timeout": options.timeout} if options.timeout else {}
-    if len(what) == 1 and what[0].startswith(("http://", "https://")):
+    entry: JSON
+    if len(launch_words) == 1 and launch_words[0].startswith(("http://", "https://")):
         if variables or options.cwd:
             raise UsageProblem("--env and --cwd are for a program. For an address there is --header.")
-        return {"type": "remote", "url": what[0], **({"headers": headers} if headers else {}), **more}
-    words, before = split_command_line(name, what)
-    if headers:
-        raise UsageProblem("--header is for an address. For a program there is --env.")
-    variables = {**before, **variables}
-    more |= {"cwd": options.cwd} if options.cwd else {}
-    return {"type": "local", "command": words, **({"environment": variables} if variables else {}), **more}
+        entry = {"type": "remote", "url": launch_words[0]}
+        if headers:
+            entry["headers"] = headers
+    else:
+        # The command may begin with variables, as in a shell: `KEY=value npx server`.
+        words, leading_variables = split_command_line(name, launch_words)
+        if headers:
+            raise UsageProblem("--header is for an address. For a program there is --env.")
+        entry = {"type": "local", "command": words}
+        if leading_variables or variables:
+            entry["environment"] = {**leading_variables, **variables}
+    if options.timeout:
+        entry["timeout"] = options.timeout
+    if options.cwd:
+        entry["cwd"] = options.cwd
+    return entry
 
 
-def _parse_pairs(pairs: Sequence[str], mark: str) -> dict[str, str]:
-    rows = [each.partition(mark) for each in pairs]
-    if wrong := next((name for name, value, _ in rows if not value or not name.strip()), None):
-        raise UsageProblem(f"{wrong!r} has no value: write NAME{mark}VALUE.")
-    return {name.strip(): value.strip() if mark == ":" else value for name, _, value in rows}
+def _parse_pairs(pairs: Sequence[str], separator: str) -> dict[str, str]:
+    """Return the values by name of options `NAME=VALUE` or `NAME: VALUE`. Raises UsageProblem."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        name, found_separator, value = pair.partition(separator)
+        if name and (not found_separator or not name.strip()):
+            raise UsageProblem(f"{name!r} has no value: write NAME{separator}VALUE.")
+        # Spaces around a header mean nothing; those of a variable are part of its value.
+        values[name.strip()] = value.strip() if separator == ":" else value
+    return values
 
 
 async def _try_server(project: Project, definition: ServerDefinition) -> str:
+    """Connect to a server, and return a summary of it. Raises CodeloopError if it does not work."""
     server = await open_mcp_servers(project).add(definition)
     try:
         listing = await server.connect()
     except ServerFailed as error:
-        now = server.status
-        if now.state == "needs_auth":
-            return f"{escape_controls(definition.name)} wants you to sign in: {now.reason}"
-        if now.state == "needs_client_registration":
-            return f"{escape_controls(definition.name)} can't be used yet: {escape_controls(now.reason).rstrip('.')}."
+        status = server.status
+        # Both can be remedied once the server is in the configuration, so they are no reason not to write it.
+        if status.state == "needs_auth":
+            return f"{escape_controls(definition.name)} wants you to sign in: {status.reason}"
+        if status.state == "needs_client_registration":
+            reason = escape_controls(status.reason).rstrip(".")
+            return f"{escape_controls(definition.name)} can't be used yet: {reason}."
+        # The error quotes the last line already.
         log = server.log.end if server.log.end != server.log.last_line else ""
         log_note = f"\nThe end of its log:\n{escape_controls(log)}" if log else ""
         raise CodeloopError(f"{escape_controls(str(error))} Nothing was written.{log_note}") from error
@@ -156,10 +183,10 @@ async def _try_server(project: Project, definition: ServerDefinition) -> str:
 
 
 def _format_summary(name: str, listing: Listing) -> str:
-    about = f" ({escape_controls(listing.server)})" if listing.server else ""
+    server_note = f" ({escape_controls(listing.server)})" if listing.server else ""
     names = one_line(", ".join(tool.name for tool in listing.tools), _LINE_CHARS)
     count = _format_count(len(listing.tools), "tool")
-    lines = [f"{escape_controls(name)}{about} works: {count}{': ' if names else ''}{names}"]
+    lines = [f"{escape_controls(name)}{server_note} works: {count}{': ' if names else ''}{names}"]
     if tool_names := _find_hidden_characters(listing):
         lines.append(f"Beware: hidden characters in what it says of {', '.join(tool_names)}; `mcp debug` shows them.")
     return "\n".join(lines)
@@ -167,6 +194,7 @@ def _format_summary(name: str, listing: Listing) -> str:
 
 def _find_hidden_characters(listing: Listing) -> list[str]:
     """Return the tools whose names or descriptions hold characters that nobody sees."""
+    # They may hold instructions for the model.
     return [
         escape_controls(tool.name)
         for tool in listing.tools
@@ -174,8 +202,8 @@ def _find_hidden_characters(listing: Listing) -> list[str]:
     ]
 
 
-def _format_count(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _format_count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 @mcp.command("list")
@@ -186,22 +214,28 @@ def list_servers(*, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     elif rows:
-        files = [
+        cells = [
             (
-                *(row["name"], row["state"], str(row["tools"]), _SANDBOX_WORDS[row["sandbox"]]),
-                *(one_line(row["how"], 60), one_line(row["reason"], 400)),
+                row["name"],
+                row["state"],
+                str(row["tools"]),
+                _SANDBOX_WORDS[row["sandbox"]],
+                one_line(row["how"], 60),
+                one_line(row["reason"], 400),
             )
             for row in rows
         ]
-        click.echo(align_columns([("name", "state", "tools", "sandbox", "command or address", "reason"), *files]))
+        click.echo(align_columns([("name", "state", "tools", "sandbox", "command or address", "reason"), *cells]))
     else:
         click.echo("No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND", err=True)
 
 
 async def _describe_servers(project: Project) -> list[JSON]:
-    servers = open_mcp_servers(project) if project.settings.config.mcp else None
-    if servers is None:
+    """Return a row for each configured server."""
+    if not project.settings.config.mcp:
         return []
+    servers = open_mcp_servers(project)
+    # Whether sandboxes work here is only known after one was made.
     if any(is_sandboxed(server) for server in servers.by_name.values()):
         await servers.boxes.probe()
     return [
@@ -240,9 +274,10 @@ def remove(name: str) -> None:
 
 
 def _find_file(settings: ProjectSettings, name: str) -> Path:
+    """Return the configuration file that set a value of a server last. Raises UsageProblem."""
     if name not in settings.config.mcp:
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(settings)}")
-    files = [each.layer.source for each in settings.loaded.provenance.values() if each.keys[:2] == ("mcp", name)]
+    files = [origin.layer.source for origin in settings.loaded.provenance.values() if origin.keys[:2] == ("mcp", name)]
     return Path(files[-1])
 
 
@@ -262,18 +297,19 @@ def debug(name: str) -> None:
 
 
 async def _show_server(server: McpServer) -> None:
+    """Start a server, and print its definition, what it offers, changes and its log. Raises CodeloopError."""
     click.echo(escape_controls(server.definition.text).rstrip())
-    change = await server.find_needs()
-    if change:
+    needs = await server.find_needs()
+    if needs:
         click.echo("It has changed since it was used last, so a call asks first:")
-        click.echo(escape_controls(str(change[0].metadata["diff"])).rstrip())
+        click.echo(escape_controls(str(needs[0].metadata["diff"])).rstrip())
     try:
         listing = await server.connect()
     except ServerFailed as error:
         _show_log(server)
         raise CodeloopError(escape_controls(str(error))) from error
-    without = ", without a sandbox" if is_sandboxed(server) is False else ""
-    click.echo(f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}{without}")
+    sandbox_note = ", without a sandbox" if is_sandboxed(server) is False else ""
+    click.echo(f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}{sandbox_note}")
     click.echo(_format_summary(server.name, listing))
     for tool in listing.tools:
         click.echo(f"- {escape_controls(tool.name)}: {one_line(tool.description, _LINE_CHARS)}")
@@ -283,9 +319,9 @@ async def _show_server(server: McpServer) -> None:
         click.echo(f"- prompt {escape_controls(prompt.name)}: {one_line(prompt.description, _LINE_CHARS)}")
     for problem in listing.problems:
         click.echo(f"left out: {one_line(problem, _LINE_CHARS)}")
-    if server.pending_patch:
+    if server.pending:
         click.echo("Its tools have changed since they were agreed to, so a call asks first:")
-        click.echo(escape_controls(server.pending_patch).rstrip())
+        click.echo(escape_controls(server.pending).rstrip())
     _show_log(server)
 
 
@@ -304,11 +340,14 @@ def auth(name: str, *, no_browser: bool) -> None:
     leads.
     """
     click.echo(
-        _run_in_project(lambda project: _sign_in(_find_server(project, name), open_mcp_servers(project), no_browser))
+        _run_in_project(
+            lambda project: _sign_in(_find_server(project, name), open_mcp_servers(project), no_browser=no_browser)
+        )
     )
 
 
-async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> str:
+async def _sign_in(server: McpServer, servers: McpServers, *, no_browser: bool) -> str:
+    """Sign in at a server and connect it; return what to tell the user. Raises CodeloopError."""
     sign_in = servers.begin_sign_in(server)
     url = await sign_in.address()
     is_open = not no_browser and await open_browser(url)
@@ -317,17 +356,17 @@ async def _sign_in(server: McpServer, servers: McpServers, no_browser: bool) -> 
         click.echo("If that browser is on another machine, paste the address that it ends at (or the code) here:")
         await _read_pasted_code(sign_in)
     await sign_in.wait()
-    now = server.status
-    if now.state != "connected" or server.listing is None:
+    status = server.status
+    if status.state != "connected" or server.listing is None:
         raise CodeloopError(
             f"Signed in at {escape_controls(server.name)}, but it can't be used: "
-            f"{escape_controls(now.reason).rstrip('.')}."
+            f"{escape_controls(status.reason).rstrip('.')}."
         )
     return f"Signed in. {_format_summary(server.name, server.listing)}"
 
 
 async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
-    """Take lines from the terminal until one is of use, or the browser has come back."""
+    """Read lines from the terminal until one completes the sign-in, or the browser has completed it."""
     end_of_sign_in = asyncio.ensure_future(sign_in.wait())
     while not end_of_sign_in.done():
         line = asyncio.ensure_future(read_pasted_line())
@@ -335,6 +374,7 @@ async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
         if not line.done():
             line.cancel()
             return
+        # The end of the input, or an empty line: the caller waits for the browser alone.
         if not line.result():
             return
         try:

@@ -1,15 +1,16 @@
-"""`codeloop mcp import`: servers that other programs are configured with, offered one by one."""
+"""`codeloop mcp import`: copies MCP servers from the configuration of other programs, each if the user says so."""
 
 import click
 
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.target.project import load_settings
 from codeloop.config.file_entries import choose_entry_file, write_entry
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, parse_definition
 from codeloop.extend.mcp.cache.import_servers import FoundServer, find_foreign_servers, resolve_paths
 from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.schema.errors import UsageProblem
 
+# Characters of a command or an address on a line.
 _LINE_CHARS = 160
 
 
@@ -27,21 +28,22 @@ def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
     )
     for line in problems:
         click.echo(f"codeloop: {escape_controls(line)}", err=True)
-    if unknown := set(names) - {each.name for each in found_servers}:
+    if unknown := set(names) - {server.name for server in found_servers}:
         raise UsageProblem(f"Not found: {', '.join(sorted(map(escape_controls, unknown)))}.")
     file = choose_entry_file(settings.paths, None)
     names_in_use = set(settings.config.mcp)
-    for each in found_servers:
-        if names and each.name not in names:
+    for server in found_servers:
+        if names and server.name not in names:
             continue
-        line = f"{escape_controls(each.name)}: {_describe_launch(each)} (from {each.source})"
-        if each.problem:
-            click.echo(f"{line}: left out, {each.problem}")
-        elif each.name in names_in_use:
+        line = f"{escape_controls(server.name)}: {_describe_launch(server)} (from {server.source})"
+        if server.problem:
+            click.echo(f"{line}: left out, {server.problem}")
+        # Also when two of the files define a server of this name: the first one is taken.
+        elif server.name in names_in_use:
             click.echo(f"{line}: there is one of that name already")
         elif take_all or names or (can_ask_user() and click.confirm(f"{line}: add it?", default=False)):
-            write_entry(file, "mcp", each.name, resolve_paths(each.entry, settings.project_root.directory))
-            names_in_use.add(each.name)
+            write_entry(file, "mcp", server.name, resolve_paths(server.entry, settings.project_root.directory))
+            names_in_use.add(server.name)
             click.echo(f"{line}: written to {file}")
         else:
             click.echo(line)

@@ -1,4 +1,4 @@
-"""`codeloop mcp serve`: other agents and editors prompt sessions of codeloop, over stdin and stdout."""
+"""`codeloop mcp serve`: an MCP server over stdin and stdout, by which other agents and editors prompt codeloop."""
 
 import asyncio
 from contextlib import suppress
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from codeloop.cli.bootstrap import list_end_signals
+from codeloop.cli.follow.tasks import cancel_on_signals
 from codeloop.cli.options import (
     AGENT_OPTION,
     AUTO_OPTION,
@@ -48,24 +48,24 @@ def serve(**flags: Any) -> None:
     limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
     served_prompts = ServedPrompts(options.agent, parse_model(options.model), limits, options.auto)
 
-    async def create(client: Client) -> Session:
+    async def create_session(client: Client) -> Session:
         await check_agent(client, options.agent)
         return await prepare_session(client, options, None)
 
-    async def resume(client: Client, session_id: str) -> Session:
+    async def resume_session(client: Client, session_id: str) -> Session:
         return await set_profile(client, await find_local_session(client, session_id), options.profile)
 
-    def note(line: str) -> None:
+    def print_note(line: str) -> None:
+        # stdout belongs to the protocol.
         click.echo(escape_controls(line), err=True)
 
-    launch = ServeLaunch(lambda: open_local(options), create, resume, served_prompts, note)
+    launch = ServeLaunch(lambda: open_local(options), create_session, resume_session, served_prompts, print_note)
+    # A signal cancels the main task, which is no error.
     with suppress(asyncio.CancelledError):
         asyncio.run(_serve_until_signal(launch))
 
 
 async def _serve_until_signal(launch: ServeLaunch) -> None:
-    """Serve; a signal ends it as the end of stdin does."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    for number in list_end_signals():
-        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
+    """Serve until stdin ends or a signal comes."""
+    cancel_on_signals()
     await serve_stdio(launch)

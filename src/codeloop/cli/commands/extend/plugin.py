@@ -1,4 +1,7 @@
-"""`codeloop plugin`: install packages of extensions, list what there is, look at one, remove it, write a new one."""
+"""`codeloop plugin`: adds and removes plugins, and writes new ones.
+
+`plugin list` and `plugin debug` are in `plugin_reports.py`.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,6 +31,8 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import CONFIG_BYTES
 
 _CONFIG_KEY = "plugin"
+# A folder with one of these may be a plugin also without a manifest.
+_ENTRY_FILES = ("package.json", "__init__.py", "plugin.py", "extension.py")
 
 
 @click.group(cls=CommandGroup)
@@ -63,30 +68,28 @@ def add(name: str, *, for_project: bool) -> None:
         entry = package.written
         versions = {"", package.version, lock.version}
     file = _find_config_file(settings, for_project=for_project)
-    text, is_meant = _read_config(file), _make_matcher(settings, file, name)
+    text, is_same_plugin = _read_config(file), _make_matcher(settings, file, name)
 
-    def is_there(entry: Any) -> bool:
+    def is_present(entry: Any) -> bool:
         package = parse_package_name(get_plugin_name(entry) or "")
-        return is_meant(entry) and (package is None or package.version in versions)
+        return is_same_plugin(entry) and (package is None or package.version in versions)
 
-    _write_config(settings, file, lambda: add_to_list(text, _CONFIG_KEY, entry, is_there), for_project=for_project)
+    _write_config(settings, file, lambda: add_to_list(text, _CONFIG_KEY, entry, is_present), for_project=for_project)
     click.echo(f"Written to {file}.")
     if for_project and not settings.trusted:
         click.echo("This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust")
 
 
 def _make_path_entry(path: Path, name: str, settings: ProjectSettings, *, for_project: bool) -> str:
-    """Return the entry for a file or a folder: relative to the project in the project's own file."""
+    """Return the entry of the configuration for a file or a folder. Raises UsageProblem if it is no plugin."""
     if not path.exists():
         raise UsageProblem(f"{name} does not exist.")
-    if path.is_dir() and read_manifest(path) is None and not any((path / each).is_file() for each in _ENTRY_FILES):
+    if path.is_dir() and read_manifest(path) is None and not any((path / file).is_file() for file in _ENTRY_FILES):
         raise UsageProblem(f"{name} is not a plugin: it has no {MANIFEST}. `codeloop plugin new` writes a working one.")
-    real = path.resolve()
-    base = settings.project_root.root.resolve()
-    return f"./{real.relative_to(base)}" if for_project and real.is_relative_to(base) else str(real)
-
-
-_ENTRY_FILES = ("package.json", "__init__.py", "plugin.py", "extension.py")
+    real_path = path.resolve()
+    root = settings.project_root.root.resolve()
+    # A project's own file may be used in other clones, so paths within the project are relative to it.
+    return f"./{real_path.relative_to(root)}" if for_project and real_path.is_relative_to(root) else str(real_path)
 
 
 @plugin.command()
@@ -96,41 +99,43 @@ def remove(name: str) -> None:
     settings = load_settings()
     package = parse_package_name(name)
     files = [_find_config_file(settings, for_project=True), _find_config_file(settings, for_project=False)]
-    files_changed = [file for file in files if _remove_entry(settings, file, name, is_project=file == files[0])]
+    changed_files = [file for file in files if _remove_entry(settings, file, name, is_project=file == files[0])]
     folder = get_package_folder(settings.paths, package) if package is not None else None
     is_installed = folder is not None and (folder.exists() or read_lock(folder) is not None)
     if folder is not None and is_installed:
         uninstall(folder)
         click.echo(f"Removed {folder}.")
-    for file in files_changed:
+    for file in changed_files:
         click.echo(f"Removed from {file}.")
-    if not files_changed and not is_installed:
+    if not changed_files and not is_installed:
         raise UsageProblem(f"There is no plugin {escape_controls(name)} here. `codeloop plugin list` lists them.")
 
 
 def _remove_entry(settings: ProjectSettings, file: Path, name: str, *, is_project: bool) -> bool:
+    """Remove the entries of a plugin from a configuration file; return whether there was one. Raises CodeloopError."""
     text = _read_config(file)
     if text is None:
         return False
     try:
-        after = remove_from_list(text, _CONFIG_KEY, _make_matcher(settings, file, name))
+        new_text = remove_from_list(text, _CONFIG_KEY, _make_matcher(settings, file, name))
     except (JsoncError, NotEditable) as error:
         raise CodeloopError(f"{file} is not changed: {error}. Edit `{_CONFIG_KEY}` in it by hand.") from error
-    if after == text:
+    if new_text == text:
         return False
-    _write_config(settings, file, lambda: after, for_project=is_project)
+    _write_config(settings, file, lambda: new_text, for_project=is_project)
     return True
 
 
 def _make_matcher(settings: ProjectSettings, file: Path, name: str) -> Callable[[Any], bool]:
-    """Return whether an entry of a file means the plugin of this name, in whatever version and with any options."""
+    """Return a function that tells whether an entry of `file` is the plugin `name`, in any version."""
+    # The name is relative to the current directory, an entry to the folder of its file.
     named_path = get_plugin_path(name, Path.cwd(), settings.paths) or Path.cwd() / name
     names = {name, str(named_path.resolve())}
     package = parse_package_name(name)
     if package is not None:
         names.add(package.written)
 
-    def is_meant(entry: Any) -> bool:
+    def is_same_plugin(entry: Any) -> bool:
         plugin = get_plugin_name(entry) or ""
         package = parse_package_name(plugin)
         path = get_plugin_path(plugin, file.parent, settings.paths)
@@ -138,7 +143,7 @@ def _make_matcher(settings: ProjectSettings, file: Path, name: str) -> Callable[
             return str(path.resolve()) in names
         return plugin in names or (package is not None and package.written in names)
 
-    return is_meant
+    return is_same_plugin
 
 
 @plugin.command()
@@ -156,10 +161,11 @@ def _run_install_command(command: Sequence[str]) -> None:
         raise CodeloopError(f"{Path(command[0]).name} failed with exit code {code}; nothing was installed or written.")
 
 
-def _write_config(settings: ProjectSettings, file: Path, after: Callable[[], str], *, for_project: bool) -> None:
-    """Write a configuration file; a trusted project stays trusted, because the user changes it."""
+def _write_config(settings: ProjectSettings, file: Path, edit: Callable[[], str], *, for_project: bool) -> None:
+    """Write a configuration file; `edit` returns its new text. Raises CodeloopError."""
     try:
-        text = after()
+        text = edit()
+        # A new file is private to the user; an existing one keeps its mode.
         mode = file.stat().st_mode & 0o777 if file.exists() else None
         write_private(file, text)
         if mode is not None:
@@ -168,6 +174,7 @@ def _write_config(settings: ProjectSettings, file: Path, after: Callable[[], str
         raise CodeloopError(f"{file} is not changed: {error}. Edit `{_CONFIG_KEY}` in it by hand.") from error
     except OSError as error:
         raise CodeloopError(f"{file} can't be written: {describe_os_error(error)}. Nothing was changed.") from error
+    # The user made the change, so it must not end the trust.
     if for_project and settings.trusted:
         trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
 

@@ -1,4 +1,4 @@
-"""`codeloop plugin list` and `debug`: the extensions of this directory, what each offers, and why one does not work."""
+"""`codeloop plugin list` and `codeloop plugin debug`: what each extension of this directory adds, and why one fails."""
 
 import asyncio
 import time
@@ -42,12 +42,19 @@ T = TypeVar("T")
 _EMPTY_EXPLANATION = (
     "It was loaded and brings nothing here: no tool, no hook, no sign-in. Perhaps it lacks its settings."
 )
+# Characters of the end of a log.
 _LOG_CHARS = 4_000
+# The folders of a package that are listed as what it adds.
 _PAGE_FOLDERS = ("tool", "tools", "plugin", "plugins", "agent", "agents", "command", "commands", "skill", "skills")
 
 
 class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
-    """An extension, or a package of some, as it is listed. `state`: ok, empty, fails, needs trust."""
+    """A row of `plugin list`: an extension, or a package that contains extensions.
+
+    `state`: `ok`, `empty`, `fails` or `needs trust`. `from_`: the file, folder or package that it was found in. `why`:
+    the reason of a state other than `ok`. `sign_ins`: the providers at which it offers to sign in. `sandboxed`: its
+    code runs in a sandbox.
+    """
 
     name: str
     kind: str
@@ -57,9 +64,7 @@ class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
     from_: str
     why: str = ""
     sign_ins: list[str] = []
-    """The providers at which one signs in with it."""
     sandboxed: bool = True
-    """Its code runs in a sandbox."""
 
 
 @click.command("list")
@@ -68,37 +73,26 @@ def list_plugins(*, as_json: bool) -> None:
     """List the extensions: what each brings, where it is from, and why one does not work."""
     settings = load_settings()
     rows = [*_list_packages(settings), *_run_with_hosts(_list_extensions)]
-    rows += [row for row in _list_unusable(settings) if row.name not in {each.name for each in rows}]
+    names = {row.name for row in rows}
+    rows += [row for row in _list_unusable(settings) if row.name not in names]
     if as_json:
         print_json(rows)
         return
     if not rows:
         click.echo("No plugin is installed. Install one: codeloop plugin add NAME. Write one: codeloop plugin new NAME")
         return
-    cells = [
-        (
-            escape_controls(row.name),
-            row.kind,
-            row.state if row.sandboxed else f"{row.state}, no sandbox",
-            one_line(
-                ", ".join(
-                    [
-                        *row.tools,
-                        *(f"{hook} (hook)" for hook in row.hooks),
-                        *(f"{name} (sign-in)" for name in row.sign_ins),
-                    ]
-                )
-                or "-",
-                60,
-            ),
-            one_line(row.from_, 70),
-        )
-        for row in rows
-    ]
-    click.echo(align_columns([("name", "kind", "state", "adds", "from"), *cells]))
+    click.echo(align_columns([("name", "kind", "state", "adds", "from"), *map(_format_row, rows)]))
     for row in rows:
         if row.why:
             click.echo(f"{escape_controls(row.name)}: {escape_controls(row.why)}")
+
+
+def _format_row(row: PluginRow) -> tuple[str, ...]:
+    hooks = [f"{name} (hook)" for name in row.hooks]
+    sign_ins = [f"{name} (sign-in)" for name in row.sign_ins]
+    additions = ", ".join([*row.tools, *hooks, *sign_ins]) or "-"
+    state = row.state if row.sandboxed else f"{row.state}, no sandbox"
+    return escape_controls(row.name), row.kind, state, one_line(additions, 60), one_line(row.from_, 70)
 
 
 @click.command()
@@ -108,10 +102,12 @@ def debug(name: str) -> None:
     settings = load_settings()
     package = next((row for row in _list_packages(settings) if row.name == name), None)
 
-    async def look(hosts: ExtensionHosts, _project: Project) -> list[str]:
-        inside = f"{package.from_}/" if package is not None else ""
+    async def describe_extensions(hosts: ExtensionHosts, _project: Project) -> list[str]:
+        folder = f"{package.from_}/" if package is not None else ""
         extensions = [
-            each for each in hosts.extensions if _has_name(each, name) or (inside and each.path.startswith(inside))
+            extension
+            for extension in hosts.extensions
+            if _has_name(extension, name) or (folder and extension.path.startswith(folder))
         ]
         if not extensions and package is None:
             raise UsageProblem(
@@ -119,17 +115,12 @@ def debug(name: str) -> None:
             )
         lines: list[str] = []
         timings = read_timings(settings.home / EXTENSIONS_FOLDER)
-        for each in extensions:
-            lines += await _try_extension(hosts, each)
-            lines += _format_timings([row for row in timings if row.label == each.name])
-        for language in dict.fromkeys(each.language for each in extensions):
-            logs = sorted((settings.home / EXTENSIONS_FOLDER).glob(f"{language}*.log"))
-            for file in (log for log in logs if not log.name.endswith(".old.log")):
-                lines += [
-                    "",
-                    f"{file} ends so:",
-                    escape_controls(ProgramLog(file).read()[-_LOG_CHARS:].strip()) or "(nothing)",
-                ]
+        for extension in extensions:
+            lines += await _try_extension(hosts, extension)
+            lines += _format_timings([row for row in timings if row.label == extension.name])
+        # The extensions of a language share hosts, whose logs are named by it.
+        for language in dict.fromkeys(extension.language for extension in extensions):
+            lines += _format_logs(settings.home / EXTENSIONS_FOLDER, language)
         return lines
 
     if package is not None:
@@ -137,50 +128,58 @@ def debug(name: str) -> None:
             f"{escape_controls(package.name)}: a package in {package.from_} with "
             f"{', '.join(package.tools) or 'nothing'}"
         )
-    for line in _run_with_hosts(look):
+    for line in _run_with_hosts(describe_extensions):
         click.echo(line)
 
 
+def _format_logs(folder: Path, language: str) -> list[str]:
+    """Return the ends of the logs of a language's hosts."""
+    lines: list[str] = []
+    for file in sorted(folder.glob(f"{language}*.log")):
+        # `read` reads the rotated file, too.
+        if not file.name.endswith(".old.log"):
+            text = escape_controls(ProgramLog(file).read()[-_LOG_CHARS:].strip())
+            lines += ["", f"{file} ends so:", text or "(nothing)"]
+    return lines
+
+
 async def _try_extension(hosts: ExtensionHosts, extension: Extension) -> list[str]:
+    """Load an extension, and return lines about what it offers and how long that took."""
     start_time = time.monotonic()
-    why = await _find_load_failure(hosts, extension)
+    failure = await _find_load_failure(hosts, extension)
     duration = f"{(time.monotonic() - start_time) * 1000:.0f} ms"
     head = f"{escape_controls(extension.name)} ({extension.language}, from {escape_controls(extension.origin)})"
-    if why:
-        return [head, f"  fails after {duration}: {escape_controls(why)}"]
+    if failure:
+        return [head, f"  fails after {duration}: {escape_controls(failure)}"]
     offer = hosts.offers[extension.name]
-    tools = [f"  tool {escape_controls(each.name)}: {one_line(each.description, 90)}" for each in offer.tools]
-    hooks = [f"  hook {escape_controls(each.name)}{' (policy)' if each.policy else ''}" for each in offer.hooks]
-    return [
-        head,
-        f"  started and loaded in {duration}",
-        *tools,
-        *hooks,
-        *(f"  problem: {escape_controls(p)}" for p in offer.problems),
-    ]
+    tools = [f"  tool {escape_controls(tool.name)}: {one_line(tool.description, 90)}" for tool in offer.tools]
+    hooks = [f"  hook {escape_controls(hook.name)}{' (policy)' if hook.policy else ''}" for hook in offer.hooks]
+    problems = [f"  problem: {escape_controls(problem)}" for problem in offer.problems]
+    return [head, f"  started and loaded in {duration}", *tools, *hooks, *problems]
 
 
 def _format_timings(rows: list[HookTiming]) -> list[str]:
-    """Return a table of what was counted at each hook."""
+    """Return the lines of a table of the calls, times and failures of each hook; none without rows."""
     if not rows:
         return []
     head = ("hook", "calls", "median", "longest", "failures", "late")
     cells = [
         (
             escape_controls(row.hook),
-            *map(str, (row.calls, f"{row.median:.1f} ms", f"{row.longest:.1f} ms", row.failures, row.late)),
+            str(row.calls),
+            f"{row.median:.1f} ms",
+            f"{row.longest:.1f} ms",
+            str(row.failures),
+            str(row.late),
         )
         for row in rows
     ]
-    return [
-        "",
-        *(f"  {line}" for line in align_columns([head, *cells], frozenset(range(1, len(head)))).splitlines()),
-        "",
-    ]
+    table = align_columns([head, *cells], frozenset(range(1, len(head))))
+    return ["", *(f"  {line}" for line in table.splitlines()), ""]
 
 
 async def _find_load_failure(hosts: ExtensionHosts, extension: Extension) -> str:
-    """Load an extension now, known or not, and return why that fails; "": it works."""
+    """Load an extension, also one that was loaded before, and return why that fails; "": it works."""
     try:
         await hosts.load(extension)
     except (HookFailed, ExtensionRaised) as error:
@@ -193,51 +192,63 @@ def _make_sentence(text: str) -> str:
 
 
 def _has_name(extension: Extension, name: str) -> bool:
+    """Return whether a user may mean an extension by this name: it has it, or its file does."""
     return name in {extension.name, extension.path, Path(extension.path).name, Path(extension.path).stem}
 
 
 async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[PluginRow]:
+    """Load every extension, and return a row for each."""
     boxes, sandbox = project.workspace.boxes, project.settings.config.sandbox.extensions
+    # Whether sandboxes work here is only known after one was made.
     await boxes.probe()
-    await asyncio.gather(*(hosts.wait_for_offers(), *(_find_load_failure(hosts, each) for each in hosts.unknown)))
+    is_sandboxed = boxes.is_used(True if sandbox is None else sandbox)
+    await asyncio.gather(hosts.wait_for_offers(), *(_find_load_failure(hosts, extension) for extension in hosts.unknown))
     rows: list[PluginRow] = []
-    for each in hosts.extensions:
-        offer = hosts.offers.get(each.name)
-        why = hosts.failures.get(each.name, "")
+    for extension in hosts.extensions:
+        offer = hosts.offers.get(extension.name)
+        why = hosts.failures.get(extension.name, "")
         if not why and offer is None:
-            why = await _find_load_failure(hosts, each)
-        hooks = [hook.name for hook in offer.hooks] if offer else []
+            why = await _find_load_failure(hosts, extension)
         state = "fails" if why else "ok"
-        if is_idle_policy(hosts.offers, each, hosts.extensions):
-            state, why = (
-                "fails",
-                f"{_make_sentence(EMPTY_POLICY_REASON)} So nothing is sent to a model, and no tool is called.",
-            )
-        elif offers_nothing(hosts.offers, each):
+        if is_idle_policy(hosts.offers, extension, hosts.extensions):
+            # A policy that can't decide must not allow everything: turns are refused while it is installed.
+            state = "fails"
+            why = f"{_make_sentence(EMPTY_POLICY_REASON)} So nothing is sent to a model, and no tool is called."
+        elif offers_nothing(hosts.offers, extension):
             state, why = "empty", _EMPTY_EXPLANATION
-        signs = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
-        tools = list_tool_names(hosts.offers, each)
-        is_sandboxed = boxes.is_used(True if sandbox is None else sandbox)
-        rows.append(PluginRow(each.name, each.language, state, tools, hooks, each.origin, why, signs, is_sandboxed))
+        sign_ins = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
+        row = PluginRow(
+            name=extension.name,
+            kind=extension.language,
+            state=state,
+            tools=list_tool_names(hosts.offers, extension),
+            hooks=[hook.name for hook in offer.hooks] if offer else [],
+            from_=extension.origin,
+            why=why,
+            sign_ins=sign_ins,
+            sandboxed=is_sandboxed,
+        )
+        rows.append(row)
     return rows
 
 
 def _list_packages(settings: ProjectSettings) -> list[PluginRow]:
+    """Return a row for each package that has a manifest, codeloop's own or one of Claude Code."""
     packages = find_packages(settings.loaded, settings.project_root.root, settings.paths)
     rows: list[PluginRow] = []
     for home in packages.homes:
         manifest = read_manifest(home.path)
         if manifest is not None:
-            brings = [f"{name}/" for name in _PAGE_FOLDERS if name in home.names]
+            additions = [f"{name}/" for name in _PAGE_FOLDERS if name in home.names]
             plugin = ClaudePlugin(home.path, home.names) if home.is_claude else None
-            brings += [f"mcp {name}" for name in (plugin.servers if plugin else manifest.mcp)]
+            additions += [f"mcp {name}" for name in (plugin.servers if plugin else manifest.mcp)]
             hooks = list(plugin.hooks) if plugin else []
-            rows.append(PluginRow(manifest.name, "package", "ok", brings, hooks, str(home.path)))
+            rows.append(PluginRow(manifest.name, "package", "ok", additions, hooks, str(home.path)))
     return rows
 
 
 def _list_unusable(settings: ProjectSettings) -> list[PluginRow]:
-    """Return rows for plugins that do not run: entries that lead nowhere, files of an untrusted project."""
+    """Return rows for plugins that are not loaded: entries that lead nowhere, and files of an untrusted project."""
     rows: list[PluginRow] = []
     for index, entry in enumerate(settings.config.plugin):
         plugin = get_plugin_name(entry)
@@ -246,20 +257,24 @@ def _list_unusable(settings: ProjectSettings) -> list[PluginRow]:
         if plugin is not None and (why := resolve_entry(plugin, base, settings.paths)[1]):
             rows.append(PluginRow(plugin, "plugin", "fails", [], [], str(origin or "plugin"), why))
     if not settings.trusted:
-        homes, why = find_homes(settings.project_root, settings.paths), "Trust this directory: codeloop trust"
+        homes = find_homes(settings.project_root, settings.paths)
+        advice = "Trust this directory: codeloop trust"
         files = find_ignored_files(homes, settings.project_root.root)
-        rows += [PluginRow(path, "plugin", "needs trust", [], [], path, why) for path in files]
+        rows += [PluginRow(path, "plugin", "needs trust", [], [], path, advice) for path in files]
     return rows
 
 
-def _run_with_hosts(look: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> list[T]:
-    async def open_and_look() -> list[T]:
+def _run_with_hosts(command: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> list[T]:
+    """Open the project, run `command` on its extension hosts, and close it; an empty list if it has no extension."""
+
+    async def open_and_run() -> list[T]:
         project = await open_project(Startup(directory=Path.cwd()))
+        # Extensions may call operations while they are loaded.
         serve_extensions(project)
         hosts = project.services.extensions.hosts
         try:
-            return await look(hosts, project) if hosts is not None else []
+            return await command(hosts, project) if hosts is not None else []
         finally:
             await project.close()
 
-    return asyncio.run(open_and_look())
+    return asyncio.run(open_and_run())

@@ -1,1 +1,1 @@
-"""Commands about sessions: list, show, export, undo, count; work trees of their own."""
+"""Commands about sessions: list, show, move, export, undo, stop, compare and count them; work trees."""

@@ -1,4 +1,4 @@
-"""`codeloop compare`: the same prompt on several models, each in a work tree of its own."""
+"""`codeloop compare`: sends a prompt to several models, each in a work tree of its own, and compares the results."""
 
 import asyncio
 import sys
@@ -31,8 +31,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PermissionAsked, QuestionAsked
 from codeloop.schema.message import Session
 from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, SESSION_GET
-from codeloop.schema.permission import AUTO_MESSAGE as APPROVED
-from codeloop.schema.permission import NOBODY_MESSAGE, Reply
+from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, Reply
 
 MODELS_OPTION = click.option(
     "-m",
@@ -80,31 +79,32 @@ def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool,
 
 
 async def _compare_models(options: Options, comparison: Comparison) -> list[ModelResult]:
-    own: set[str] = set()
+    session_ids: set[str] = set()
 
-    async def begin(client: Client, tree: Worktree) -> Session:
+    async def create_session(client: Client, tree: Worktree) -> Session:
         click.echo(escape_controls(f"codeloop: {tree.name}: {tree.directory}"), err=True)
         session = await prepare_session(client, options, None)
-        own.add(session.id)
+        session_ids.add(session.id)
         return session
 
     async with open_conversation(options) as target:
-        answering = asyncio.create_task(_answer_requests(target, own, is_auto=options.auto))
+        answer_task = asyncio.create_task(_answer_requests(target, session_ids, is_auto=options.auto))
         try:
-            return await run_comparison(target, comparison, begin)
+            return await run_comparison(target, comparison, create_session)
         finally:
-            answering.cancel()
+            answer_task.cancel()
             with suppress(asyncio.CancelledError):
-                await answering
+                await answer_task
 
 
-async def _answer_requests(target: Target, own: set[str], *, is_auto: bool) -> None:
-    """Answer what the `own` sessions and their subagents ask: yes to permissions with `is_auto`, no to all else.
+async def _answer_requests(target: Target, session_ids: set[str], *, is_auto: bool) -> None:
+    """Answer the requests of these sessions and their subagents, as long as the task runs.
 
-    What other sessions of the project ask, in another terminal, is not ours to answer.
+    Permissions are given with `is_auto`; everything else is refused. Requests of other sessions are left to the user,
+    who may have them in another terminal.
     """
     reply: Reply = "once" if is_auto else "reject"
-    why = APPROVED if is_auto else NOBODY_MESSAGE
+    message = AUTO_MESSAGE if is_auto else NOBODY_MESSAGE
     async for stamped_event in target.client.follow():
         event = stamped_event.event
         if not isinstance(event, PermissionAsked | QuestionAsked):
@@ -112,12 +112,14 @@ async def _answer_requests(target: Target, own: set[str], *, is_auto: bool) -> N
         request = event.properties
         # The request may have been answered by another client, or withdrawn, in the meantime.
         with suppress(OperationError):
-            if not any([await belongs_to(target.client, request.session_id, each) for each in own]):
+            session_checks = [await belongs_to(target.client, request.session_id, each) for each in session_ids]
+            if not any(session_checks):
                 continue
+            # Each session works in a work tree of its own, whose directory answers its requests.
             session = await target.client.call(SESSION_GET, SessionId(session_id=request.session_id))
             client = target.get_directory_client(session.directory)
             if isinstance(event, PermissionAsked):
-                answer = AnswerPermission(request_id=request.id, reply=reply, message=why)
+                answer = AnswerPermission(request_id=request.id, reply=reply, message=message)
                 await client.call(PERMISSION_REPLY, answer)
             else:
                 await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))

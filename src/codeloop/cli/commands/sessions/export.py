@@ -1,4 +1,4 @@
-"""`codeloop export` and `codeloop import`: a session as a file; `codeloop share`: as a page for others."""
+"""`codeloop export`, `codeloop import` and `codeloop share`: write a session to a file, or read it from one."""
 
 import re
 import sys
@@ -48,11 +48,13 @@ def export(name: str | None, output: Path | None, form: str) -> None:
 
 
 async def _export_page(form: str, client: Client, session: Session) -> bytes:
+    """Return a session as a page in HTML or Markdown."""
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     if form == "html":
         from codeloop.client.export.html import export_html as write
     else:
         from codeloop.client.export.markdown import export_markdown as write
+    # Texts may hold lone surrogates, which UTF-8 can't encode.
     return write(session, messages).encode("utf-8", "backslashreplace")
 
 
@@ -63,6 +65,7 @@ async def export_json(client: Client, session: Session) -> bytes:
 
 
 async def _export_atif(client: Client, session: Session) -> bytes:
+    """Return a session as a trajectory in the format ATIF, as JSON."""
     from codeloop.client.export.atif import export_atif
 
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
@@ -92,6 +95,7 @@ def read_document(file: Path) -> JSON:
     name = "stdin" if str(file) == "-" else str(file)
     try:
         with sys.stdin.buffer if str(file) == "-" else file.open("rb") as stream:
+            # One more byte than allowed shows that the file is too large.
             data = stream.read(IMPORT_BYTES.value + 1)
     except OSError as error:
         raise CodeloopError(f"{name} can't be read: {error.strerror}.") from error
@@ -102,12 +106,13 @@ def read_document(file: Path) -> JSON:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         problem = _locate_error(data, str(error))
         raise CodeloopError(f"{name} is not a JSON object: {problem}. Nothing was imported.") from error
+    # The decoder recurses, and a hostile file may nest without end.
     except RecursionError as error:
         raise CodeloopError(f"{name} is nested too deeply. Nothing was imported.") from error
 
 
 def _locate_error(data: bytes, message: str) -> str:
-    """Return a decoder's message with a line and column instead of a byte offset."""
+    """Return the message of a decoder of JSON with a line and column instead of a byte offset."""
     match = re.search(r" \(byte (\d+)\)", message)
     if match is None:
         return message if data.strip() else "it is empty"

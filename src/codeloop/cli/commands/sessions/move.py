@@ -1,4 +1,4 @@
-"""`codeloop session move`: a session with its work tree as one file, for another machine."""
+"""`codeloop session move`: packs a session and the files of its work tree into one file, and unpacks it elsewhere."""
 
 import asyncio
 import os
@@ -35,12 +35,12 @@ from codeloop.schema.wire import JSON
 from codeloop.workspace.git.bundle import PackedWork, import_bundle, pack_work, unpack_files
 from codeloop.workspace.git.repository import Git
 
+# The entries of the file, which is a zip archive.
 WORK_ENTRY, SESSION_ENTRY, BUNDLE_ENTRY = "work.json", "session.json", "work.bundle"
-"""The entries of the file, which is a zip archive."""
 
 
 def pack_session(name: str | None, output: Path) -> None:
-    """Write a session and its files to a file; from then on it doesn't go on here. Raises CodeloopError."""
+    """Write a session and its files to `output`, and archive it here. Raises CodeloopError."""
     file = output.absolute()
     session, was_running = run_with_session(name, lambda client, session: _pack_session(client, session, file))
     note = "Stopped its turn. " if was_running else ""
@@ -49,22 +49,18 @@ def pack_session(name: str | None, output: Path) -> None:
 
 
 def cancel_move(name: str | None) -> None:
-    """Let a session that was moved go on here. Raises CodeloopError."""
+    """Undo a move, so that the session goes on here. Raises CodeloopError."""
     session = run_with_session(name, _cancel_move)
     click.echo(f"{session.id} goes on here. Don't import its file anywhere: it would go on twice.")
 
 
 def import_session(source: Path) -> None:
-    """Take the session of a file over, into a new work tree of the current repository. Raises CodeloopError."""
+    """Unpack a session from a file, into a new work tree of the current repository. Raises CodeloopError."""
     asyncio.run(_import_session(source.absolute()))
 
 
 async def _pack_session(client: Client, session: Session, output: Path) -> tuple[Session, bool]:
-    """Write the file; return the session, and whether a turn of it was stopped.
-
-    It is stored that the session is moved before anything is written, and the file gets its name at the end. So
-    whenever this is cut off the session goes on nowhere, until it is moved again or `--cancel` is given.
-    """
+    """Mark a session as moved, and write its file; return the session, and whether a turn of it was stopped."""
     project_root = find_project_root(Path(session.directory), find_paths(os.environ), os.environ)
     if project_root.vcs is None:
         raise UsageProblem(f"{session.directory} is in no git repository: use `codeloop export`, and copy the files.")
@@ -74,6 +70,8 @@ async def _pack_session(client: Client, session: Session, output: Path) -> tuple
         )
     was_moved = bool(describe_move(session))
     destination = {"to": str(output), "at": now_ms()}
+    # The mark is stored before anything is written, and the file gets its name at the end. So if this process is
+    # killed, the session goes on nowhere, instead of in two places, until it is moved again or `--cancel` is given.
     session = await _store_destination(client, session, destination)
     try:
         await fault_injection.reach("move.stored")
@@ -97,17 +95,20 @@ async def _cancel_move(client: Client, session: Session) -> Session:
 
 
 async def _store_destination(client: Client, session: Session, destination: JSON | None) -> Session:
-    """Store to which file a session is moved, and when; None: it is not."""
+    """Store the file that a session is moved to, and the time; None: the session is not moved."""
     metadata = {**(session.metadata or {}), MOVED_KEY: destination}
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
 
 
 async def _wait_until_idle(client: Client, session: Session) -> bool:
-    """Wait until no turn of a session runs; one whose step waits for the user, or takes long, is stopped there.
+    """Wait until no turn of a session runs, and return whether one ran. Raises UsageProblem if it can't be stopped.
 
-    Return whether one ran. Raises UsageProblem when it can't be stopped.
+    A turn ends by itself after its step, because the session is marked as moved. One whose step waits for the user, or
+    takes longer than MOVE_STEP_TIME, is aborted.
     """
-    deadline, was_running = time.monotonic() + MOVE_STEP_TIME.seconds, False
+    deadline = time.monotonic() + MOVE_STEP_TIME.seconds
+    was_running = False
+    # The turn may run in another process, so its state is read from the store again and again.
     while state := await _find_activity(client, session):
         if not was_running:
             click.echo("codeloop: A turn runs; it is stopped after its step.", err=True)
@@ -121,13 +122,13 @@ async def _wait_until_idle(client: Client, session: Session) -> bool:
 
 
 async def _find_activity(client: Client, session: Session) -> str:
-    """Return how a session is worked on: `running`, `waits` (for the user), or "": not at all."""
+    """Return whether a turn of a session is `running` or `waits` for the user; "": it does neither."""
     rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
     return next((row.state for row in rows if row.id == session.id and row.state in {"running", "waits"}), "")
 
 
 async def _write_archive(client: Client, session: Session, git: Git, output: Path) -> None:
-    """Write the file of a session, complete or not at all. Raises CodeloopError."""
+    """Write the file of a session under its name when it is complete, or not at all. Raises CodeloopError."""
     with tempfile.TemporaryDirectory(prefix="codeloop-move-") as folder:
         bundle = Path(folder, BUNDLE_ENTRY)
         work = await pack_work(git, bundle)
@@ -137,7 +138,9 @@ async def _write_archive(client: Client, session: Session, git: Git, output: Pat
             with zipfile.ZipFile(partial_file, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(WORK_ENTRY, msgspec.json.encode(work))
                 archive.writestr(SESSION_ENTRY, document)
+                # git has compressed the bundle.
                 archive.write(bundle, BUNDLE_ENTRY, zipfile.ZIP_STORED)
+            # The session goes on nowhere but from this file, so it has to survive a power failure.
             with partial_file.open("rb") as file:
                 os.fsync(file.fileno())
             await fault_injection.reach("move.written")
@@ -149,6 +152,7 @@ async def _write_archive(client: Client, session: Session, git: Git, output: Pat
 
 
 async def _import_session(source: Path) -> None:
+    """Create the work tree with its files, then import the session into it. Raises CodeloopError."""
     with tempfile.TemporaryDirectory(prefix="codeloop-move-") as folder:
         bundle = Path(folder, BUNDLE_ENTRY)
         work, document = _read_archive(source, bundle)
@@ -168,21 +172,22 @@ async def _import_session(source: Path) -> None:
         finally:
             await project.close()
     await fault_injection.reach("move.unpacked")
-    there = await open_project(Startup(directory=Path(tree.directory)))
+    # The session belongs to the new work tree, which is a directory of its own.
+    worktree_project = await open_project(Startup(directory=Path(tree.directory)))
     try:
         import_session = ImportSession(info=document.get("info"), messages=document.get("messages"))
-        imported_session = await LocalClient(there).call(SESSION_IMPORT, import_session)
+        imported_session = await LocalClient(worktree_project).call(SESSION_IMPORT, import_session)
     finally:
-        await there.close()
+        await worktree_project.close()
     for note in (*tree.notes, *imported_session.notes):
         click.echo(f"codeloop: {escape_controls(note)}", err=True)
     click.echo(f"Took over {imported_session.session.id}, in {escape_controls(tree.directory)}")
-    words = " continue" if _is_unfinished(document) else ""
-    click.echo(f"Go on with: codeloop --worktree {tree.name} --session {imported_session.session.id}{words}")
+    prompt = " continue" if _is_unfinished(document) else ""
+    click.echo(f"Go on with: codeloop --worktree {tree.name} --session {imported_session.session.id}{prompt}")
 
 
 def _check_new(session: Session | None) -> None:
-    """Raise UsageProblem when a session goes on here already; one that was moved away may come back, as a copy."""
+    """Raise UsageProblem if a session goes on here already. One that was moved away may come back, as a copy."""
     if session is not None and not describe_move(session):
         raise UsageProblem(f"{session.id} is here already, in {session.directory}. Go on there: --session {session.id}")
 
@@ -199,10 +204,11 @@ def _is_unfinished(document: JSON) -> bool:
 
 
 def _read_archive(source: Path, bundle: Path) -> tuple[PackedWork, JSON]:
-    """Read what `session move` wrote, and put the bundle at a path. Raises CodeloopError when it is something else."""
+    """Read a file of `session move`, and extract its bundle to `bundle`. Raises CodeloopError for other files."""
     try:
         with zipfile.ZipFile(source) as archive:
             for name in (WORK_ENTRY, SESSION_ENTRY):
+                # The uncompressed size: `read` below unpacks into memory.
                 if archive.getinfo(name).file_size > IMPORT_BYTES.value:
                     raise CodeloopError(f"{source}: {name} is larger than {IMPORT_BYTES.value} bytes.")
             work = msgspec.json.decode(archive.read(WORK_ENTRY), type=PackedWork)
@@ -212,7 +218,7 @@ def _read_archive(source: Path, bundle: Path) -> tuple[PackedWork, JSON]:
                 # A compressed entry could be a zip bomb that fills the disk.
                 raise zipfile.BadZipFile(f"{BUNDLE_ENTRY} is compressed")
             archive.extract(bundle_entry, bundle.parent)
-    # RuntimeError: it is encrypted, compressed in a way that is not known here, or nested too deeply.
+    # RuntimeError: the archive is encrypted, compressed by an unknown method, or its JSON is nested too deeply.
     except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, msgspec.DecodeError) as error:
         raise CodeloopError(f"{source} is no file that `codeloop session move` wrote: {error}") from error
     return work, document

@@ -1,4 +1,7 @@
-"""`codeloop session` and its subcommands: list, search, show, rename, fork, archive, delete and move sessions."""
+"""`codeloop session`: shows, renames, forks, compacts, archives, deletes and moves sessions.
+
+`session list` and `session search` are in `session_list.py`.
+"""
 
 import sys
 from pathlib import Path
@@ -118,6 +121,7 @@ async def _load_subagent_messages(client: Client, session_id: str) -> dict[str, 
     """Return the messages of a session's subagents, and of their subagents, by session id."""
     messages: dict[str, list[MessageWithParts]] = {}
     children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
+    # The server lists the newest first.
     for child in reversed(children):
         messages[child.id] = await client.call(SESSION_MESSAGES, ListMessages(session_id=child.id))
         messages |= await _load_subagent_messages(client, child.id)
@@ -146,20 +150,23 @@ def diff(name: str | None, at: str | None, *, stat: bool, as_json: bool) -> None
         print_json(diffs)
     elif not diffs:
         click.echo("No file was changed.", err=True)
-    for each in () if as_json else diffs:
-        click.echo(_format_stat(each) if stat else _format_patch(each))
+    else:
+        for file_diff in diffs:
+            click.echo(_format_stat(file_diff) if stat else _format_patch(file_diff))
 
 
-def _format_stat(each: SnapshotFileDiff) -> str:
-    return f"{each.status or 'modified':<8}  +{each.additions} -{each.deletions}  {escape_controls(each.file or '')}"
+def _format_stat(file_diff: SnapshotFileDiff) -> str:
+    file = escape_controls(file_diff.file or "")
+    return f"{file_diff.status or 'modified':<8}  +{file_diff.additions} -{file_diff.deletions}  {file}"
 
 
-def _format_patch(each: SnapshotFileDiff) -> str:
-    """Return the patch, or one line for a file without one (binary, too large, only its mode changed)."""
-    if not each.patch:
-        return f"# {_format_stat(each)}"
+def _format_patch(file_diff: SnapshotFileDiff) -> str:
+    """Return the patch of a file, or one line if it has none (binary, too large, only its mode changed)."""
+    if not file_diff.patch:
+        # A line with `#` is a comment to programs that apply patches.
+        return f"# {_format_stat(file_diff)}"
     colour = has_colour(sys.stdout)
-    lines = escape_controls(each.patch).rstrip("\n").split("\n")
+    lines = escape_controls(file_diff.patch).rstrip("\n").split("\n")
     return "\n".join(paint_patch_line(line, colour=colour) for line in lines)
 
 
@@ -169,11 +176,11 @@ def _format_patch(each: SnapshotFileDiff) -> str:
 def rename(name: str, title: str) -> None:
     """Change a session's title."""
 
-    async def command(client: Client, session: Session) -> None:
+    async def set_title(client: Client, session: Session) -> None:
         await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, title=title))
         click.echo(f"Renamed {session.id}.")
 
-    run_with_session(name, command)
+    run_with_session(name, set_title)
 
 
 @session.command()
@@ -182,11 +189,11 @@ def rename(name: str, title: str) -> None:
 def fork(name: str | None, at: str | None) -> None:
     """Copy a session, to continue it in two ways."""
 
-    async def command(client: Client, session: Session) -> None:
+    async def copy_session(client: Client, session: Session) -> None:
         copy = await selection.fork_session(client, session, at)
         click.echo(f"{copy.id}  {one_line(copy.title, 70)}")
 
-    run_with_session(name, command)
+    run_with_session(name, copy_session)
 
 
 @session.command()
@@ -194,20 +201,20 @@ def fork(name: str | None, at: str | None) -> None:
 def compact(name: str | None) -> None:
     """Replace a session's conversation with a summary."""
 
-    async def command(client: Client, session: Session) -> None:
+    async def summarize(client: Client, session: Session) -> None:
         if session.model is None:
             raise UsageProblem(f"Session {session.id} has no messages yet.")
         provider_id, model_id = session.model.provider_id, session.model.id
         try:
             await client.call(SUMMARIZE, Summarize(session_id=session.id, provider_id=provider_id, model_id=model_id))
             click.echo(f"Compacted {session.id}.")
-        # A summary that failed has cost something, too.
         finally:
+            # A summary that failed has cost something, too.
             tokens, cost = measure_growth(session, await client.call(SESSION_GET, SessionId(session_id=session.id)))
             if tokens.all:
                 click.echo(" · ".join(describe_spending(tokens, cost)), err=True)
 
-    run_with_session(name, command)
+    run_with_session(name, summarize)
 
 
 @session.command()
@@ -217,7 +224,7 @@ def compact(name: str | None) -> None:
 def pin(name: str | None, at: str, *, remove: bool) -> None:
     """Pin a message, so that summaries keep its text word for word."""
 
-    async def command(client: Client, session: Session) -> None:
+    async def update_parts(client: Client, session: Session) -> None:
         message = await selection.find_message(client, session, at)
         texts = [part for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
         if not texts:
@@ -229,7 +236,7 @@ def pin(name: str | None, at: str, *, remove: bool) -> None:
             await client.call(PART_UPDATE, UpdatePart(**ids, part=new_part))
         click.echo(f"{'Unpinned' if remove else 'Pinned'} {message.info.id}.")
 
-    run_with_session(name, command)
+    run_with_session(name, update_parts)
 
 
 @session.command()
@@ -251,12 +258,15 @@ async def _find_sessions(client: Client, names: tuple[str, ...]) -> list[Session
 
 
 def _set_archived(names: tuple[str, ...], time: int | None) -> None:
-    async def command(client: Client) -> None:
+    """Archive sessions; `time`: when (ms since the epoch), None to restore them."""
+
+    async def update_sessions(client: Client) -> None:
+        # All names are looked up first, so that a wrong one changes nothing.
         for session in await _find_sessions(client, names):
             await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=time)))
             click.echo(f"{'Archived' if time else 'Unarchived'} {session.id}.")
 
-    run_with_client(command)
+    run_with_client(update_sessions)
 
 
 @session.command()
@@ -267,22 +277,23 @@ def delete(names: tuple[str, ...], *, yes: bool) -> None:
 
     Asks for confirmation in a terminal.
     """
-    sessions = {each.id: each for each in run_with_client(lambda client: _find_sessions(client, names))}
+    # By id, because two names may be those of one session.
+    sessions = {session.id: session for session in run_with_client(lambda client: _find_sessions(client, names))}
     if not yes and can_ask_user() and not _confirm_deletion([*sessions.values()]):
         raise CodeloopError("Nothing was deleted.")
 
-    async def command(client: Client) -> None:
-        for each in sessions:
-            await client.call(SESSION_DELETE, SessionId(session_id=each))
-            click.echo(f"Deleted {each}.")
+    async def delete_sessions(client: Client) -> None:
+        for session_id in sessions:
+            await client.call(SESSION_DELETE, SessionId(session_id=session_id))
+            click.echo(f"Deleted {session_id}.")
 
-    run_with_client(command)
+    run_with_client(delete_sessions)
 
 
 def _confirm_deletion(sessions: list[Session]) -> bool:
     """List the sessions, and ask at the terminal whether to delete them."""
-    for each in sessions:
-        click.echo(f"{each.id}  {format_time(each.time.updated)}  {one_line(each.title, 70)}", err=True)
+    for session in sessions:
+        click.echo(f"{session.id}  {format_time(session.time.updated)}  {one_line(session.title, 70)}", err=True)
     what = "this session" if len(sessions) == 1 else f"these {len(sessions)} sessions"
     try:
         return click.confirm(f"Delete {what} and their subagents' sessions permanently?", err=True)

@@ -1,4 +1,4 @@
-"""`codeloop session list` and `codeloop session search`: find sessions of this project, or of all projects."""
+"""`codeloop session list` and `codeloop session search`: list and search sessions of this project or of all."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -48,28 +48,30 @@ def list_sessions(*, as_json: bool, limit: int, everything: bool, archived: bool
     """
 
     async def load_sessions(client: Client) -> tuple[list[Session], str]:
-        path_info = await client.call(PATH_GET, NoArguments())
+        """Return the sessions, and the directory that need not be shown, "" if all are to be shown."""
         if everything:
             return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), ""
+        path_info = await client.call(PATH_GET, NoArguments())
         in_project = await client.call(SESSION_LIST, ListSessions(scope="project", limit=MAX_SESSIONS))
-        return [each for each in in_project if _belongs_to(each, path_info.directory)], path_info.directory
+        sessions = [session for session in in_project if _belongs_to(session, path_info.directory)]
+        return sessions, path_info.directory
 
-    sessions, here = run_with_client(load_sessions)
-    roots = [each for each in sessions if each.parent_id is None and (archived or not each.time.archived)]
+    sessions, current_directory = run_with_client(load_sessions)
+    roots = [session for session in sessions if session.parent_id is None and (archived or not session.time.archived)]
     by_parent: dict[str, list[Session]] = {}
-    for each in sessions if children else ():
-        by_parent.setdefault(each.parent_id or "", []).append(each)
+    for session in sessions if children else ():
+        by_parent.setdefault(session.parent_id or "", []).append(session)
     # The limit counts the sessions of the user; subagents' sessions come in addition.
     rows = [row for root in roots[:limit] for row in _walk_family(root, by_parent, 0)]
     if as_json:
-        print_json([each for _, each in rows])
+        print_json([session for _, session in rows])
     else:
-        _show_rows(rows, here)
+        _show_rows(rows, current_directory)
     if len(roots) > limit:
         click.echo(f"{limit} of {len(roots)} sessions are shown. Add -n {len(roots)} to show all.", err=True)
     elif not rows and not as_json:
-        what = " except archived ones (--archived)" if any(not each.parent_id for each in sessions) else ""
-        click.echo(f'No sessions yet{what}. Start one: codeloop run "what is this project about?"', err=True)
+        exception = " except archived ones (--archived)" if any(not session.parent_id for session in sessions) else ""
+        click.echo(f'No sessions yet{exception}. Start one: codeloop run "what is this project about?"', err=True)
 
 
 def _belongs_to(session: Session, directory: str) -> bool:
@@ -81,22 +83,23 @@ def _belongs_to(session: Session, directory: str) -> bool:
 
 
 def _walk_family(session: Session, by_parent: dict[str, list[Session]], depth: int) -> Iterator[tuple[int, Session]]:
-    """Yield a session and its subagents' sessions, oldest first, each with its depth."""
+    """Yield a session and the sessions of its subagents below it, oldest first, each with its depth from 0 on."""
     yield depth, session
     # The server lists the newest first.
     for child in reversed(by_parent.get(session.id, ())):
         yield from _walk_family(child, by_parent, depth + 1)
 
 
-def _show_rows(rows: Sequence[tuple[int, Session]], here: str) -> None:
-    """Print one line for each session, with its directory unless all are in the directory `here`."""
-    shows_directory = any(each.directory != here for _, each in rows)
-    slug_width = max((len(escape_controls(each.slug)) for _, each in rows), default=0)
-    for depth, each in rows:
-        where = f"  {escape_controls(each.directory)}" if shows_directory else ""
-        title = one_line(("[archived] " if each.time.archived else "") + each.title, 70)
-        sums = f"{format_time(each.time.updated)}  {format_cost(each.cost or 0, each.tokens):>9}"
-        click.echo(f"{'  ' * depth}{each.id}  {sums}  {escape_controls(each.slug):<{slug_width}}  {title}{where}")
+def _show_rows(rows: Sequence[tuple[int, Session]], current_directory: str) -> None:
+    """Print a line for each session, with its directory unless all are in the current one."""
+    shows_directory = any(session.directory != current_directory for _, session in rows)
+    slug_width = max((len(escape_controls(session.slug)) for _, session in rows), default=0)
+    for depth, session in rows:
+        location = f"  {escape_controls(session.directory)}" if shows_directory else ""
+        title = one_line(("[archived] " if session.time.archived else "") + session.title, 70)
+        sums = f"{format_time(session.time.updated)}  {format_cost(session.cost or 0, session.tokens):>9}"
+        slug = f"{escape_controls(session.slug):<{slug_width}}"
+        click.echo(f"{'  ' * depth}{session.id}  {sums}  {slug}  {title}{location}")
 
 
 @click.command()

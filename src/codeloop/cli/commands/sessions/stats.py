@@ -1,4 +1,4 @@
-"""`codeloop stats`: cost and tokens by day, model and project."""
+"""`codeloop stats`: shows cost and tokens by day, model and project, and what is left of budgets."""
 
 import click
 
@@ -10,8 +10,8 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.operation import SESSION_STATS
 
+# Characters of a name. Of a longer one, such as a path, the end is shown, which tells more than its start.
 NAME_CHARS = 60
-"""Characters of a name; of a longer one, such as a path, the end is shown."""
 NO_BUDGET = 'No budget is set. One is set in the configuration: "budget": {"day": 5, "month": 50}, in dollars.'
 HEADER = ["cost", "input", "cached", "output", "sessions", "steps", "calls"]
 
@@ -59,6 +59,7 @@ def _format_budgets(stats: Stats) -> str:
 
 
 def _format_figures(named_figures: NamedFigures) -> list[str]:
+    # Only to escape control characters, each of which becomes several; the name is cut below.
     name = one_line(named_figures.name, len(named_figures.name) * 8)
     return [name if len(name) <= NAME_CHARS else f"…{name[1 - NAME_CHARS :]}", *_list_cells(named_figures.figures)]
 

@@ -1,4 +1,4 @@
-"""`codeloop status`: how the sessions of all projects on this machine stand."""
+"""`codeloop status`: lists the sessions of all projects on this machine by their state: waiting, running, ended."""
 
 import asyncio
 import sys
@@ -16,9 +16,10 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SessionOverview, SessionOverviewQuery
 from codeloop.schema.operation import SESSION_OVERVIEW
 
+# Seconds between two requests of `--watch`.
 WATCH_INTERVAL = 1.0
-"""Seconds between two looks of `--watch`."""
 STATE_LOOKS: dict[str, Look] = {"waits": "yellow", "running": "cyan", "failed": "red", "finished": "green"}
+# Control sequences: the cursor to the top left, and everything erased.
 _CLEAR_SCREEN = "\x1b[H\x1b[2J"
 _TITLE_CHARS, _DETAIL_CHARS = 48, 60
 
@@ -34,26 +35,27 @@ def status(*, as_json: bool, watch: bool, waiting: bool, limit: int) -> None:
     Those that wait for you come first, then those that run, then by their latest change. With --json, all are printed.
     """
 
-    async def look(client: Client) -> list[SessionOverview]:
+    async def load_rows(client: Client) -> list[SessionOverview]:
         rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
         return [row for row in rows if row.state == "waits"] if waiting else rows
 
-    async def follow(client: Client) -> None:
+    async def watch_rows(client: Client) -> None:
         last_rows: list[SessionOverview] | None = None
         while True:
-            rows = await look(client)
+            rows = await load_rows(client)
             if rows != last_rows:
                 last_rows = rows
                 if can_redraw(sys.stdout) and not as_json:
                     click.echo(_CLEAR_SCREEN, nl=False)
                 _show_rows(rows, limit, as_json=as_json)
+                # A pipe would get nothing until its buffer is full.
                 sys.stdout.flush()
             await asyncio.sleep(WATCH_INTERVAL)
 
     if watch:
-        run_with_client(follow)
+        run_with_client(watch_rows)
     else:
-        _show_rows(run_with_client(look), limit, as_json=as_json)
+        _show_rows(run_with_client(load_rows), limit, as_json=as_json)
 
 
 def _show_rows(rows: list[SessionOverview], limit: int, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`codeloop stop`: stops a session that is worked on, or all of them."""
+"""`codeloop stop`: stops the turn of a session, or the turns of all projects on this machine."""
 
 import sys
 
@@ -15,8 +15,8 @@ from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, SESSION_OVERVIEW, STOP_ALL, NoArguments
 
+# Characters of a session's title.
 TITLE_CHARS = 60
-"""Characters of a title."""
 
 
 @click.command()
@@ -49,7 +49,8 @@ async def _stop_all(client: Client) -> StoppedSessions:
 
 
 async def _stop_session(client: Client, session: Session) -> StoppedSessions:
-    """Stop one session, in whichever process it runs."""
+    """Stop the turn of a session, in whichever process it runs."""
+    # Asked first: afterwards nothing shows whether there was a turn to stop.
     rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
     was_running = any(row.id == session.id and row.state in {"running", "waits"} for row in rows)
     is_idle = await client.call(ABORT, SessionId(session_id=session.id))

@@ -1,4 +1,4 @@
-"""`codeloop undo` and `codeloop redo`: undo the last turn, and redo it."""
+"""`codeloop undo` and `codeloop redo`: undo the last turn with its file changes, or certain files, and redo it."""
 
 import sys
 
@@ -47,14 +47,14 @@ def redo(files: tuple[str, ...], name: str | None, *, dry_run: bool) -> None:
 
 
 def _change_turn(files: tuple[str, ...], name: str | None, *, redo: bool, dry_run: bool) -> None:
-    async def command(client: Client) -> int:
+    async def find_and_change(client: Client) -> int:
         session = await find_local_session(client, name)
         if files:
             return await undo_files(client, session, files, redo=redo, dry_run=dry_run, say=click.echo, warn=_warn)
         change = redo_last if redo else undo_last
         return await change(client, session, dry_run=dry_run, say=click.echo, warn=_warn)
 
-    sys.exit(run_with_client(command))
+    sys.exit(run_with_client(find_and_change))
 
 
 def _warn(text: str) -> None:

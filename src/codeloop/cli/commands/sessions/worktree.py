@@ -1,4 +1,4 @@
-"""`codeloop worktree`: work trees of this repository, each with a branch of its own."""
+"""`codeloop worktree`: lists, creates, compares, merges and removes work trees of this repository."""
 
 import sys
 
@@ -21,13 +21,11 @@ from codeloop.client.slash.worktrees import (
     list_losses,
 )
 from codeloop.kit.terminal_text import escape_controls
-from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import (
     CopyToWorktree,
     CreateWorktree,
     MergeWorktree,
     RemoveWorktree,
-    WorktreeDiff,
     WorktreeMerge,
     WorktreeName,
     WorktreeOverview,
@@ -59,11 +57,7 @@ def worktree() -> None:
 @JSON_OPTION
 def list_worktrees(*, as_json: bool) -> None:
     """List the work trees that codeloop made here, with what in each is nowhere else."""
-
-    async def command(client: Client) -> list[WorktreeOverview]:
-        return await client.call(WORKTREE_OVERVIEW, NoArguments())
-
-    rows = run_with_client(command)
+    rows = run_with_client(lambda client: client.call(WORKTREE_OVERVIEW, NoArguments()))
     if as_json:
         print_json(rows)
     else:
@@ -78,11 +72,7 @@ def list_worktrees(*, as_json: bool) -> None:
 def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_json: bool) -> None:
     """Make a work tree with a branch of its own, codeloop/NAME."""
     create_worktree = CreateWorktree(name=name, base=base, sparse=list(sparse) or None)
-
-    async def command(client: Client) -> Worktree:
-        return await client.call(WORKTREE_CREATE, create_worktree)
-
-    worktree = run_with_client(command)
+    worktree = run_with_client(lambda client: client.call(WORKTREE_CREATE, create_worktree))
     if as_json:
         print_json(worktree)
     else:
@@ -94,11 +84,9 @@ def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_js
 @click.argument("files", nargs=-1, required=True)
 def copy(name: str, files: tuple[str, ...]) -> None:
     """Copy ignored FILES of this directory's project, such as .env, into a work tree."""
-
-    async def command(client: Client) -> list[str]:
-        return await client.call(WORKTREE_COPY, CopyToWorktree(name=name, files=list(files)))
-
-    click.echo(escape_controls(f"Copied: {' '.join(run_with_client(command))}"))
+    copy_files = CopyToWorktree(name=name, files=list(files))
+    copied_files = run_with_client(lambda client: client.call(WORKTREE_COPY, copy_files))
+    click.echo(escape_controls(f"Copied: {' '.join(copied_files)}"))
 
 
 @worktree.command()
@@ -107,17 +95,13 @@ def copy(name: str, files: tuple[str, ...]) -> None:
 @JSON_OPTION
 def diff(name: str, *, stat: bool, as_json: bool) -> None:
     """Show what a work tree changed since it left its base, uncommitted files too."""
-
-    async def command(client: Client) -> WorktreeDiff:
-        return await client.call(WORKTREE_DIFF, WorktreeName(name=name))
-
-    worktree_diff = run_with_client(command)
+    worktree_diff = run_with_client(lambda client: client.call(WORKTREE_DIFF, WorktreeName(name=name)))
     if as_json:
         print_json(worktree_diff)
     elif stat:
-        for each in worktree_diff.files:
+        for file in worktree_diff.files:
             click.echo(
-                escape_controls(f"{each.status or 'modified':8}  +{each.additions} -{each.deletions}  {each.file}")
+                escape_controls(f"{file.status or 'modified':8}  +{file.additions} -{file.deletions}  {file.file}")
             )
     else:
         colour = has_colour(sys.stdout)
@@ -137,11 +121,7 @@ def merge(name: str, *, message: str | None, into: str | None, files: tuple[str,
     With conflicts nothing is merged: they are shown, and the exit code is 1.
     """
     merge_worktree = MergeWorktree(name=name, message=message, into=into, files=list(files) or None)
-
-    async def command(client: Client) -> WorktreeMerge:
-        return await client.call(WORKTREE_MERGE, merge_worktree)
-
-    worktree_merge = run_with_client(command)
+    worktree_merge = run_with_client(lambda client: client.call(WORKTREE_MERGE, merge_worktree))
     _show_merge(worktree_merge, describe_merge(worktree_merge), as_json=as_json)
 
 
@@ -150,11 +130,7 @@ def merge(name: str, *, message: str | None, into: str | None, files: tuple[str,
 @JSON_OPTION
 def rebase(name: str, *, as_json: bool) -> None:
     """Replay a work tree's commits onto the branch that it was made from, as that is now."""
-
-    async def command(client: Client) -> WorktreeMerge:
-        return await client.call(WORKTREE_REBASE, WorktreeName(name=name))
-
-    worktree_merge = run_with_client(command)
+    worktree_merge = run_with_client(lambda client: client.call(WORKTREE_REBASE, WorktreeName(name=name)))
     _show_merge(worktree_merge, describe_rebase(name, worktree_merge), as_json=as_json)
 
 
@@ -171,23 +147,27 @@ def remove(names: tuple[str, ...], *, clean: bool, force: bool) -> None:
     if bool(names) == clean:
         raise click.UsageError("Name work trees, or give --clean.")
 
-    async def command(client: Client) -> bool:
-        is_whole = True
-        rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
-        for row in rows if clean else [await find_worktree(client, name) for name in names]:
-            is_whole = await _remove_one(client, row, is_asked=not clean, is_forced=force and not clean) and is_whole
-        return is_whole
+    async def remove_worktrees(client: Client) -> bool:
+        """Remove the work trees one after the other; return whether all were removed."""
+        if clean:
+            rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
+        else:
+            # All names are looked up first, so that a wrong one removes nothing.
+            rows = [await find_worktree(client, name) for name in names]
+        are_removed = [await _remove_one(client, row, can_ask=not clean, is_forced=force and not clean) for row in rows]
+        return all(are_removed)
 
-    if not run_with_client(command) and not clean:
+    if not run_with_client(remove_worktrees) and not clean:
         raise CodeloopError("Not everything was removed. Commit, merge or push it, or give --force.")
 
 
-async def _remove_one(client: Client, row: WorktreeOverview, *, is_asked: bool, is_forced: bool) -> bool:
+async def _remove_one(client: Client, row: WorktreeOverview, *, can_ask: bool, is_forced: bool) -> bool:
+    """Remove a work tree; return False if it holds something that is nowhere else, and the user does not agree."""
     losses = list_losses(row)
     for line in losses:
         click.echo(escape_controls(line), err=True)
     if losses and not is_forced:
-        if not is_asked or row.running or not can_ask_user():
+        if not can_ask or row.running or not can_ask_user():
             return False
         if not click.confirm(
             f"Remove {escape_controls(row.name)}, and keep that on {escape_controls(row.branch or '')}?",
@@ -201,6 +181,7 @@ async def _remove_one(client: Client, row: WorktreeOverview, *, is_asked: bool, 
 
 
 def _show_merge(worktree_merge: WorktreeMerge, lines: list[str], *, as_json: bool) -> None:
+    """Print the result of a merge or a rebase; with conflicts, end with exit code 1."""
     if as_json:
         print_json(worktree_merge)
     else:
