@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from codeloop.cli.follow.subagents import Subagents
+from codeloop.cli.follow.subagents import SessionSubagents
 from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.result import Tally
 from codeloop.cli.output.view import View
@@ -50,7 +50,7 @@ class SessionFollower:
         self.tally = Tally(session)
         """Counts since it was last replaced."""
         self.is_running = False
-        self.subagents = Subagents(session.id)
+        self.subagents = SessionSubagents(session.id)
         self._client = client
         self._session_id = session.id
         self._view = view

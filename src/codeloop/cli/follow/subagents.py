@@ -20,7 +20,7 @@ NoteCallback = Callable[[str], object]
 WORKING_STATES = {"queued", "running", "waiting"}
 
 
-class Subagents:
+class SessionSubagents:
     """The subagents of one session and their subagents. `background`: those that work while no call waits for them."""
 
     def __init__(self, session_id: str) -> None:
@@ -76,7 +76,7 @@ class BackgroundPolicy(Struct, frozen=True):
 
 
 async def wait_for_background(
-    subagents: Subagents, end_event: asyncio.Event, note: NoteCallback, policy: BackgroundPolicy
+    subagents: SessionSubagents, end_event: asyncio.Event, note: NoteCallback, policy: BackgroundPolicy
 ) -> bool:
     """Wait until no subagent works in the background, or `end_event` is set; return whether the time ran out.
 

@@ -11,14 +11,14 @@ import click
 from msgspec import Struct
 
 from codeloop.app.handlers.project.mcp import open_mcp_servers
-from codeloop.app.project import Project, open_project
-from codeloop.app.settings import ProjectSettings, Startup
+from codeloop.app.project import Project
+from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.mcp_import import import_servers
 from codeloop.cli.commands.extend.mcp_serve import serve
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.style import align_columns, print_json
-from codeloop.cli.target.project import load_settings
+from codeloop.cli.target.project import load_settings, run_with_local_client
 from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entry
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definition
@@ -403,16 +403,8 @@ def _find_server(project: Project, name: str) -> McpServer:
 
 
 def _run_in_project(command: Callable[[Project], Awaitable[T]]) -> T:
-    """Open the project, run `command` on it, and close it with what was started."""
-
-    async def open_and_run() -> T:
-        project = await open_project(Startup(directory=Path.cwd()))
-        try:
-            return await command(project)
-        finally:
-            await project.close()
-
-    return asyncio.run(open_and_run())
+    """Open the current directory's project, run `command` on it, and close it with the servers that were started."""
+    return run_with_local_client(lambda client: command(client.project))
 
 
 mcp.add_command(import_servers)
