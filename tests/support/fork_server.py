@@ -47,7 +47,7 @@ class ForkServer:
                 [
                     sys.executable,
                     "-c",
-                    f"from tests.support.fork_server import serve; exec(serve({listener.fileno()}))",
+                    f"from tests.support.fork_server import serve_forks; exec(serve_forks({listener.fileno()}))",
                 ],
                 cwd=ROOT,
                 env={name: value for name, value in os.environ.items() if not name.startswith(START_PREFIXES)},

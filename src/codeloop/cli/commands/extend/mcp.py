@@ -319,9 +319,9 @@ async def _show_server(server: McpServer) -> None:
         click.echo(f"- prompt {escape_controls(prompt.name)}: {one_line(prompt.description, _LINE_CHARS)}")
     for problem in listing.problems:
         click.echo(f"left out: {one_line(problem, _LINE_CHARS)}")
-    if server.pending:
+    if server.pending_patch:
         click.echo("Its tools have changed since they were agreed to, so a call asks first:")
-        click.echo(escape_controls(server.pending).rstrip())
+        click.echo(escape_controls(server.pending_patch).rstrip())
     _show_log(server)
 
 

@@ -202,7 +202,9 @@ async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[Plug
     # Whether sandboxes work here is only known after one was made.
     await boxes.probe()
     is_sandboxed = boxes.is_used(True if sandbox is None else sandbox)
-    await asyncio.gather(hosts.wait_for_offers(), *(_find_load_failure(hosts, extension) for extension in hosts.unknown))
+    await asyncio.gather(
+        hosts.wait_for_offers(), *(_find_load_failure(hosts, extension) for extension in hosts.unknown)
+    )
     rows: list[PluginRow] = []
     for extension in hosts.extensions:
         offer = hosts.offers.get(extension.name)
