@@ -110,7 +110,7 @@ class Engine(Struct, frozen=True):
     models: Models
     agents: dict[str, Agent]
     rulebook: Rulebook
-    instructions: Callable[[], tuple[tuple[Path, str], ...]]
+    read_instructions: Callable[[], tuple[tuple[Path, str], ...]]
     """Returns path and text of AGENTS.md and the like."""
     spawn: Spawn
     """Runs subagents: injected, since it needs the loop, which imports the calls."""
@@ -118,7 +118,7 @@ class Engine(Struct, frozen=True):
     """Reloads changed rules, before a call is judged by them."""
     snapshots: Snapshots | None = None
     turn_settings: TurnSettings = TurnSettings()
-    output: OutputLimits = OutputLimits()
+    output_limits: OutputLimits = OutputLimits()
     hooks: TurnHooks = NO_HOOKS
     services: ToolServices = struct_field(default_factory=ToolServices)
     stop_file: Path = Path(os.devnull)

@@ -189,7 +189,7 @@ class Project:
             models=self.models,
             agents=agents,
             rulebook=rulebook,
-            instructions=partial(_read_instructions, settings),
+            read_instructions=partial(_read_instructions, settings),
             spawn=_run_subagent,
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
@@ -197,7 +197,7 @@ class Project:
             services=self.services,
             subagents=settings.config.subagents,
             stop_file=settings.paths.stop_file,
-            output=OutputLimits(
+            output_limits=OutputLimits(
                 output.max_lines or TOOL_OUTPUT_LINES.value, output.max_bytes or TOOL_OUTPUT_BYTES.value
             ),
         )

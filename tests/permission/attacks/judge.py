@@ -6,7 +6,7 @@ from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.permission import Action, PermissionRule, Ruleset
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
-from codeloop.tool.builtin.shell.touched_files import find_touched
+from codeloop.tool.builtin.shell.touched_files import find_touched_files
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.workspace import Workspace
 from tests.permission.attacks.observed import Stage
@@ -30,7 +30,7 @@ class Judge:
         """Return whether nothing would be asked or denied."""
         directory = self._workspace.directory
         analysis = analyse(line, gather_facts(line, directory, self._place, self._workspace))
-        files = find_touched(analysis.touches, directory, self._workspace)
+        files = find_touched_files(analysis.touches, directory, self._workspace)
         needs = LineNeeds(line, analysis, files, directory).list_needs(self._workspace, lambda _, __: {})
         lists = (self._rules, make_guard_rules(self._rules))
         return all(decide(need, rules).action == "allow" for need in needs for rules in lists)

@@ -249,7 +249,7 @@ def test_heavy_lines_are_decided_quickly(name: str) -> None:
     ],
 )
 def test_read_only_lines(line: str) -> None:
-    assert analyse(line).read_only
+    assert analyse(line).is_read_only
 
 
 @pytest.mark.parametrize(
@@ -266,13 +266,13 @@ def test_read_only_lines(line: str) -> None:
     ],
 )  # fmt: skip
 def test_lines_that_may_write_or_execute_are_not_read_only(line: str) -> None:
-    assert not analyse(line).read_only
+    assert not analyse(line).is_read_only
 
 
 def test_what_is_known_only_in_part_is_compared_in_part() -> None:
-    assert analyse("git $x").possible == (f"git{ANY_WORDS}",)
-    assert analyse('echo "a$x"').possible == (f"echo a{ANY_TEXT}",)
-    assert analyse("$x y").possible[0] == ANY_TEXT
+    assert analyse("git $x").possible_commands == (f"git{ANY_WORDS}",)
+    assert analyse('echo "a$x"').possible_commands == (f"echo a{ANY_TEXT}",)
+    assert analyse("$x y").possible_commands[0] == ANY_TEXT
 
 
 @pytest.mark.parametrize("escape", [r"\9", r"\8", r"\u", r"\U99999999", r"\400", r"\uD800", r"\cx", r"\z", "\\²"])

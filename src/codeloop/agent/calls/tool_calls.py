@@ -240,7 +240,7 @@ class ToolCalls:
         """Cut a result where it is too long, and add the notices that wait for it, also for screens."""
         from codeloop.tool.truncate import truncate_output
 
-        limits = self._engine.output
+        limits = self._engine.output_limits
         scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
         result = truncate_output(result, scratch, keep, lines=limits.lines, size=limits.bytes)
         notices = self._engine.services.notices.take(session_id)

@@ -121,7 +121,9 @@ async def _run(
         return replace(part, state=ToolStateError(input=part.state.input, error=str(error), time=time))
     finally:
         context.close()
-    result = truncate_output(result, workspace.scratch, "tail", lines=engine.output.lines, size=engine.output.bytes)
+    result = truncate_output(
+        result, workspace.scratch, "tail", lines=engine.output_limits.lines, size=engine.output_limits.bytes
+    )
     return _complete(part, result.output, result.metadata)
 
 

@@ -81,7 +81,7 @@ class RequestCache:
         """Return the tool parts whose outputs requests omit from now on; `now` is set as their time of compaction."""
         if len(view.entries) <= _SHORT_CONVERSATION_ENTRIES:
             return []
-        from codeloop.agent.request.early_drop import select_outputs_to_drop
+        from codeloop.agent.request.dropped_outputs import select_outputs_to_drop
 
         start = find_context_start(view.entries)
         return select_outputs_to_drop(view.entries[start:], self._superseded.notes, info.prices, now)

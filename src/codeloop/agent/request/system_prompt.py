@@ -27,7 +27,7 @@ def make_system_prompt(engine: Engine, session: Session, agent: Agent, info: Mod
         agent.name if agent.native and agent.name in AGENTS_WITH_PROMPT else default_prompt
     )
     blocks = [base.strip(), read_prompt("shared").strip(), make_environment_block(engine, session, info)]
-    blocks += [f"Instructions from {path}:\n{text.strip()}" for path, text in engine.instructions()]
+    blocks += [f"Instructions from {path}:\n{text.strip()}" for path, text in engine.read_instructions()]
     return "\n\n".join(blocks)
 
 

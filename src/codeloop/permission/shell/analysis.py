@@ -29,28 +29,28 @@ REMOTE_KEY = "remote"
 # Characters of a text that are compared with rules: the time of a comparison grows with text times pattern.
 _MAX_COMPARED_CHARS = 256
 _CONTAINERS = frozenset({"docker", "nerdctl", "podman"})
-_BETWEEN = re.compile(r"[\s;|&()<>`'\"]+")
+_WORD_SEPARATORS = re.compile(r"[\s;|&()<>`'\"]+")
 
 
 class Analysis(Struct, frozen=True):
     """The analysis of a shell line.
 
     `commands`: the text of every simple command, also of those inside others, one spelling for all ways of quoting.
-    `always`: the patterns that an "always" would allow, one a command. `touches`: the files that it reads and writes.
-    `possible`: further commands that it may run, with the marks of `kit.wildcard`. `spellings`: by command, the other
-    texts by which rules may mean it. `proof`: what is certain about the line. `destructive`: it may delete files that
-    git ignores.
+    `always_patterns`: those that an "always" would allow, one a command. `touches`: the files that it reads and writes.
+    `possible_commands`: further ones that it may run, with the marks of `kit.wildcard`. `spellings`: by command, the
+    other texts by which rules may mean it. `proof`: what is certain about the line. `is_destructive`: it may delete
+    files that git ignores.
     """
 
     commands: tuple[str, ...]
-    always: tuple[str, ...]
+    always_patterns: tuple[str, ...]
     touches: Touches = Touches()
-    possible: tuple[str, ...] = ()
+    possible_commands: tuple[str, ...] = ()
     spellings: dict[str, tuple[str, ...]] = {}
     proof: Proof = Proof()
-    destructive: bool = False
-    remote: tuple[str, ...] = ()
-    """Those of `commands` and of `possible` that change something on another machine or service."""
+    is_destructive: bool = False
+    remote_commands: tuple[str, ...] = ()
+    """Those of `commands` and of `possible_commands` that change something on another machine or service."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Analysis(Struct, frozen=True):
         return (*self.touches.writes, *self.touches.filled_folders, *self.touches.changed_trees)
 
     @property
-    def read_only(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether it certainly changes nothing."""
         return self.proof.read_only
 
@@ -93,31 +93,33 @@ def analyse(command: str, facts: MachineFacts | None = None) -> Analysis:
         possible = {ANY_TEXT: None, **possible}
     return Analysis(
         commands=texts,
-        always=_make_always_patterns(commands),
+        always_patterns=_make_always_patterns(commands),
         touches=find_touches(script),
-        possible=tuple(possible),
+        possible_commands=tuple(possible),
         spellings={
             simple.text: others for simple in commands if (others := tuple(map(shorten, list_spellings(simple))))
         },
         proof=prove(command, facts or MachineFacts()),
-        destructive=any(map(is_destructive, commands)) or (script.is_unknown and not commands),
-        remote=_find_remote(commands, texts, command if is_cut or not commands else ""),
+        is_destructive=any(map(is_destructive, commands)) or (script.is_unknown and not commands),
+        remote_commands=_find_remote_commands(commands, texts, command if is_cut or not commands else ""),
     )
 
 
-def _find_remote(simple_commands: Sequence[SimpleCommand], texts: Sequence[str], unread: str) -> tuple[str, ...]:
+def _find_remote_commands(
+    simple_commands: Sequence[SimpleCommand], texts: Sequence[str], unparsed_text: str
+) -> tuple[str, ...]:
     """Return the texts of the commands that act on other machines; all of them if one is in an unparsed part.
 
-    `unread`: the line, if it was not parsed to its end.
+    `unparsed_text`: the line, if it was not parsed to its end.
     """
-    if mentions_remote_change(_BETWEEN.split(unread[: BASH_SIZE.value])):
+    if mentions_remote_change(_WORD_SEPARATORS.split(unparsed_text[: BASH_SIZE.value])):
         return tuple(texts)
-    acting = [simple for simple in simple_commands if _acts(simple)]
+    acting = [simple for simple in simple_commands if _acts_remotely(simple)]
     possible = [shorten(simple.marked_text) for simple in acting if simple.marked_text is not None]
     return tuple(dict.fromkeys([*(simple.text for simple in acting), *possible]))
 
 
-def _acts(simple: SimpleCommand) -> bool:
+def _acts_remotely(simple: SimpleCommand) -> bool:
     words = [word.value for word in simple.words]
     return changes_remote(words) or ((is_runner(words[0]) or words[0] in _CONTAINERS) and contains_remote_change(words))
 
@@ -150,12 +152,15 @@ def make_need(command: str, analysis: Analysis) -> Need:
     return Need(
         permission="bash",
         patterns=analysis.commands,
-        always=() if analysis.proof.unproven else analysis.always,
-        metadata={"command": command, **({REMOTE_KEY: list(analysis.remote)} if analysis.remote else {})},
-        possible=analysis.possible,
+        always=() if analysis.proof.unproven else analysis.always_patterns,
+        metadata={
+            "command": command,
+            **({REMOTE_KEY: list(analysis.remote_commands)} if analysis.remote_commands else {}),
+        },
+        possible=analysis.possible_commands,
         spellings=analysis.spellings,
-        traits=("read-only",) if analysis.read_only else (),
-        remote=analysis.remote,
+        traits=("read-only",) if analysis.is_read_only else (),
+        remote=analysis.remote_commands,
         unproven=analysis.proof.unproven,
-        writes=Writes(ignored=analysis.destructive),
+        writes=Writes(ignored=analysis.is_destructive),
     )

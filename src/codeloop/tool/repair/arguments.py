@@ -49,11 +49,11 @@ def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | No
         return _encode(cast("JSON", read[0]))
     match schema:
         case {"required": [str(name)], "properties": {**properties}}:
-            kind = properties.get(name)
+            property_schema = properties.get(name)
         case _:
             return None
     value: Any = _read_bare_value(text)
-    match kind, value:
+    match property_schema, value:
         case {"type": "string"}, [dict()]:
             return _encode(cast("list[JSON]", value)[0])
         case {"type": "string"}, str() if value.strip():

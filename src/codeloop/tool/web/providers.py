@@ -10,18 +10,18 @@ from codeloop.schema.config import SearchConfig
 class SearchProvider(Struct, frozen=True):
     """A search service. `key_variables`, `address_variables`: environment variables; the first that is set counts.
 
-    `base_url`: empty if everybody runs a server of their own. `search`, `code`: its functions, as `room.module:name`,
-    which are imported when they are used; `code` is empty if the service can't search code.
+    `base_url`: empty if everybody runs a server of their own. `search_target`, `code_search_target`: its functions, as
+    `room.module:name`, which are imported when they are used; the second is empty if the service can't search code.
     """
 
     id: str
     name: str
     base_url: str
-    search: str
+    search_target: str
     key_variables: tuple[str, ...] = ()
     address_variables: tuple[str, ...] = ()
     needs_key: bool = True
-    code: str = ""
+    code_search_target: str = ""
 
 
 PROVIDERS = (
@@ -46,7 +46,7 @@ PROVIDERS = (
         "tool.web.exa:search_web",
         key_variables=("EXA_API_KEY",),
         needs_key=False,
-        code="tool.web.exa:search_code",
+        code_search_target="tool.web.exa:search_code",
     ),
     SearchProvider(
         "searxng",

@@ -87,7 +87,7 @@ def _measure_system(project: Project, session: Session, agent: Agent, info: Mode
     """Yield the sizes of the system prompt, and of each file of instructions in it."""
     engine = project.engine
     total = _count_bytes(RequestCache().get_system_prompt(engine, session, agent, info))
-    for path, text in engine.instructions():
+    for path, text in engine.read_instructions():
         size = _count_bytes(text)
         total -= size
         yield _PartSize("instructions", str(path), size)

@@ -94,7 +94,7 @@ class _UserCommand:
         )
         try:
             result = await bash.run(params, context)
-            limits = self._project.engine.output
+            limits = self._project.engine.output_limits
             scratch = self._project.workspace.scratch
             result = truncate_output(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
             self._finish(info, _make_completed(part, result.output, result.metadata))

@@ -86,7 +86,7 @@ def matches_call(condition: str, names: Iterable[str], tool_input: JSON) -> bool
         # The whole line and each command in it: `cd x && git push` must not slip past `Bash(git *)`.
         texts = (command, *analysis.commands)
         return any(matches(text, pattern) for text in texts) or any(
-            overlaps(each, pattern) for each in analysis.possible
+            overlaps(each, pattern) for each in analysis.possible_commands
         )
     if isinstance(url := tool_input.get("url"), str) and pattern.startswith("domain:"):
         return matches(urlsplit(url).hostname or "", pattern.removeprefix("domain:"))

@@ -102,8 +102,8 @@ def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
     """Return the lines to show of each file: they share SEARCH_RESULTS matches and SEARCH_SHOWN_BYTES bytes fairly."""
     counts = share_fairly([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
     rows = [_take_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
-    room = SEARCH_SHOWN_BYTES.value - _HEADING_BYTES * len(files)
-    sizes = share_fairly([sum(map(_measure, lines)) for lines in rows], max(room, 0))
+    max_bytes = SEARCH_SHOWN_BYTES.value - _HEADING_BYTES * len(files)
+    sizes = share_fairly([sum(map(_measure, lines)) for lines in rows], max(max_bytes, 0))
     return [_take_bytes(lines, size) for lines, size in zip(rows, sizes, strict=True)]
 
 

@@ -23,7 +23,7 @@ from codeloop.tool.builtin.shell.failure_notes import explain_failure
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
-from codeloop.tool.builtin.shell.touched_files import find_touched
+from codeloop.tool.builtin.shell.touched_files import find_touched_files
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
 from codeloop.tool.files.file_access import describe_missing_file, find_folder, format_path
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
@@ -199,8 +199,8 @@ async def _ask_permission(
     earlier: list[Need] = []
     for _ in range(_MAX_LOOKUPS):
         line = await _find_line_needs(params.command, directory, ctx, context, sandbox)
-        is_asked = _may_evade(line, sandbox) and has_denials(ctx.session)
-        needs = line.list_needs(ctx.workspace, ctx.session.judge, is_asked=is_asked)
+        must_ask = _may_evade(line, sandbox) and has_denials(ctx.session)
+        needs = line.list_needs(ctx.workspace, ctx.session.judge, must_ask=must_ask)
         if is_outside:
             metadata: JSON = {"command": params.command, "reason": params.outside}
             metadata |= {WORKDIR_KEY: str(directory)} if directory != ctx.workspace.directory else {}
@@ -225,7 +225,7 @@ async def _ask_permission(
 
 def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:
     """Return whether a line could reach a denied path by another name (a link), with no sandbox to prevent it."""
-    return (sandbox is None or not sandbox.holds) and not line.analysis.read_only and not line.is_plain
+    return (sandbox is None or not sandbox.holds) and not line.analysis.is_read_only and not line.is_plain
 
 
 async def _find_line_needs(
@@ -239,14 +239,14 @@ async def _find_line_needs(
     analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
     # Without touched paths, a thread would cost more than the lookup.
     if analysis.touches == _NO_TOUCHES:
-        files = find_touched(_NO_TOUCHES, directory, ctx.workspace)
+        files = find_touched_files(_NO_TOUCHES, directory, ctx.workspace)
     else:
-        files = await asyncio.to_thread(find_touched, analysis.touches, directory, ctx.workspace)
+        files = await asyncio.to_thread(find_touched_files, analysis.touches, directory, ctx.workspace)
     if sandbox is not None:
         files = files.map_paths(partial(shells.sandboxes.resolve_inside, sandbox))
     if sandbox is not None and ctx.workspace.sandbox.network == "off":
         # Nothing in the sandbox reaches the network, so there is no remote host to ask about.
-        analysis = replace(analysis, remote=())
+        analysis = replace(analysis, remote_commands=())
     return LineNeeds(command, analysis, files, directory, traits)
 
 
@@ -306,38 +306,39 @@ async def _format_result(
     """Return the result of a command. `timeout`: in seconds. `location`: its directory, and notes on the next one."""
     folder, where = location
     notes: list[str] = []
-    for_screen: list[str] = []
+    screen_notes: list[str] = []
     if outcome.timed_out:
-        for_screen.append(f"The command was ended with all its processes after its timeout of {timeout * 1000:.0f} ms.")
+        timeout_note = f"The command was ended with all its processes after its timeout of {timeout * 1000:.0f} ms."
+        screen_notes.append(timeout_note)
         notes.append(
-            f"{for_screen[-1]} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
+            f"{timeout_note} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
             f"Give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use run_in_background where it only takes long."
         )
     if outcome.signal:
-        for_screen.append(f"The shell was ended by {outcome.signal}.")
-        notes.append(for_screen[-1])
+        screen_notes.append(f"The shell was ended by {outcome.signal}.")
+        notes.append(screen_notes[-1])
     elif outcome.code:
         notes.append(f"exit code {outcome.code}{_format_signal(outcome.code)}")
         explanation, is_for_screen = await explain_failure(params.command, outcome, folder, ctx)
         notes += [explanation] if explanation else []
-        for_screen += [explanation] if is_for_screen else []
+        screen_notes += [explanation] if is_for_screen else []
     notes += where
     if outcome.left:
         remainder = (
             "1 process that it left running was" if outcome.left == 1 else f"{outcome.left} processes that it left were"
         )
-        for_screen.append(f"{remainder} ended.")
-        notes.append(f"{for_screen[-1]} Use run_in_background for what should keep running.")
+        screen_notes.append(f"{remainder} ended.")
+        notes.append(f"{screen_notes[-1]} Use run_in_background for what should keep running.")
     notes += outcome.notes
-    for_screen += map(strip_advice, outcome.notes)
+    screen_notes += map(strip_advice, outcome.notes)
     metadata = _make_metadata(params, outcome.recent) | {
         "exit": outcome.code,
         "truncated": outcome.cut,
         "lines": outcome.lines,
         "duration": round(outcome.duration * 1000),
     }
-    if for_screen:
-        metadata["notes"] = for_screen
+    if screen_notes:
+        metadata["notes"] = screen_notes
     if outcome.signal:
         metadata["signal"] = outcome.signal
     if outcome.timed_out:

@@ -52,17 +52,17 @@ class LineNeeds:
         """Whether all commands of the line only touch the files that their arguments name, and none creates a link."""
         return all(command.partition(" ")[0] in _PLAIN_PROGRAMS for command in self.analysis.commands)
 
-    def list_needs(self, workspace: Workspace, judge: Judge, *, is_asked: bool = False) -> list[Need]:
+    def list_needs(self, workspace: Workspace, judge: Judge, *, must_ask: bool = False) -> list[Need]:
         """Return all needs, in the order in which a question shows them: the important ones come first.
 
-        `is_asked`: ask about the command even if the rules allow it.
+        `must_ask`: ask about the command even if the rules allow it.
         """
-        files = [*self._list_edits(workspace), *self._list_reads(workspace, judge)]
+        files = [*self._list_edit_needs(workspace), *self._list_read_needs(workspace, judge)]
         guarded = [need for need in files if any(map(_is_guarded, need.patterns))]
         plain = [need for need in files if need not in guarded]
         run = self._make_command_need(workspace)
-        run = replace(run, hooked="ask", metadata={**run.metadata, "reason": _EVASION_REASON}) if is_asked else run
-        return [*self._list_outside(workspace), *guarded, run, *plain, *self._list_unknown_paths()]
+        run = replace(run, hooked="ask", metadata={**run.metadata, "reason": _EVASION_REASON}) if must_ask else run
+        return [*self._list_outside_needs(workspace), *guarded, run, *plain, *self._list_unknown_path_needs()]
 
     def make_grants(self, workspace: Workspace) -> SandboxGrants:
         """Return the paths that a sandbox opens for the line once all its needs are granted."""
@@ -75,7 +75,7 @@ class LineNeeds:
         readable = [path for path in self.files.reads if is_secret(make_permission_name(workspace, path))]
         return SandboxGrants(tuple(writable), tuple(readable))
 
-    def _list_outside(self, workspace: Workspace) -> Iterable[Need]:
+    def _list_outside_needs(self, workspace: Workspace) -> Iterable[Need]:
         """Yield the permissions for folders outside the project: for those that are written to, then for others."""
         changed = {
             find_folder(path)
@@ -96,7 +96,7 @@ class LineNeeds:
                     permission="external_directory", patterns=patterns, always=always, metadata=shown, traits=traits
                 )
 
-    def _list_unknown_paths(self) -> Iterable[Need]:
+    def _list_unknown_path_needs(self) -> Iterable[Need]:
         """Yield the permission for any folder outside the project, if the line computes paths when it runs."""
         if self.files.is_uncertain:
             shown: JSON = {"command": self.command, "directories": [], "patterns": ["*"]}
@@ -108,7 +108,7 @@ class LineNeeds:
                 traits=self.traits,
             )
 
-    def _list_edits(self, workspace: Workspace) -> Iterable[Need]:
+    def _list_edit_needs(self, workspace: Workspace) -> Iterable[Need]:
         """Yield the permissions for the files that the line changes, or may change."""
         possible = [ANY_TEXT] if self.files.may_write else _make_patterns_below(workspace, self.files.filled_folders)
         shown: JSON = {"command": self.command}
@@ -118,7 +118,7 @@ class LineNeeds:
             unpacked = make_edit_needs(workspace, self.files.unpacked, {**shown, "reason": _UNPACKED_REASON})
             yield from (replace(need, writes=None) for need in unpacked)
 
-    def _list_reads(self, workspace: Workspace, judge: Judge) -> Iterable[Need]:
+    def _list_read_needs(self, workspace: Workspace, judge: Judge) -> Iterable[Need]:
         """Yield the permission for the files that are read; of a folder, for those that a rule does not allow."""
         names = [make_permission_name(workspace, path) for path in self.files.reads]
         below = judge("read", [make_permission_name(workspace, path) for path in self.files.files_below])

@@ -9,7 +9,7 @@ from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
-from codeloop.tool.builtin.shell.touched_files import find_touched
+from codeloop.tool.builtin.shell.touched_files import find_touched_files
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.sandbox.policy import SandboxPolicy
@@ -52,7 +52,7 @@ async def preview_sandbox(command: str, directory: Path, session: str, workspace
         return SandboxPreview(backend="", reason=str(error))
     context = ShellContext(session, workspace.directory, workspace.environment, workspace.scratch)
     analysis = analyse(command, gather_facts(command, directory, context, workspace))
-    files = find_touched(analysis.touches, directory, workspace)
+    files = find_touched_files(analysis.touches, directory, workspace)
     files = files.map_paths(partial(shells.sandboxes.resolve_inside, sandbox))
     line = LineNeeds(command, analysis, files, directory)
     grants = line.make_grants(workspace)

@@ -54,7 +54,7 @@ class TouchedFiles(Struct, frozen=True):
         return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in mapped.items()})
 
 
-def find_touched(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
+def find_touched_files(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
     """Return the files that a line touches when it runs in a directory. Reads the disk."""
     resolver = _PathResolver(directory, workspace)
     reads = resolver.find_paths(touches.reads)

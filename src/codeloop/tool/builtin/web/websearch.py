@@ -84,8 +84,8 @@ def _configure(
         fault = f"{provider.name} needs its address: set search.baseURL in the configuration, or {variable}."
     elif provider.needs_key and not key:
         fault = f"{provider.name} needs a key: set search.apiKey in the configuration, or {provider.key_variables[0]}."
-    search: SearchFunction = load_object(provider.search)
-    code: SearchFunction | None = load_object(provider.code) if provider.code else None
+    search: SearchFunction = load_object(provider.search_target)
+    code: SearchFunction | None = load_object(provider.code_search_target) if provider.code_search_target else None
     return SearchService(provider.id, provider.name, base_url, search, code, key or "", environment, fault)
 
 
