@@ -208,7 +208,7 @@ async def test_a_persons_extension_in_the_project_counts_as_what_commands_could_
     inside.parent.mkdir()
     inside.write_text(WORD, encoding="utf-8")
     async with open_scripted_project(tmp_path, [DONE], plugin=[str(inside), str(outside)], **OPEN) as it:
-        found = {each.path: hosts(it.project).key(each).is_confined for each in hosts(it.project).extensions}
+        found = {each.path: hosts(it.project).get_key(each).is_confined for each in hosts(it.project).extensions}
     assert found == {str(inside): True, str(outside): False}
 
 

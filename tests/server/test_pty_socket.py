@@ -158,7 +158,7 @@ async def test_a_client_that_leaves_is_no_loss(tmp_path: Path) -> None:
             await screen.socket.send("x\n")
             await screen.until("x\r\nx\r\n")
         async with asyncio.timeout(DEADLINE):
-            while terminal._output._watchers:
+            while terminal._output._viewers:
                 await asyncio.sleep(0.01)
 
 
