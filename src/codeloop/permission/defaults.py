@@ -36,6 +36,9 @@ _READ_ONLY_AGENT_RULES: dict[str, Ruleset] = {
     ),
     "explore": (*_READ_ONLY_BASH_RULES, *_make_rules("edit", "deny")),
 }
+# Built-in agents that only write a text.
+_AGENTS_WITHOUT_TOOLS = frozenset({"compaction", "sampling", "summary", "title"})
+_EXPLORE_PERMISSIONS = "grep glob list webfetch websearch read"
 _ALLOW_RULES = _make_rules_for_each("allow", "read grep glob list todowrite skill task")
 # By profile: the rules before (`_FIRST_RULES`) and after (`_LAST_RULES`) the rules that all profiles share.
 _FIRST_RULES: dict[Profile, Ruleset] = {
@@ -79,8 +82,6 @@ def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset
         *_make_rules("question", "deny"),
         *_make_rules("plan_enter", "deny"),
         *_make_rules("plan_exit", "deny"),
-        # These cost more tokens than they save: parallel calls and the conversation itself do the same. They are only
-        # offered to a model if the user allows them.
         # These cost more tokens than they save: parallel calls and the conversation itself do the same. They are only
         # offered to a model if the user allows them.
         *_make_rules("multiedit", "deny"),
@@ -199,8 +200,3 @@ def make_agent_rules(agent: str) -> Ruleset:
             )
         case _:
             return ()
-
-
-# Built-in agents that only write a text.
-_AGENTS_WITHOUT_TOOLS = frozenset({"compaction", "sampling", "summary", "title"})
-_EXPLORE_PERMISSIONS = "grep glob list webfetch websearch read"

@@ -115,10 +115,10 @@ def _ssh_connects(words: Sequence[str]) -> bool:
 def _copies_out(words: Sequence[str]) -> bool:
     """Return whether it copies to another machine; copying from one changes nothing there."""
     operands = [word for word in words if not word.startswith("-")]
-    is_tried = any(word == "--dry-run" or re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words)
+    is_dry_run = any(word == "--dry-run" or re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words)
     return (
         bool(operands)
-        and not is_tried
+        and not is_dry_run
         and _REMOTE_TARGET.match(operands[-1]) is not None
         and not _is_local(operands[-1:])
     )

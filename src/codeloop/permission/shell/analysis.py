@@ -70,7 +70,7 @@ class Analysis(Struct, frozen=True):
     @property
     def is_read_only(self) -> bool:
         """Whether it certainly changes nothing."""
-        return self.proof.read_only
+        return self.proof.is_read_only
 
 
 def analyse(command: str, facts: MachineFacts | None = None) -> Analysis:

@@ -128,6 +128,8 @@ _READ_ONLY_FIRST_WORDS = {
 }
 _SIGNATURE_FORMAT = re.compile(r"%[-+ ]?G|signature")
 _READ_ONLY_WITHOUT_OPERANDS = frozenset({"reflog", "remote"})
+# Patterns of a listing. An unquoted file pattern counts as ANY_NUMBER of operands, so it is above this.
+_MAX_LISTING_PATTERNS = 100
 _GET_OPTIONS = frozenset({"--get", "--get-all", "--get-regexp"})
 
 
@@ -146,7 +148,7 @@ def check_git(words: Sequence[Word]) -> None:
     is_bare = subcommand in _READ_ONLY_WITHOUT_OPERANDS and not parsed.operands
     if subcommand in _READ_ONLY_FIRST_WORDS and first not in _READ_ONLY_FIRST_WORDS[subcommand] and not is_bare:
         raise Harmful(f"`git {subcommand} {first}` is not known to only read")
-    if _count_allowed_operands(subcommand, parsed) < parsed.count:
+    if _count_allowed_operands(subcommand, parsed) < parsed.max_operand_count:
         raise Harmful(f"`git {subcommand}` with these words may change something")
 
 
@@ -154,9 +156,9 @@ def _count_allowed_operands(subcommand: str, parsed: ParsedWords) -> int:
     options = set(parsed.options)
     match subcommand:
         case "branch":
-            return 100 if "--list" in options else 0
+            return _MAX_LISTING_PATTERNS if "--list" in options else 0
         case "tag":
-            return 100 if options & {"-l", "--list"} else 0
+            return _MAX_LISTING_PATTERNS if options & {"-l", "--list"} else 0
         case "config":
             return 2 if options & _GET_OPTIONS else 0 if options & {"-l", "--list"} else 1
         case _:

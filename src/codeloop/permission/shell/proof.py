@@ -29,6 +29,7 @@ _FOLLOWED_RUNNERS = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sud
 _EQUIVALENT_SHELLS = frozenset(["bash", "dash", "sh"])
 _SCRIPT_OPTION = re.compile(r"-[eux]*c")
 _SUDO_OPTION = re.compile(r"-[nEH]+|--non-interactive")
+# Each `cd` may fail, so the folders that the shell may be in double with it; beyond this many nothing is proved.
 _MAX_FOLDERS = 8
 
 
@@ -48,7 +49,7 @@ class GitFacts(Struct, frozen=True):
 class ProgramFacts(Struct, frozen=True):
     """The program that a bare name runs: its path, and why it may not be the one of that name ("": it is).
 
-    `is_behind`: a folder of the project comes before it on the PATH, so a command could put another facts there.
+    `is_behind`: a folder of the project comes before it on the PATH, so a command could put another program there.
     """
 
     path: str = ""
@@ -99,7 +100,7 @@ class Proof(Struct, frozen=True):
     commands: tuple[ProvedCommand, ...] = ()
 
     @property
-    def read_only(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether it certainly changes nothing."""
         return not self.unproven and not self.change_reason
 
@@ -133,16 +134,16 @@ def _expand_home(word: Word, home: str) -> str:
 class _Prover:
     """Proves the commands of one line in order.
 
-    `folders`: the directories that the shell may be in; `is_lost`: it may be elsewhere. `changes`: the first reason
-    why something may be changed; `count`: of the commands so far, those inside others included. `shadowed_program`: the
-    first program that stands behind a folder of the project on the PATH.
+    `folders`: the directories that the shell may be in; `is_lost`: it may be elsewhere. `change_reason`: the first
+    reason why something may be changed. `command_count`: the commands so far, those inside others included.
+    `shadowed_program`: the first program that stands behind a folder of the project on the PATH.
     """
 
     def __init__(self, facts: MachineFacts) -> None:
         self.facts = facts
         self.folders = facts.directories
         self.change_reason = ""
-        self.count = 0
+        self.command_count = 0
         self.is_lost = False
         self.shadowed_program = ""
 
@@ -163,13 +164,13 @@ class _Prover:
         if self.shadowed_program and self.change_reason and not all(command.is_plain_step for command in commands):
             raise _Unproven(_describe_shadowing(self.shadowed_program))
 
-    def _note_change(self, changes: str) -> None:
+    def _note_change(self, reason: str) -> None:
         # The first reason is the one that a user reads.
-        self.change_reason = self.change_reason or changes
+        self.change_reason = self.change_reason or reason
 
     def _prove_command(self, words: Sequence[Word], depth: int, *, is_shell: bool) -> None:
-        self.count += 1
-        if self.count > BASH_COMMANDS.value or depth > BASH_NESTING.value:
+        self.command_count += 1
+        if self.command_count > BASH_COMMANDS.value or depth > BASH_NESTING.value:
             raise _Unproven("it runs too many commands")
         if not words[0].is_known:
             raise _Unproven("the name of a command is only known when it runs")
@@ -192,13 +193,13 @@ class _Prover:
         if name == "git":
             self._prove_git(words)
             return
-        kind = name.rpartition("/")[2] or name
-        words = (make_word(kind), *words[1:])
-        if kind == "find" or kind in WRAPPERS or kind in UNWRAPPERS or is_runner(kind):
-            self._prove_runner(kind, words, depth)
+        program = name.rpartition("/")[2] or name
+        words = (make_word(program), *words[1:])
+        if program == "find" or program in WRAPPERS or program in UNWRAPPERS or is_runner(program):
+            self._prove_runner(program, words, depth)
         elif unwrap(words) != NO_COMMANDS:
             raise _Unproven(f"`{name}` runs another program with these options")
-        elif kind in {"sed", "gsed"}:
+        elif program in {"sed", "gsed"}:
             self._check_sed(words)
         self._note_change(explain_change(name, words[1:], program_facts.path))
 

@@ -13,6 +13,7 @@ from codeloop.permission.shell.builtins import is_whole_variable
 from codeloop.permission.shell.word import Word
 
 ANYTHING = r"(?s:.*)"
+# More operands than any line has words.
 ANY_NUMBER = 1_000_000
 
 
@@ -41,7 +42,7 @@ class ParsedWords(Struct, frozen=True):
     operands: tuple[Word, ...]
 
     @property
-    def count(self) -> int:
+    def max_operand_count(self) -> int:
         """The highest number of operands that there may be: a file pattern may stand for any number of them."""
         return len(self.operands) if all(w.is_known or is_whole_variable(w) for w in self.operands) else ANY_NUMBER
 
@@ -128,7 +129,7 @@ def _split_option(text: str, row: ReadOnlyRow) -> tuple[str, str, bool]:
 def check_words(words: Sequence[Word], row: ReadOnlyRow) -> ParsedWords:
     """Check a command's words against a row. Raises Harmful."""
     parsed = parse_words(words, row)
-    if parsed.count > row.max_operands:
+    if parsed.max_operand_count > row.max_operands:
         raise Harmful("it has more words than it reads")
     for operand in parsed.operands:
         if row.operands != ANYTHING and not (operand.is_known and re.fullmatch(row.operands, operand.value)):

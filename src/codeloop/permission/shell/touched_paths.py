@@ -34,8 +34,8 @@ _WRITE_OPERATOR = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
 class Touches(Struct, frozen=True):
     """The paths that a line touches, as text: absolute, beginning with `~` or `:/`, or relative to where the line runs.
 
-    In them `kit.wildcard.ANY` is a run of one name's characters, and ANYWHERE a path that is only known when the line
-    runs.
+    In them `kit.wildcard.ANY_TEXT` is a run of one name's characters, and ANYWHERE a path that is only known when the
+    line runs.
 
     - `reads`: files that are read; `read_trees`: folders that are read with everything below them; `visible_trees`:
       the same, without hidden files

@@ -45,7 +45,7 @@ class Word(Struct, frozen=True):
     @property
     def marked_text(self) -> str:
         """The word with a blank before it, and with marks for its unknown parts, to be joined to a whole command."""
-        # WORDS stands for any number of words, none included, so it brings its own blank.
+        # ANY_WORDS stands for any number of words, none included, so it brings its own blank.
         if self.value == ANY_WORDS:
             return ANY_WORDS
         return " " + (quote_word(self.value, self.source) if self.is_known else self.value)

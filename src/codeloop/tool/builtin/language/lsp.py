@@ -115,16 +115,16 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"{format_path(ctx.workspace, target.path)} is too large for language servers; search in it")
     servers = await _find_servers(ctx, target)
     try:
-        diagnostics, client = await _choose_client(params.operation, servers, target, text)
+        tracker, client = await _choose_client(params.operation, servers, target, text)
         metadata: JSON = {"operation": params.operation}
         if params.operation == "rename":
-            output, more = await rename_symbol(
+            output, rename_metadata = await rename_symbol(
                 ctx, client, {**_make_position(ctx, params, client, target, line), "newName": params.new_name}
             )
-            metadata |= more
+            metadata |= rename_metadata
         else:
             output, shown_files = await _ask_server(ctx, params, client, target, line)
-            diagnostics.keep_open(client, shown_files)
+            tracker.keep_open(client, shown_files)
     except (ErrorAnswer, ServerGone, ServerUnavailable) as error:
         raise ToolFailure(f"{error}", advice="Search with grep instead.") from error
     except TimeoutError as error:
