@@ -59,7 +59,7 @@ async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypat
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is only seen where there is a /proc")
 async def test_one_that_uses_too_much_memory_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, server_pool, "LSP_MEMORY_POLL", 30)
-    limit(monkeypatch, server, "LSP_MEMORY", 1)
+    limit(monkeypatch, server, "LSP_MEMORY", 1_000_000)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
         (pid,) = it.started()

@@ -153,11 +153,14 @@ class LanguageServer:
 
     async def check_memory(self) -> None:
         """End the server for good if it uses too much memory."""
-        used = await self.client.connection.pipes.measure_memory() // _BYTES_PER_MB if self.client is not None else 0
-        if used > LSP_MEMORY.value:
+        used_megabytes = (
+            await self.client.connection.pipes.measure_memory() // _BYTES_PER_MB if self.client is not None else 0
+        )
+        allowed_megabytes = LSP_MEMORY.value // _BYTES_PER_MB
+        if used_megabytes > allowed_megabytes:
             # This failure is the last one: started again, the server would use as much memory.
             self._failures = LSP_CRASHES.value - 1
-            await self.fail(f"it used {used:,} MB of memory, {LSP_MEMORY.value:,} are allowed")
+            await self.fail(f"it used {used_megabytes:,} MB of memory, {allowed_megabytes:,} are allowed")
 
     async def _open(self) -> LanguageClient:
         row = self.choice.row

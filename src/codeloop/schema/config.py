@@ -1,6 +1,7 @@
 """The configuration as the program uses it: one frozen struct, each section a small one of its own.
 
-The names are those of the reference's configuration files, so that people can switch without changing one.
+The names are those of OpenCode's configuration files, so that people can switch without changing one. Those files have
+both spellings: a struct with `rename=None` has keys with underscores, the others have keys in camel case.
 """
 
 from typing import Annotated, Literal
@@ -12,7 +13,7 @@ from codeloop.schema.wire import JSON, Natural, Wire
 
 
 class ModelLimitConfig(Wire):
-    """Tokens."""
+    """The most tokens of a model's context window, of an answer (`output`) and of a request (`input`)."""
 
     context: int | None = None
     output: int | None = None
@@ -27,7 +28,7 @@ class PricesConfig(Wire, rename=None):
     cache_read: float | None = None
     cache_write: float | None = None
     reasoning: float | None = None
-    """Of tokens thought, where they have another price than others that are output."""
+    """The price of reasoning tokens, where it differs from that of other output."""
 
 
 class TierConfig(Wire, rename=None):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from codeloop.schema.bounds.browser import BROWSER_LINK, BROWSER_LINKS, BROWSER_SESSION
+from codeloop.schema.bounds.server import BROWSER_LINK, BROWSER_LINKS, BROWSER_SESSION
 from codeloop.server.browser.sessions import BrowserSessions
 
 HOST = "127.0.0.1:4096"

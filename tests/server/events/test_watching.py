@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.schema.bounds import language_tools
+from codeloop.schema.bounds import watch as watch_limits
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.watch import project_watch, tree_watch
@@ -71,7 +71,7 @@ async def test_followers_are_told_of_files_and_of_the_branch(tmp_path: Path, pat
 async def test_a_project_that_is_opened_later_and_one_that_comes_back_are_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project_watch, "WATCH_POLL", replace(language_tools.WATCH_POLL, value=50))
+    monkeypatch.setattr(project_watch, "WATCH_POLL", replace(watch_limits.WATCH_POLL, value=50))
     async with served(tmp_path) as it, following(it, "/global/event") as stream:
         other = tmp_path / "other"
         other.mkdir()
@@ -89,8 +89,8 @@ async def test_a_project_that_is_opened_later_and_one_that_comes_back_are_watche
 async def test_where_too_much_would_be_watched_only_what_was_read_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project_watch, "WATCH_POLL", replace(language_tools.WATCH_POLL, value=50))
-    monkeypatch.setattr(tree_watch, "WATCH_FOLDERS", replace(language_tools.WATCH_FOLDERS, value=1))
+    monkeypatch.setattr(project_watch, "WATCH_POLL", replace(watch_limits.WATCH_POLL, value=50))
+    monkeypatch.setattr(tree_watch, "WATCH_FOLDERS", replace(watch_limits.WATCH_FOLDERS, value=1))
     async with served(tmp_path) as it:
         (it.work / "folder").mkdir()
         (it.work / "a.txt").write_text("1")

@@ -1,4 +1,8 @@
-"""Files, searches and version control, as a client asks for them."""
+"""Files, searches and version control, as a client asks for them.
+
+OpenCode's API has some things twice, under names of its own: `File` at /file/status and `VcsFileStatus` at /vcs/status
+are both a changed file; `FileNode` (/file) and `FileSystemEntry` (the preview's /api/fs) are both an entry of a folder.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -18,7 +22,7 @@ class FileQuery(Wire):
 
 
 class FileNode(Wire):
-    """An entry of a folder. `path`: relative, a folder's ends in "/"."""
+    """An entry of a folder that is listed. `path`: relative, a folder's ends in "/"."""
 
     name: str
     path: str
@@ -75,7 +79,7 @@ class FindText(Wire):
 
 
 class FoundText(Wire):
-    """A piece of text."""
+    """A text of ripgrep's JSON output, whose shape the answer to a search has: a path, a line or a match."""
 
     text: str
 
@@ -88,6 +92,7 @@ class Submatch(Wire):
     end: int
 
 
+# The fields have the names of ripgrep's output, with underscores.
 class FoundLine(Wire, rename=None):
     """A line that matches; `absolute_offset` in bytes from the start of the file."""
 
@@ -114,7 +119,7 @@ class FindSymbols(Wire):
 
 
 class FileSystemEntry(Wire):
-    """A file or folder; `path` is relative, a folder's ends in "/"."""
+    """A file or folder that a search found; `path` is relative, a folder's ends in "/"."""
 
     path: str
     type: Literal["file", "directory"]
@@ -128,22 +133,23 @@ class FoundFiles(Wire):
 
 
 class Symbol(Wire):
-    """A symbol and where it is."""
+    """A symbol of a language server. `kind`: its SymbolKind; `location`: as the language server protocol has it."""
 
     name: str
     kind: int
     location: Any
 
 
+# The contract spells `default_branch` with an underscore.
 class VcsInfo(Wire, rename=None):
-    """Branches."""
+    """The branch that is checked out, and the repository's default branch."""
 
     branch: str | None = None
     default_branch: str | None = None
 
 
 class VcsFileStatus(Wire):
-    """A file that differs from what git has."""
+    """A changed file with its lines added and removed; `File` under the names of /vcs/status."""
 
     file: str
     additions: int

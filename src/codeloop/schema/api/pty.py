@@ -59,6 +59,7 @@ class PtyId(Wire):
     pty_id: str
 
 
+# The contract spells `expires_in` with an underscore.
 class PtyTicketConnectToken(Wire, rename=None):
     """Replaces the credential for one connection to one terminal of one directory; `expires_in` in seconds."""
 

@@ -1,4 +1,7 @@
-"""Requests and answers about further work trees of a project's repository."""
+"""Requests and answers about further work trees of a project's repository, which have branches, and about its copies.
+
+A copy is a work tree without a branch, in a folder that the client names; OpenCode's API knows both.
+"""
 
 from typing import Literal
 
@@ -11,7 +14,7 @@ class CreateWorktree(Wire):
 
     `name`: becomes the folder's and the branch's name, shortened; `startCommand`: a shell line that is run there, after
     the project's own start command. The answer comes when both have ended.
-    Ours: `base`, a branch or commit to begin from; `sparse`, the only folders that are checked out.
+    Beyond OpenCode's API: `base`, a branch or commit to begin from; `sparse`, the only folders that are checked out.
     """
 
     name: str | None = None
@@ -23,7 +26,7 @@ class CreateWorktree(Wire):
 class RemoveWorktree(Wire):
     """Removes a work tree that was made here. Refused while it has changes or commits that would be lost.
 
-    Ours: with `force`, what is uncommitted is committed to its branch first, and the branch stays.
+    Beyond OpenCode's API: with `force`, what is uncommitted is committed to its branch first, and the branch stays.
     """
 
     directory: str
@@ -88,6 +91,7 @@ class WorktreeOverview(Wire):
     missing. `base`: the branch that it was made from, else the commit. `changed`: files that differ from its last
     commit, by path. `ahead`, `behind`: commits that its branch has and its base has not, and the reverse.
     `unmerged`: commits that no other branch, tag or remote has. `running`: ids of sessions in which a turn runs.
+    `created`: the time in ms since 1970.
     """
 
     name: str
@@ -138,7 +142,10 @@ class MergeConflict(Wire):
 
 
 class WorktreeMerge(Wire):
-    """The result of a merge or a rebase. `commit`: where the branch `into` is now; None: conflicts, nothing changed."""
+    """The result of a merge or a rebase. `commit`: where the branch `into` is now; None: conflicts, nothing changed.
+
+    `committed`: paths of the uncommitted files that were committed to its branch before.
+    """
 
     into: str
     commit: str | None = None

@@ -4,7 +4,6 @@ from codeloop.kit.limit import Limit
 from codeloop.schema import limits
 from codeloop.schema.bounds import (
     automation,
-    browser,
     cloud,
     doctor,
     editor,
@@ -17,26 +16,25 @@ from codeloop.schema.bounds import (
     session,
     structured,
     tui,
+    watch,
 )
 
 _LIMIT_MODULES = (
-    *(
-        limits,
-        automation,
-        browser,
-        cloud,
-        doctor,
-        editor,
-        extension,
-        language_tools,
-        program,
-        outlines,
-        sandbox,
-        server,
-        session,
-        structured,
-        tui,
-    ),
+    limits,
+    automation,
+    cloud,
+    doctor,
+    editor,
+    extension,
+    language_tools,
+    program,
+    outlines,
+    sandbox,
+    server,
+    session,
+    structured,
+    tui,
+    watch,
 )
 
 

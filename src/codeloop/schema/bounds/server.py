@@ -1,4 +1,4 @@
-"""Limits of the HTTP server, and of the terminals (`pty.*`) that its clients open."""
+"""Limits of the HTTP server, of browsers that sign in at it, and of the terminals (`pty.*`) that its clients open."""
 
 from codeloop.kit.limit import Limit
 
@@ -57,6 +57,9 @@ SERVER_GRACE = Limit(
     "server.grace", 2_000, "ms", "what is left for running answers when a server stops, then they are cut off"
 )
 SERVER_SIGNAL = Limit("server.signal", 100, "ms", "a second signal that comes sooner is the first one, passed on")
+BROWSER_LINK = Limit("browser.link", 600_000, "ms", "a one-time link that was not opened; then it leads nowhere")
+BROWSER_LINKS = Limit("browser.links", 20, "count", "one-time links at once; one more takes the place of the oldest")
+BROWSER_SESSION = Limit("browser.session", 30 * 24 * 3_600_000, "ms", "a browser stays signed in, then it needs a link")
 PTY_COUNT = Limit("pty.count", 32, "count", "terminals of one project; one more is refused")
 PTY_WATCHERS = Limit("pty.watchers", 32, "count", "clients of one terminal; one more is refused")
 PTY_TITLE = Limit("pty.title", 200, "characters", "a longer title of a terminal is refused")

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from codeloop.net.hosts import add_brackets, is_loopback
-from codeloop.schema.bounds.browser import BROWSER_SESSION
+from codeloop.schema.bounds.server import BROWSER_SESSION
 from codeloop.server.browser.sessions import BrowserSessions
 from codeloop.server.responses import make_response
 

@@ -8,7 +8,7 @@ from http.cookies import CookieError, SimpleCookie
 
 from msgspec import Struct
 
-from codeloop.schema.bounds.browser import BROWSER_LINK, BROWSER_LINKS, BROWSER_SESSION
+from codeloop.schema.bounds.server import BROWSER_LINK, BROWSER_LINKS, BROWSER_SESSION
 
 
 class BrowserSession(Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.schema.bounds.language_tools import WATCH_BURST, WATCH_FOLDERS, WATCH_THROTTLE
+from codeloop.schema.bounds.watch import WATCH_BURST, WATCH_FOLDERS, WATCH_THROTTLE
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.inotify import COMPLETED_CHANGES_MASK, FOLDER_BIT, InotifyWatch
 

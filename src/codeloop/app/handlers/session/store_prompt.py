@@ -1,4 +1,4 @@
-"""SharedStores prompts: checks them, reads their files, asks hooks, and appends the message to the session."""
+"""Stores prompts: checks them, reads their files, asks hooks, and appends the message to the session."""
 
 import asyncio
 import re
