@@ -236,7 +236,7 @@ def make_skill_tool(skills: Skills) -> Tool:
             loaded = load_skill(skill_file)
         except CodeloopError as error:
             raise ToolFailure(f"The skill {skill_file.name} can't be loaded: {error}") from error
-        folder, text = str(Path(loaded.location).parent), format_skill(loaded, ctx.workspace.shorten)
+        folder, text = str(Path(loaded.location).parent), format_skill(loaded, ctx.workspace.format_for_model)
         return ToolResult(f"Loaded skill: {skill_file.name}", text, {"name": skill_file.name, "dir": folder})
 
     return skill

@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.read_log import ReadLog
-from codeloop.workspace.files.temp_files import NOTES_FOLDER
+from codeloop.workspace.files.temp_files import RECORDS_FOLDER
 
 if TYPE_CHECKING:
     from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from codeloop.workspace.search.ripgrep import Ripgrep
     from codeloop.workspace.terminal.terminals import Terminals
 
-# The start of the names of saved outputs.
+# The start of the names of saved outputs (`files/saved_outputs.py`).
 OUTPUT_PREFIX = "tool_"
 UNCONFINED = SandboxConfig(mode="off")
 
@@ -29,15 +29,15 @@ class RunningService(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether any of them runs."""
+        """Whether any of its processes runs."""
         ...
 
     async def close(self) -> None:
-        """End them all."""
+        """End all of its processes."""
         ...
 
 
-R = TypeVar("R", bound=RunningService)
+ServiceT = TypeVar("ServiceT", bound=RunningService)
 
 
 class ResolvedPath(Struct, frozen=True):
@@ -57,7 +57,7 @@ class Workspace:
 
     `scratch`: the folder for complete outputs of tools, which need not be below `root` and does not count as outside;
     `environment`: of child processes, the user's own without any provider's key; `sandbox`: the configuration of the
-    commands' sandbox; `own`: the folders of codeloop, which no sandboxed command may read; `read_log`: shared by all
+    commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `read_log`: shared by all
     sessions of the work tree.
 
     Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends them.
@@ -70,49 +70,49 @@ class Workspace:
         scratch: Path,
         environment: dict[str, str],
         sandbox: SandboxConfig = UNCONFINED,
-        own: tuple[Path, ...] = (),
+        own_folders: tuple[Path, ...] = (),
     ) -> None:
         self.root = root
         self.directory = directory
         self.scratch = scratch
         self.environment = environment
         self.sandbox = sandbox
-        self.own = own
+        self.own_folders = own_folders
         self.read_log = ReadLog()
         # The real paths when the work tree is opened: if a folder is replaced by a link later, that leads outside.
         self._roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
         self._scratch = Path(os.path.realpath(scratch))
-        folders = [Path(os.path.realpath(path)) for path in own]
-        self._inner = tuple(folder for folder in folders if any(top in folder.parents for top in self._roots))
-        self._running: list[RunningService] = []
+        folders = [Path(os.path.realpath(path)) for path in own_folders]
+        self._inner_folders = tuple(folder for folder in folders if any(top in folder.parents for top in self._roots))
+        self._services: list[RunningService] = []
 
     @property
-    def notes(self) -> Path:
-        """Our folder for records of writes in progress."""
-        return self.scratch.with_name(NOTES_FOLDER)
+    def write_records_folder(self) -> Path:
+        """The folder for records of writes in progress (`files/temp_files.py`)."""
+        return self.scratch.with_name(RECORDS_FOLDER)
 
     @cached_property
     def shells(self) -> "Shells":
         """The shells of the model's commands."""
         from codeloop.workspace.process.shells import Shells
 
-        return self._keep(Shells())
+        return self._close_later(Shells())
 
     @cached_property
-    def boxes(self) -> "ProgramSandboxes":
+    def program_sandboxes(self) -> "ProgramSandboxes":
         """The sandboxes of long-running programs, such as MCP servers."""
         from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
         from codeloop.workspace.sandbox.policy import PolicyInput
 
-        instance = PolicyInput(self.root, self.directory, self.scratch, self.environment, self.own)
-        return self._keep(ProgramSandboxes(instance, self.sandbox))
+        policy_input = PolicyInput(self.root, self.directory, self.scratch, self.environment, self.own_folders)
+        return self._close_later(ProgramSandboxes(policy_input, self.sandbox))
 
     @cached_property
     def terminals(self) -> "Terminals":
         """The terminals that clients opened."""
         from codeloop.workspace.terminal.terminals import Terminals
 
-        return self._keep(Terminals())
+        return self._close_later(Terminals())
 
     @cached_property
     def ripgrep(self) -> "Ripgrep":
@@ -130,29 +130,29 @@ class Workspace:
 
     def take_terminals(self, terminals: "Terminals") -> None:
         """Take over the terminals that the work tree before this one gave up."""
-        self.terminals = self._keep(terminals)
+        self.terminals = self._close_later(terminals)
 
     def give_up_terminals(self) -> "Terminals":
         """Hand the terminals over to the work tree that replaces this one; closing this one spares them."""
         terminals = self.terminals
-        self._running.remove(terminals)
+        self._services.remove(terminals)
         # So that they are handed over once only: the work tree after the next one gets them from the next one.
         del self.terminals
         return terminals
 
-    def _keep(self, service: R) -> R:
-        """End a service with the work tree."""
-        self._running.append(service)
+    def _close_later(self, service: ServiceT) -> ServiceT:
+        """Have `close` end a service too; return the service."""
+        self._services.append(service)
         return service
 
     @property
     def is_busy(self) -> bool:
         """Whether something other than a turn runs here."""
-        return any(service.is_busy for service in self._running)
+        return any(service.is_busy for service in self._services)
 
     async def close(self) -> None:
         """End all services."""
-        for service in self._running:
+        for service in self._services:
             await service.close()
 
     def resolve(self, path: str, base: Path | None = None) -> ResolvedPath:
@@ -175,14 +175,14 @@ class Workspace:
         if real == self._scratch or self._scratch in real.parents:
             return True
         above = (real, *real.parents)
-        return any(root in above for root in self._roots) and not any(folder in above for folder in self._inner)
+        return any(root in above for root in self._roots) and not any(folder in above for folder in self._inner_folders)
 
-    def relative(self, path: Path) -> str:
-        """Return a path for users: relative to the root if it is below it ("" for the root itself)."""
+    def format_for_user(self, path: Path) -> str:
+        """Format a path for users: relative to the root if it is below it ("" for the root itself)."""
         return _relative_to(path, self.root)
 
-    def shorten(self, path: Path) -> str:
-        """Return a path for the model: relative to the directory if it is below it ("." for itself).
+    def format_for_model(self, path: Path) -> str:
+        """Format a path for the model: relative to the directory if it is below it ("." for itself).
 
         For a saved output, its name alone.
         """

@@ -171,7 +171,7 @@ async def test_what_a_command_leaves_running_is_ended_and_does_not_hold_it(
 ) -> None:
     outcome = await run(shells, place, command)
     assert outcome.duration < 60, "all of them go on for longer"
-    assert outcome.left >= 1
+    assert outcome.leftover_processes >= 1
     assert not alive(int(outcome.output))
 
 
@@ -180,7 +180,7 @@ async def test_a_short_background_job_may_end_by_itself(
 ) -> None:
     monkeypatch.setattr(commands, "SHELL_GRACE", replace(SHELL_GRACE, value=20_000))
     outcome = await run(shells, place, "(sleep 0.03; echo late) &")
-    assert (outcome.output, outcome.left) == ("late\n", 0)
+    assert (outcome.output, outcome.leftover_processes) == ("late\n", 0)
 
 
 async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(shells: Shells, place: ShellContext) -> None:

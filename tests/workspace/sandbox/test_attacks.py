@@ -233,7 +233,7 @@ async def test_a_linked_work_tree_commits(it: Attacked) -> None:
     other = it._replace(
         root=linked,
         context=ShellContext("ses_2", linked, it.context.environment, it.context.scratch),
-        place=PolicyInput(linked, linked, it.place.scratch, it.place.environment, it.place.own),
+        place=PolicyInput(linked, linked, it.place.scratch, it.place.environment, it.place.own_folders),
     )
     outcome = await other.run("echo x > b && git add b && git commit -qm second && git log --oneline | wc -l")
     assert outcome.output.strip() == "2"

@@ -107,7 +107,7 @@ async def test_a_bomb_whose_processes_come_and_go_is_ended(it: Bounded, session:
     )
     (it.root / "bomb.py").write_text(bomb)
     outcome = await it.run(f"python3 {it.root}/bomb.py", timeout=4)
-    assert outcome.left, "its first process ends as soon as there is a second one"
+    assert outcome.leftover_processes, "its first process ends as soon as there is a second one"
     assert not _is_there(it.root / "bomb.py")
     assert (await it.run("echo next")).output == "next\n"
 

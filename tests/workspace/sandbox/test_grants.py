@@ -47,7 +47,7 @@ async def test_a_project_beside_a_new_file_stays_writable(it: Attacked) -> None:
     place = it.place.environment
     it.shells._policy_makers.clear()
     environment = {**place, "HOME": str(it.root.parent.parent)}
-    other = it._replace(place=type(it.place)(it.root, it.root, it.place.scratch, environment, it.place.own))
+    other = it._replace(place=type(it.place)(it.root, it.root, it.place.scratch, environment, it.place.own_folders))
     new = it.root.parent / "new"
     outcome = await other.run(f"echo x > made && echo x > {new}", SandboxGrants(writable=(new,)))
     assert outcome.code == 0, outcome.output

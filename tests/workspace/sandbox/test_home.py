@@ -173,7 +173,7 @@ async def test_a_link_in_the_private_home_leads_nowhere_when_the_next_sandbox_is
 async def test_with_the_home_as_the_project_secrets_are_hidden_by_name(it: Attacked) -> None:
     if it.backend == "landlock":
         pytest.skip("Landlock can't hide a file in a project, and says so")
-    place = PolicyInput(it.home, it.home, it.place.scratch, it.place.environment, it.place.own)
+    place = PolicyInput(it.home, it.home, it.place.scratch, it.place.environment, it.place.own_folders)
     put(it.home, "plain.txt", "plain\n")
     put(it.home, ".aws/credentials")
     whole = it._replace(place=place, root=it.home, context=replace(it.context, session="ses_2", directory=it.home))

@@ -19,7 +19,7 @@ def on_path(it: Attacked, folder: Path) -> Attacked:
     environment = {**it.place.environment, "PATH": f"{folder}:{it.place.environment['PATH']}"}
     it.shells._policy_makers.clear()
     return it._replace(
-        place=PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own),
+        place=PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own_folders),
         context=type(it.context)("ses_2", it.root, environment, it.place.scratch),
     )
 

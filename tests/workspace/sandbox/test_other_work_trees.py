@@ -29,7 +29,7 @@ async def trees(it: Attacked) -> AsyncIterator[Trees]:
     first, second = it.home.parent / "first", it.home.parent / "second"
     for tree in (first, second):
         git(it, it.root, "worktree", "add", "-q", "-b", tree.name, str(tree))
-    place = PolicyInput(first, first, it.place.scratch, it.place.environment, it.place.own)
+    place = PolicyInput(first, first, it.place.scratch, it.place.environment, it.place.own_folders)
     context = ShellContext("ses_1", first, it.place.environment, it.place.scratch)
     shells = Shells()
     shells.sandboxes = Sandboxes(shells.launcher, (it.backend,))

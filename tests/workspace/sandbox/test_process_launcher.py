@@ -62,7 +62,7 @@ async def test_a_daemon_that_closed_everything_goes_on_until_the_shells_are_clos
     name = str(place.directory / "pid")
     outcome = await run(shells, place, f'env -i "{sys.executable}" -c "{DAEMON.format(name=name)}"; sleep 0.2')
     pid = int(Path(name).read_text())
-    assert outcome.left == 0
+    assert outcome.leftover_processes == 0
     assert alive(pid)
     await shells.close()
     assert not alive(pid)

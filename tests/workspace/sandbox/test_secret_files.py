@@ -101,7 +101,7 @@ def short(it: Attacked) -> Iterator[Attacked]:
     """The same with a home whose path is short enough for the names of sockets."""
     home = Path(tempfile.mkdtemp())
     environment = {**it.place.environment, "HOME": str(home)}
-    place = PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own)
+    place = PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own_folders)
     it.shells._policy_makers.clear()
     yield it._replace(home=home, place=place, context=replace(it.context, environment=environment))
     shutil.rmtree(home)

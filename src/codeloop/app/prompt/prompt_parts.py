@@ -95,7 +95,7 @@ def _make_file_parts(workspace: Workspace, part: FilePart) -> list[Part]:
     if part.mime.startswith("image/"):
         return _make_image_parts(file_part, _read_bytes(target.path, IMAGE_FILE.value))
     text = read_text(target.path)
-    name = workspace.shorten(target.path)
+    name = workspace.format_for_model(target.path)
     lines = _LINE_RANGE.fullmatch(urlsplit(part.url).query)
     if lines is not None:
         first, last = max(int(lines[1]), 1), int(lines[2])

@@ -333,7 +333,7 @@ def is_sandboxed(server: McpServer) -> bool | None:
     """Return whether a server's program runs in a sandbox, as far as known; None: it is remote."""
     config = server.definition.config
     return (
-        server.consent.dependencies.boxes.is_used(config.effective_sandbox)
+        server.consent.dependencies.program_sandboxes.is_used(config.effective_sandbox)
         if isinstance(config, LocalDefinition)
         else None
     )

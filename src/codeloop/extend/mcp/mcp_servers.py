@@ -30,14 +30,14 @@ class McpServers:
         self.table = table
         project, workspace = table.project, table.project.workspace
         self.sign_ins = get_sign_ins(project.paths)
-        around = PolicyInput(
-            workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own
+        policy_input = PolicyInput(
+            workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own_folders
         )
-        self.boxes = ProgramSandboxes(around, workspace.sandbox, project.warn)
+        self.program_sandboxes = ProgramSandboxes(policy_input, workspace.sandbox, project.warn)
         self._signing_in: dict[str, BackgroundSignIn] = {}
         folders = ServerProject(workspace.directory, workspace.root, project.is_trusted)
         self._dependencies = ServerDependencies(
-            folders, workspace.environment, project.own_folder, self.boxes, self._authenticate
+            folders, workspace.environment, project.own_folder, self.program_sandboxes, self._authenticate
         )
         self.by_name = {name: self._server(definition) for name, definition in table.definitions.items()}
 
@@ -66,7 +66,7 @@ class McpServers:
         # First the sign-ins: the end of one connects its server.
         await asyncio.gather(*(each.close() for each in self._signing_in.values()))
         await asyncio.gather(*(server.disconnect() for server in self.by_name.values()))
-        await self.boxes.close()
+        await self.program_sandboxes.close()
 
     def _authenticate(self, definition: ServerDefinition) -> "httpx2.Auth | None":
         return make_auth(definition, self.sign_ins)

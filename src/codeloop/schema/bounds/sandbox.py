@@ -14,7 +14,7 @@ GIT_SEARCH_NEW_FOLDERS = Limit(
     "sandbox.git_new", 40_000, "count", "folders looked through so at a time; others after the next command"
 )
 GIT_SEARCH_TIME = Limit("sandbox.git_time", 2_000, "ms", "looking through older folders so at a time")
-GIT_SEARCH_LINKS = Limit(
+GIT_LINK_SEARCH_FOLDERS = Limit(
     "sandbox.git_links", 5_000, "count", "folders of one git directory that are looked at for links"
 )
 NESTED_REPOSITORIES = Limit(

@@ -39,7 +39,7 @@ _JUDGE_BATCH_SIZE = 200
 
 def format_path(workspace: Workspace, path: Path) -> str:
     """Return a path as the model reads it: relative to the working directory, absolute only outside of it."""
-    return replace_undecodable(workspace.shorten(path))
+    return replace_undecodable(workspace.format_for_model(path))
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def get_permission_path(workspace: Workspace, target: ResolvedPath) -> str:
 def make_permission_name(workspace: Workspace, real: Path) -> str:
     """Return the path that permission rules match, for a resolved path."""
     # Guarded files are compared as on a disk that ignores case, where `.ENV` is the file `.env`.
-    name = workspace.relative(real) or "."
+    name = workspace.format_for_user(real) or "."
     return fold_path(name) if is_protected(name) or is_secret(name) else name
 
 

@@ -44,7 +44,7 @@ def make_patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: 
     files = [
         {
             **summarize_change(change.target, diff),
-            "relativePath": ctx.workspace.relative(change.target.path),
+            "relativePath": ctx.workspace.format_for_user(change.target.path),
             "type": _get_change_type(change),
         }
         for change, diff in zip(changes, diffs, strict=True)
@@ -118,7 +118,7 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "", note
     diff = await asyncio.to_thread(make_diff, change)
     target = change.target
     metadata = {"diff": diff.patch, "filediff": summarize_change(target, diff), "diagnostics": {}}
-    ctx.report(title=ctx.workspace.relative(target.path), metadata=metadata)
+    ctx.report(title=ctx.workspace.format_for_user(target.path), metadata=metadata)
     await ask_edit(ctx, [target], {"filepath": str(target.path), "diff": diff.patch})
     with convert_errors(ctx.workspace, target):
         result = await commit_changes(ctx, [change])
@@ -142,7 +142,7 @@ async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> Fin
     if finisher is not None:
         await finisher.prepare(changes)
     replacements = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]
-    stamps = replace_files(replacements, ctx.workspace.notes)
+    stamps = replace_files(replacements, ctx.workspace.write_records_folder)
     for change, stamp in zip(changes, stamps, strict=True):
         ctx.session.publish_edit(change.target.path, ctx.workspace.directory)
         if stamp is None:

@@ -15,14 +15,14 @@ async def find_similar_paths(workspace: Workspace, path: Path) -> list[str]:
     # Imported late: it is only needed when a path does not exist.
     from rapidfuzz import fuzz, process
 
-    ripgrep, name = workspace.ripgrep, workspace.shorten(path)
+    ripgrep, name = workspace.ripgrep, workspace.format_for_model(path)
     try:
         indexed = await workspace.file_index.list_names(workspace.directory, ripgrep, workspace.environment)
     except SearchFailed:
         indexed = []
     paths = [row.path.rstrip("/") for row in indexed]
     try:
-        siblings = {entry.name: workspace.shorten(entry) for entry in path.parent.iterdir()}
+        siblings = {entry.name: workspace.format_for_model(entry) for entry in path.parent.iterdir()}
     except OSError:
         siblings = dict[str, str]()
     same_name = [each for each in paths if each.lower().rpartition("/")[2] == path.name.lower()]

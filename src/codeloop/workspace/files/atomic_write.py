@@ -47,21 +47,21 @@ class _TemporaryNames(NamedTuple):
     old: str
 
 
-def replace_file(replacement: Replacement, notes_folder: Path | None = None) -> FileStamp | None:
+def replace_file(replacement: Replacement, records_folder: Path | None = None) -> FileStamp | None:
     """Replace one file. Returns the new stamp, None for a deletion; raises as `replace_files`."""
-    return replace_files([replacement], notes_folder)[0]
+    return replace_files([replacement], records_folder)[0]
 
 
-def replace_files(replacements: Sequence[Replacement], notes_folder: Path | None = None) -> list[FileStamp | None]:
+def replace_files(replacements: Sequence[Replacement], records_folder: Path | None = None) -> list[FileStamp | None]:
     """Replace all files or none: write all new bytes to temporary files, sync, check everything once more, rename.
 
-    `notes_folder`: where temporary names are recorded, for the next run to remove the files that a kill leaves.
+    `records_folder`: where temporary names are recorded, for the next run to remove the files that a kill leaves.
     Returns the new stamps, None for a deletion. Raises FileChanged when a file is no longer `before`, FileRefused for
     links and the like, OSError (no space, no permission); in each case every file keeps its old bytes.
     """
     names = [_TemporaryNames(make_temporary_name(), make_temporary_name()) for _ in replacements]
     paths = [each.real.with_name(name) for each, both in zip(replacements, names, strict=True) for name in both]
-    with record_temporary_files(notes_folder, paths):
+    with record_temporary_files(records_folder, paths):
         return _replace_files([*zip(replacements, names, strict=True)])
 
 

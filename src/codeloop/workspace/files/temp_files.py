@@ -1,6 +1,6 @@
 """Records the temporary files of writes in progress, so that a later run removes those that a kill left behind.
 
-The record of one write is a *note*: a small file in the project's data folder.
+Each write has a record, a small file in the project's data folder.
 """
 
 import os
@@ -16,10 +16,10 @@ from codeloop.kit.small_files import CREATE_FLAGS, make_private
 from codeloop.schema.limits import WRITE_RECORD_AGE, WRITE_RECORD_BYTES
 from codeloop.workspace.files.safe_open import FileRefused, open_folder
 
-# The folder of notes within a project's data folder.
-NOTES_FOLDER = "writes"
-# The name of a note: its writer's process id and start time, and a random part.
-NOTE_NAME = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
+# The folder of records within a project's data folder.
+RECORDS_FOLDER = "writes"
+# The name of a record: its writer's process id and start time, and a random part.
+RECORD_NAME = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
 # The names that `make_temporary_name` makes.
 TEMPORARY_NAME = re.compile(r"\.codeloop-[0-9a-f]{16}")
 
@@ -31,37 +31,37 @@ def make_temporary_name() -> str:
 
 @contextmanager
 def record_temporary_files(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
-    """Record temporary paths in a note in `folder` until the end of the block.
+    """Keep a record of temporary paths in `folder` until the end of the block.
 
     Without a folder, or when it can't be written, nothing is recorded: the write itself matters more.
     """
-    note = None
+    record = None
     if folder is not None:
         with suppress(OSError):
-            note = _write_note(folder, paths)
+            record = _write_record(folder, paths)
     try:
         yield
     finally:
-        if note is not None:
+        if record is not None:
             with suppress(OSError):
-                note.unlink()
+                record.unlink()
 
 
-def _write_note(folder: Path, paths: Sequence[Path]) -> Path:
-    note = folder / f"{os.getpid()}-{read_start_time(os.getpid())}-{os.urandom(8).hex()}"
+def _write_record(folder: Path, paths: Sequence[Path]) -> Path:
+    record = folder / f"{os.getpid()}-{read_start_time(os.getpid())}-{os.urandom(8).hex()}"
     # A process id means something only as long as the machine runs, and within its container.
     text = b"".join(os.fsencode(each) + b"\0" for each in (read_pid_scope(), *paths))
     try:
-        fd = os.open(note, CREATE_FLAGS, 0o600)
+        fd = os.open(record, CREATE_FLAGS, 0o600)
     except FileNotFoundError:
         make_private(folder)
-        fd = os.open(note, CREATE_FLAGS, 0o600)
+        fd = os.open(record, CREATE_FLAGS, 0o600)
     try:
-        # A note that is cut short names fewer files, which is harmless.
+        # A record that is cut short names fewer files, which is harmless.
         os.write(fd, text)
     finally:
         os.close(fd)
-    return note
+    return record
 
 
 def remove_leftovers(folder: Path) -> list[Path]:
@@ -71,28 +71,28 @@ def remove_leftovers(folder: Path) -> list[Path]:
     run.
     """
     removed: list[Path] = []
-    for note in _list_notes(folder):
+    for record in _list_records(folder):
         with suppress(OSError):
-            with note.open("rb") as file:
+            with record.open("rb") as file:
                 scope, *paths = os.fsdecode(file.read(WRITE_RECORD_BYTES.value)).split("\0")
                 age = time.time() - os.fstat(file.fileno()).st_mtime
-            if _is_writer_dead(note, scope, age):
+            if _is_writer_dead(record, scope, age):
                 # After the last NUL nothing follows, or a path that is cut short.
                 removed += [path for path in map(Path, paths[:-1]) if _remove(path)]
-                note.unlink()
+                record.unlink()
     return removed
 
 
-def _list_notes(folder: Path) -> list[Path]:
+def _list_records(folder: Path) -> list[Path]:
     try:
-        return [file for file in folder.iterdir() if NOTE_NAME.fullmatch(file.name)]
+        return [file for file in folder.iterdir() if RECORD_NAME.fullmatch(file.name)]
     except OSError:
         return []
 
 
-def _is_writer_dead(note: Path, scope: str, age: float) -> bool:
-    """Return whether a note's writer has certainly ended: by its process id, else by the note's `age` in seconds."""
-    match = NOTE_NAME.fullmatch(note.name)
+def _is_writer_dead(record: Path, scope: str, age: float) -> bool:
+    """Return whether a record's writer has certainly ended: by its process id, else by the `age` in seconds."""
+    match = RECORD_NAME.fullmatch(record.name)
     if match is not None and is_own_scope(scope):
         # Another process may have the same id by now, but not the same start time.
         return read_start_time(int(match[1])) != match[2]

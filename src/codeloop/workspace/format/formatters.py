@@ -83,7 +83,7 @@ class Formatters:
 
     def find_formatters(self, real: Path) -> list[Formatter]:
         """Return a file's formatters in order: all that are configured, else one that was discovered."""
-        name = self._workspace.relative(real)
+        name = self._workspace.format_for_user(real)
         if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
             return []
         formatters = [

@@ -106,7 +106,7 @@ def _write_output(workspace: Workspace, real: Path, before: LoadedFile, data: by
         return before
     _check_plausible(data, before.data)
     try:
-        stamp = replace_file(Replacement(real, before, data), workspace.notes)
+        stamp = replace_file(Replacement(real, before, data), workspace.write_records_folder)
     except FileChanged:
         raise _FormatterFailed("came too late: the file was changed meanwhile") from None
     except (FileRefused, OSError) as error:
@@ -144,7 +144,7 @@ def _restore_edit(workspace: Workspace, real: Path, before: LoadedFile) -> None:
             now = None
             _remove_obstacle(real)
         if now is None or now.data != before.data:
-            replace_file(Replacement(real, now, before.data, before.mode), workspace.notes)
+            replace_file(Replacement(real, now, before.data, before.mode), workspace.write_records_folder)
 
 
 def _remove_obstacle(real: Path) -> None:

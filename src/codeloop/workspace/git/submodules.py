@@ -41,8 +41,12 @@ async def list_submodules(git: Git) -> list[Submodule]:
         if not row.startswith(_SUBMODULE_MODE):
             continue
         columns, _, path = row.partition("\t")
+        name = names.get(path)
+        if name is None:
+            # `.gitmodules` does not name this path, so its repository is unknown.
+            continue
         # `.gitmodules` is a file of the project: neither a name nor a path in it may lead out.
-        repository = Path(os.path.normpath(modules / names.get(path, "..")))
+        repository = Path(os.path.normpath(modules / name))
         is_inside = Path(os.path.realpath(git.root / path)).is_relative_to(git.root)
         if is_inside and repository.is_relative_to(modules) and (repository / "HEAD").is_file():
             # Before the path: mode, object id, stage.
@@ -62,7 +66,7 @@ async def check_out_submodules(git: Git) -> list[str]:
     return missing
 
 
-async def prune_submodules(git: Git, submodules: list[Submodule]) -> None:
+async def prune_submodule_worktrees(git: Git, submodules: list[Submodule]) -> None:
     """Have the submodules' repositories forget work trees whose folders are gone. Raises GitFailed."""
     for submodule in submodules:
         await git.run_in_git_folder(submodule.repository, (), ("worktree", "prune"), _MESSAGE_BYTES)
@@ -79,11 +83,13 @@ async def list_unsaved_repositories(git: Git) -> list[str]:
     for submodule in await list_submodules(git):
         if find_git_folder(git.root / submodule.path) is None:
             continue
-        below = Git(git.root / submodule.path, git.environment)
+        submodule_git = Git(git.root / submodule.path, git.environment)
         try:
-            head = await below.resolve_commit("HEAD")
-            changes = await list_changes(below, head, None)
-            unshared = await below.run("rev-list", "-n", "1", "HEAD", "--not", "--branches", "--tags", "--remotes")
+            head = await submodule_git.resolve_commit("HEAD")
+            changes = await list_changes(submodule_git, head, None)
+            unshared = await submodule_git.run(
+                "rev-list", "-n", "1", "HEAD", "--not", "--branches", "--tags", "--remotes"
+            )
         except GitFailed:
             paths.append(submodule.path)  # unknown counts as unsaved
             continue

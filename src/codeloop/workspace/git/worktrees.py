@@ -16,7 +16,7 @@ from codeloop.kit.small_files import remove_tree
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import WORKTREE_TIME
 from codeloop.workspace.git.repository import Git, GitOutput
-from codeloop.workspace.git.submodules import list_submodules, list_unsaved_repositories, prune_submodules
+from codeloop.workspace.git.submodules import list_submodules, list_unsaved_repositories, prune_submodule_worktrees
 from codeloop.workspace.git.working_diff import list_changes
 
 _PROGRAM_SETTINGS = r"^(filter\..*\.(smudge|clean|process|required)|merge\..*\.driver)$"
@@ -115,7 +115,7 @@ class Worktrees(Struct, frozen=True):
         # Some versions of git leave ignored files behind.
         if folder.exists():
             await asyncio.to_thread(remove_tree, folder)
-        await prune_submodules(self.git, submodules)
+        await prune_submodule_worktrees(self.git, submodules)
         await self.drop_branch(branch)
 
     async def check_removable(self, folder: Path) -> None:

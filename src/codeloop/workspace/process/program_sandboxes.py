@@ -34,7 +34,7 @@ class ProgramSandboxes:
         self._config = config
         self._warn = warn
         self._launcher = ProcessLauncher()
-        self._boxes: dict[Path, Sandboxes] = {}
+        self._sandboxes_by_folder: dict[Path, Sandboxes] = {}
         self._policy_makers: dict[ProgramProfile, ProfilePolicyMaker] = {}
 
     def is_used(self, entry: bool | ProgramSandboxConfig) -> bool:
@@ -43,15 +43,15 @@ class ProgramSandboxes:
 
     async def probe(self) -> None:
         """Find out whether a sandbox works by making one, unless that is known."""
-        if self._boxes or self.refused or self._config.mode == "off":
+        if self._sandboxes_by_folder or self.refused or self._config.mode == "off":
             return
-        boxes = Sandboxes(self._launcher)
+        sandboxes = Sandboxes(self._launcher)
         try:
-            await boxes.enter(self._find_policy_maker(ProgramProfile(self._input.scratch)).make_policy())
+            await sandboxes.enter(self._find_policy_maker(ProgramProfile(self._input.scratch)).make_policy())
         except SandboxRefused as error:
             self.refused = str(error)
         finally:
-            await boxes.close()
+            await sandboxes.close()
 
     async def start(self, launch: Launch, profile: ProgramProfile | None) -> LaunchedProcess:
         """Start a program in a sandbox; without one if `profile` is None, or none works and none is required.
@@ -61,10 +61,10 @@ class ProgramSandboxes:
         protect_own_memory(launch.environment)
         if profile is None or not self.is_used(entry=True):
             return await self._launcher.start(launch)
-        boxes = self._boxes.setdefault(profile.data_folder, Sandboxes(self._launcher))
+        sandboxes = self._sandboxes_by_folder.setdefault(profile.data_folder, Sandboxes(self._launcher))
         try:
-            async with boxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
-                environment = await boxes.make_environment(sandbox, _SESSION_ID, launch.environment)
+            async with sandboxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
+                environment = await sandboxes.make_environment(sandbox, _SESSION_ID, launch.environment)
                 return await sandbox.starter.start(replace(launch, environment=environment))
         except SandboxRefused as error:
             if self._config.mode == "required":
@@ -86,6 +86,6 @@ class ProgramSandboxes:
 
     async def close(self) -> None:
         """End every program that was started, with its sandbox."""
-        for boxes in self._boxes.values():
-            await boxes.close()
+        for sandboxes in self._sandboxes_by_folder.values():
+            await sandboxes.close()
         await self._launcher.close()

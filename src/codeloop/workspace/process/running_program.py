@@ -145,7 +145,7 @@ async def start_program(
                 descriptors = {_CHANNEL_FD: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
             prepared_launch = replace(launch, environment=environment, descriptors=descriptors)
             if options.profile is not None and not options.confined:
-                process = await workspace.boxes.start(prepared_launch, options.profile)
+                process = await workspace.program_sandboxes.start(prepared_launch, options.profile)
             else:
                 process = await start_sandboxed(workspace, prepared_launch, sandbox)
         on_failure.pop_all()

@@ -34,7 +34,9 @@ def make_policy(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> Sand
 
 def make_policy_input(workspace: Workspace) -> PolicyInput:
     """Return the input for a work tree's sandbox policies."""
-    return PolicyInput(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
+    return PolicyInput(
+        workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own_folders
+    )
 
 
 def make_project_profile(workspace: Workspace, name: str) -> ProgramProfile:
@@ -111,7 +113,7 @@ async def run_sandboxed(
         descriptors = {0: stdin_file.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
         launch = replace(launch, descriptors=descriptors)
         if profile is not None:
-            process = await workspace.boxes.start(launch, profile)
+            process = await workspace.program_sandboxes.start(launch, profile)
         else:
             process = await start_sandboxed(workspace, launch, sandbox)
         try:

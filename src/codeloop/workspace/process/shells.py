@@ -83,7 +83,7 @@ class CommandResult(Struct, frozen=True):
 
     - `output`: for the model; `recent`: for the screen; `path`: the file with the whole output, if `output` is cut
     - `code`: the exit code; None if it was ended at its timeout (`timed_out`) or by a signal (`signal`, its name)
-    - `left`: the number of processes that it had left running, which were ended
+    - `leftover_processes`: the number of processes that it had left running, which were ended
     - `duration`: in seconds; `lines`: the number of lines of the whole output
     - `notes`: refusals of the sandbox; `moved_files`: files that appeared meanwhile and were moved away
     """
@@ -93,7 +93,7 @@ class CommandResult(Struct, frozen=True):
     code: int | None
     signal: str | None
     timed_out: bool
-    left: int
+    leftover_processes: int
     cut: bool
     path: Path | None
     duration: float
@@ -205,7 +205,7 @@ class Shells:
             code=None if signal_name else code,
             signal=signal_name,
             timed_out=timed_out,
-            left=strays,
+            leftover_processes=strays,
             cut=output.is_cut,
             lines=running.capture.lines + (bool(output.printed) and not output.printed.endswith("\n")),
             path=output.path,

@@ -109,13 +109,13 @@ NO_GRANTS = SandboxGrants()
 
 
 class PolicyInput(Struct, frozen=True):
-    """The input for policies of a work tree. `own`: codeloop's folders, of which only `scratch` may be read."""
+    """The input for policies of a work tree. `own_folders`: codeloop's folders, of which only `scratch` may be read."""
 
     root: Path
     directory: Path
     scratch: Path
     environment: Mapping[str, str]
-    own: tuple[Path, ...] = ()
+    own_folders: tuple[Path, ...] = ()
 
     @property
     def home(self) -> Path:
@@ -268,7 +268,7 @@ class PolicyMaker:
             roots=self._roots,
             home=resolve_links(policy_input.home),
             environment=policy_input.environment,
-            own=policy_input.own,
+            own_folders=policy_input.own_folders,
             scratch=policy_input.scratch,
             writable=tuple(_expand_path(path, policy_input) for path in config.writable),
             readable=tuple(_expand_path(path, policy_input) for path in config.readable),

@@ -75,7 +75,7 @@ class Surroundings(Struct, frozen=True):
 
 
 class SurroundingsInput(Struct, frozen=True):
-    """The input of `find_surroundings`. `roots`: the project's folders; `own`: those of ours, never to be seen.
+    """The input of `find_surroundings`. `roots`: the project's folders; `own_folders`: codeloop's, never visible.
 
     `writable`, `readable`, `hidden`: absolute paths from the configuration.
     """
@@ -83,7 +83,7 @@ class SurroundingsInput(Struct, frozen=True):
     roots: tuple[Path, ...]
     home: Path
     environment: Mapping[str, str]
-    own: tuple[Path, ...]
+    own_folders: tuple[Path, ...]
     scratch: Path
     writable: tuple[Path, ...]
     readable: tuple[Path, ...]
@@ -115,7 +115,7 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
     )
     for each in (*inputs.writable, *(inputs.home / row.folder for row in CACHES)):
         tracer.resolve(each)
-    secrets = {*inputs.own, *inputs.hidden, *map(Path, SYSTEM_SECRETS)}
+    secrets = {*inputs.own_folders, *inputs.hidden, *map(Path, SYSTEM_SECRETS)}
     # `_list_settings` has left out settings with a token, and a visible file can't be hidden as well.
     secrets |= {*find_home_secrets(home)} - {*settings}
     tools = [path for path in visible if path.is_relative_to(home) and path.is_dir()]

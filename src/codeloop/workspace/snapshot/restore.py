@@ -65,14 +65,14 @@ def restore_entries(
     objects: ObjectStore,
     root: Path,
     restorations: Iterable[Restoration],
-    notes_folder: Path | None = None,
+    records_folder: Path | None = None,
     *,
     dry_run: bool = False,
 ) -> RestoreResult:
     """Restore the files that still have the expected content. Blocks; never raises for one file.
 
-    `root`: the resolved work tree. `notes_folder`: as of `replace_files`. `dry_run`: the result says what would happen,
-    but nothing is written.
+    `root`: the resolved work tree. `records_folder`: as of `replace_files`. `dry_run`: the result says what would
+    happen, but nothing is written.
     """
     restored: list[str] = []
     unchanged: list[str] = []
@@ -90,7 +90,7 @@ def restore_entries(
                 conflicts.append(Conflict(restoration.path, _describe_difference(now, restoration)))
             else:
                 if not dry_run:
-                    _restore(objects, root, restoration, notes_folder)
+                    _restore(objects, root, restoration, records_folder)
                 elif restoration.desired is not None and not objects.has(restoration.desired.blob):
                     raise MissingObject(restoration.desired.blob)
                 restored.append(restoration.path)
@@ -119,22 +119,22 @@ def _is_folder(root: Path, path: str) -> bool:
     return False
 
 
-def _restore(objects: ObjectStore, root: Path, restoration: Restoration, notes_folder: Path | None) -> None:
+def _restore(objects: ObjectStore, root: Path, restoration: Restoration, records_folder: Path | None) -> None:
     """Restore one file atomically. Raises MissingObject, FileRefused, FileChanged, OSError."""
     real = root / restoration.path
     desired = restoration.desired
     data = None if desired is None else objects.read_blob(desired.blob)
     if LINK_MODE in {each.mode for each in (restoration.expected, desired) if each is not None}:
-        _replace_link(real, restoration, data, notes_folder)
+        _replace_link(real, restoration, data, records_folder)
     elif restoration.expected is None:
-        replace_file(Replacement(real, None, data, _choose_mode(desired)), notes_folder)
+        replace_file(Replacement(real, None, data, _choose_mode(desired)), records_folder)
     else:
         before = read_file(real)
         if TreeEntry(to_git_mode(before.mode), compute_blob_id(before.data)) != restoration.expected:
             raise FileChanged(str(real))
         if desired is not None:
             before = replace(before, mode=_change_mode(before.mode, desired))
-        replace_file(Replacement(real, before, data), notes_folder)
+        replace_file(Replacement(real, before, data), records_folder)
     if desired is None:
         _remove_empty_folders(root, real.parent)
 
@@ -155,12 +155,12 @@ def _change_mode(mode: int, desired: TreeEntry) -> int:
     return mode | (mode & 0o444) >> 2 if desired.mode & 0o100 else mode & ~0o111
 
 
-def _replace_link(real: Path, restoration: Restoration, data: bytes | None, notes_folder: Path | None) -> None:
+def _replace_link(real: Path, restoration: Restoration, data: bytes | None, records_folder: Path | None) -> None:
     """Replace a link, or a file by a link, atomically: `replace_file` works on regular files only."""
     desired = restoration.desired
     temporary = make_temporary_name()
     with (
-        record_temporary_files(notes_folder, [real.with_name(temporary)]),
+        record_temporary_files(records_folder, [real.with_name(temporary)]),
         open_folder(real.parent, create=desired is not None) as folder,
     ):
         destination = _Destination(folder, real.name, temporary)

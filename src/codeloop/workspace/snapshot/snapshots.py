@@ -15,7 +15,7 @@ from codeloop.schema.limits import (
     SNAPSHOT_SIZE,
     SNAPSHOT_TRACKED,
 )
-from codeloop.workspace.files.temp_files import NOTES_FOLDER
+from codeloop.workspace.files.temp_files import RECORDS_FOLDER
 from codeloop.workspace.git.ignore_patterns import list_user_excludes
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
 from codeloop.workspace.snapshot.file_jobs import FileJobs, JobFailure
@@ -71,7 +71,7 @@ class Snapshots:
         self.root = Path(os.path.realpath(root))
         self.environment = environment
         # The folder in which undo records its writes in progress.
-        self.undo_folder = folder.with_name(NOTES_FOLDER)
+        self.undo_folder = folder.with_name(RECORDS_FOLDER)
         self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
         self.jobs = FileJobs(self._count_files)
         self._cache_file = StatCacheFile(self.root, self.objects.folder / "files.msgpack")

@@ -31,7 +31,7 @@ async def list_servers(project: Project, _args: NoArguments) -> list[LSPStatus]:
         LSPStatus(
             id=server.name,
             name=server.name,
-            root=project.workspace.relative(server.root),
+            root=project.workspace.format_for_user(server.root),
             status="connected" if server.state == "connected" else "error",
             error=server.failure_reason if server.state == "failed" else None,
         )

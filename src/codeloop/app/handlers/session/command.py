@@ -135,7 +135,9 @@ async def _compact_now(project: Project, args: InvokeCommand, session: Session) 
 async def _make_text(project: Project, args: InvokeCommand, command: Command, agent: Agent, message_id: str) -> str:
     """Return the text of the prompt: the template with arguments and the output of its shell lines filled in."""
     if command.source == "skill":
-        skill = format_skill(load_skill(project.settings.skills.by_name[command.name]), project.workspace.shorten)
+        skill = format_skill(
+            load_skill(project.settings.skills.by_name[command.name]), project.workspace.format_for_model
+        )
         return f"{skill}\n\n{args.arguments.strip()}".strip()
     if command.source == "mcp":
         context = _make_context(project, args, agent, message_id, "mcp")

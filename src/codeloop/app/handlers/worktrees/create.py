@@ -265,7 +265,7 @@ async def _run_setup_line(project: Project, folder: Path, line: str) -> None:
     """
     workspace, project_root = project.workspace, project.settings.project_root
     scratch = replace(project_root, root=folder, directory=folder).get_scratch_folder(project.settings.home)
-    tree = Workspace(folder, folder, scratch, workspace.environment, workspace.sandbox, workspace.own)
+    tree = Workspace(folder, folder, scratch, workspace.environment, workspace.sandbox, workspace.own_folders)
     context = ShellContext("setup", folder, workspace.environment, scratch)
     seconds = SHELL_TIMEOUT_MAX.seconds
     try:

@@ -237,7 +237,7 @@ async def _describe_servers(project: Project) -> list[JSON]:
     servers = open_mcp_servers(project)
     # Whether sandboxes work here is only known after one was made.
     if any(is_sandboxed(server) for server in servers.by_name.values()):
-        await servers.boxes.probe()
+        await servers.program_sandboxes.probe()
     return [
         {
             "name": escape_controls(server.name),

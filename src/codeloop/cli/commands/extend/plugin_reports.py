@@ -198,10 +198,10 @@ def _has_name(extension: Extension, name: str) -> bool:
 
 async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[PluginRow]:
     """Load every extension, and return a row for each."""
-    boxes, sandbox = project.workspace.boxes, project.settings.config.sandbox.extensions
+    program_sandboxes, sandbox = project.workspace.program_sandboxes, project.settings.config.sandbox.extensions
     # Whether sandboxes work here is only known after one was made.
-    await boxes.probe()
-    is_sandboxed = boxes.is_used(True if sandbox is None else sandbox)
+    await program_sandboxes.probe()
+    is_sandboxed = program_sandboxes.is_used(True if sandbox is None else sandbox)
     await asyncio.gather(
         hosts.wait_for_offers(), *(_find_load_failure(hosts, extension) for extension in hosts.unknown)
     )

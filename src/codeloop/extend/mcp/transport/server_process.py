@@ -199,7 +199,7 @@ class _Streams(Struct, frozen=True):
     output: asyncio.StreamWriter
 
 
-async def start_server(boxes: ProgramSandboxes, spec: LaunchSpec, log: ProgramLog) -> ServerProcess:
+async def start_server(program_sandboxes: ProgramSandboxes, spec: LaunchSpec, log: ProgramLog) -> ServerProcess:
     """Start a program. Raises CodeloopError."""
     log.begin()
     errors = Pipe(log.feed)
@@ -213,7 +213,7 @@ async def start_server(boxes: ProgramSandboxes, spec: LaunchSpec, log: ProgramLo
             descriptors = {0: theirs_in.fileno(), 1: theirs_out.fileno(), 2: errors.writer}
             try:
                 launch = Launch(spec.words, spec.folder, spec.environment, descriptors)
-                process = await boxes.start(launch, spec.profile)
+                process = await program_sandboxes.start(launch, spec.profile)
             except SandboxRefused as error:
                 raise CodeloopError(f"{error} The configuration requires one (sandbox).") from error
             except OSError as error:

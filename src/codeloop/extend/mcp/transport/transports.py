@@ -186,7 +186,7 @@ class ServerDependencies(Struct, frozen=True):
     project: ServerProject
     environment: dict[str, str]
     own_folder: Callable[[ServerDefinition], Path]
-    boxes: ProgramSandboxes
+    program_sandboxes: ProgramSandboxes
     sign_in: Callable[[ServerDefinition], "httpx2.Auth | None"]
 
 
@@ -269,7 +269,7 @@ async def _open_local(
     """Start a program and initialise it. The package is imported meanwhile."""
     make_spec = make_project_spec if target.definition.scope else make_user_spec
     spec = make_spec(config, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition))
-    process = await start_server(dependencies.boxes, spec, target.log)
+    process = await start_server(dependencies.program_sandboxes, spec, target.log)
     try:
         await asyncio.to_thread(_import_package)
         async with _make_client(open_stdio(process, target.log, connection.end), target, mode) as client:

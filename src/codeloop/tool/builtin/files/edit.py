@@ -106,7 +106,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
             # The file has the session's own change now, and still one that the session has not seen.
             ctx.workspace.read_log.mark_unseen(ctx.session_id, target.real)
     output = "\n".join(filter(None, [output, await describe_callers(ctx, [change], output)]))
-    return ToolResult(ctx.workspace.relative(target.path), output, metadata)
+    return ToolResult(ctx.workspace.format_for_user(target.path), output, metadata)
 
 
 def _compute_change(

@@ -151,4 +151,6 @@ def _make_result(ctx: ToolContext, target: ResolvedPath, output: str, files: int
         "loaded": [],
         "files": files,
     }
-    return ToolResult(replace_undecodable(ctx.workspace.relative(target.path)), replace_undecodable(output), metadata)
+    return ToolResult(
+        replace_undecodable(ctx.workspace.format_for_user(target.path)), replace_undecodable(output), metadata
+    )

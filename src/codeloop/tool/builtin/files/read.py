@@ -238,7 +238,7 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
         "display": display,
     }
     metadata |= {UNCHANGED_KEY: True} if is_known else {}
-    return ToolResult(replace_undecodable(workspace.relative(target.path)), output, metadata, is_bounded=True)
+    return ToolResult(replace_undecodable(workspace.format_for_user(target.path)), output, metadata, is_bounded=True)
 
 
 def _find_earlier_first(lines_read: Mapping[int, str], lines_range: LineRange) -> int | None:
@@ -295,7 +295,7 @@ def _list_directory(workspace: Workspace, target: ResolvedPath, first: int, limi
         "loaded": [],
         "display": display,
     }
-    return ToolResult(replace_undecodable(workspace.relative(target.path)), output, metadata)
+    return ToolResult(replace_undecodable(workspace.format_for_user(target.path)), output, metadata)
 
 
 def _format_entry(entry: "os.DirEntry[str]") -> str:
@@ -323,7 +323,7 @@ def _attach_file(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResul
     path = format_path(ctx.workspace, target.path)
     output = f"{'PDF' if is_pdf else 'Image'} attached: {path} ({len(data):,} bytes{size})"
     metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
-    return ToolResult(replace_undecodable(ctx.workspace.relative(target.path)), output, metadata, (part,))
+    return ToolResult(replace_undecodable(ctx.workspace.format_for_user(target.path)), output, metadata, (part,))
 
 
 def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:

@@ -47,7 +47,7 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
                 check_no_elision(ctx, change)
         output, metadata = await apply_change(ctx, change)
     exists = change.before is not None
-    title = ctx.workspace.relative(target.path)
+    title = ctx.workspace.format_for_user(target.path)
     return ToolResult(title, output, {"filepath": str(target.path), "exists": exists, **metadata})
 
 

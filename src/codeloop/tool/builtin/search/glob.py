@@ -59,7 +59,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         await _check_folder(ctx, target, pattern)
     # In a thread: it reads the modification time of each file.
     newest_paths = await asyncio.to_thread(keep_newest, listing.paths, SEARCH_RESULTS.value)
-    paths = [escape_path(ctx.workspace.shorten(Path(path))) for path in newest_paths]
+    paths = [escape_path(ctx.workspace.format_for_model(Path(path))) for path in newest_paths]
     if len(paths) < len(listing.paths):
         notes.append(
             f"the newest {len(paths)} of {len(listing.paths)} files; narrow the pattern or the path for others"
@@ -68,7 +68,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         notes.append(listing.stopped)
     output = "\n".join(paths) or "No files found"
     return ToolResult(
-        title=ctx.workspace.relative(target.path),
+        title=ctx.workspace.format_for_user(target.path),
         output=output + (f"\n\n({'; '.join(notes)})" if notes else ""),
         metadata={"count": len(paths), "truncated": len(paths) < len(listing.paths) or bool(listing.stopped)},
     )

@@ -175,7 +175,7 @@ def _drop_lock_files(result: GrepResult, params: GrepParams, ctx: ToolContext) -
     locks = [hits for hits in result.files if hits.path.name in _LOCK_FILES and hits.matches > _MAX_LOCK_FILE_MATCHES]
     if params.mode != "content" or not locks or len(locks) == len(result.files):
         return result
-    names = ", ".join(escape_path(ctx.workspace.shorten(hits.path)) for hits in locks)
+    names = ", ".join(escape_path(ctx.workspace.format_for_model(hits.path)) for hits in locks)
     left_out = sum(hits.matches for hits in locks)
     note = f"{left_out} more in {names} left out; with it as path they are shown"
     stopped = f"{result.stopped}; {note}" if result.stopped else note
@@ -219,7 +219,7 @@ def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext
     `[number, is_match, text]`; a line with the number 0 separates groups.
     """
     most = SEARCH_RESULTS.value
-    names = [escape_path(ctx.workspace.shorten(hits.path)) for hits in files[:most]]
+    names = [escape_path(ctx.workspace.format_for_model(hits.path)) for hits in files[:most]]
     match params.mode:
         case "files":
             return names, len(names), []

@@ -116,10 +116,10 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     notes += [listing.stopped] if listing.stopped else []
     lines = top.format_lines() or ["  (no files)"]
     output = "\n".join(
-        [f"{escape_path(ctx.workspace.shorten(target.path))}/", *lines, *(f"\n({note})" for note in notes)]
+        [f"{escape_path(ctx.workspace.format_for_model(target.path))}/", *lines, *(f"\n({note})" for note in notes)]
     )
     return ToolResult(
-        title=ctx.workspace.relative(target.path),
+        title=ctx.workspace.format_for_user(target.path),
         output=output,
         metadata={"count": len(listing.paths), "truncated": bool(notes)},
     )

@@ -323,9 +323,11 @@ async def _format_result(
         notes += [explanation] if explanation else []
         screen_notes += [explanation] if is_for_screen else []
     notes += where
-    if outcome.left:
+    if outcome.leftover_processes:
         remainder = (
-            "1 process that it left running was" if outcome.left == 1 else f"{outcome.left} processes that it left were"
+            "1 process that it left running was"
+            if outcome.leftover_processes == 1
+            else f"{outcome.leftover_processes} processes that it left were"
         )
         screen_notes.append(f"{remainder} ended.")
         notes.append(f"{screen_notes[-1]} Use run_in_background for what should keep running.")

@@ -37,7 +37,8 @@ def move_denied_files(workspace: Workspace, session: CallSession, before: Sandbo
     new = [path for path in _list_denied(workspace, session, "edit") if path not in earlier and os.path.lexists(path)]
     targets = {path: target for path in new if (target := move_away(path, folder)) is not None}
     return [
-        f"{workspace.relative(path)} may not be written by a rule: it was moved to {targets[path]}." for path in targets
+        f"{workspace.format_for_user(path)} may not be written by a rule: it was moved to {targets[path]}."
+        for path in targets
     ]
 
 

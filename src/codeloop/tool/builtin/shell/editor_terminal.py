@@ -49,7 +49,7 @@ async def run_in_editor(
         code=ending.code,
         signal=ending.signal,
         timed_out=ending.timed_out,
-        left=0,
+        leftover_processes=0,
         cut=shown_output.is_cut,
         path=shown_output.path,
         duration=time.monotonic() - began,

@@ -63,7 +63,7 @@ def find_touched_files(touches: Touches, directory: Path, workspace: Workspace) 
     writes = resolver.find_paths(touches.writes, for_writing=True)
     folders = resolver.find_paths(touches.filled_folders, for_writing=True)
     # In a guarded folder, such as `.git/hooks`, every file counts as changed.
-    writes += [path for path in folders if _is_guarded(workspace.relative(path))]
+    writes += [path for path in folders if _is_guarded(workspace.format_for_user(path))]
     filled_folders = _drop_parents(folders)
     unpacked = [folder / _ANY_HOOK for folder in resolver.find_paths(touches.unpack_folders, for_writing=True)]
     copies = (

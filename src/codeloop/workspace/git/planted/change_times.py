@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold_path
-from codeloop.schema.bounds.sandbox import GIT_SEARCH_LINKS
+from codeloop.schema.bounds.sandbox import GIT_LINK_SEARCH_FOLDERS
 from codeloop.workspace.git.planted.layout import (
     EXECUTED_LINES,
     GIT_FOLDER_ENTRIES,
@@ -120,7 +120,7 @@ def list_submodule_folders(folder: Path) -> list[Path]:
     for each in waiting:
         if (each / "HEAD").is_file():
             found.append(each)
-        elif len(waiting) < GIT_SEARCH_LINKS.value:
+        elif len(waiting) < GIT_LINK_SEARCH_FOLDERS.value:
             waiting += list_subfolders(each)
     return found
 

@@ -7,7 +7,11 @@ from codeloop.workspace.watch.inotify import InotifyWatch
 
 
 class GitFolderWatch:
-    """Watches folders that are read: call `begin_reading` before they are read and `finish_reading` after that."""
+    """Watches folders that are read: call `begin_reading` before they are read and `finish_reading` after that.
+
+    The watch covers the entries of folders. Some paths lie in folders that are not watched, such as the `.git` file of
+    a linked work tree: their change times (`states`) are compared.
+    """
 
     def __init__(self) -> None:
         self._watch: InotifyWatch | None = None
@@ -29,7 +33,8 @@ class GitFolderWatch:
             try:
                 self._watch = InotifyWatch()
             except OSError:
-                self._watch = None  # then each reading counts for itself
+                # Then `is_unchanged` stays False, and everything is read again after each command.
+                self._watch = None
 
     def finish_reading(self, folders: Iterable[str], states: PathStates | None) -> None:
         """End a reading of these folders, and of the files whose `states` were taken before it."""

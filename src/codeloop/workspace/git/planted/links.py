@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from codeloop.schema.bounds.sandbox import GIT_SEARCH_LINKS
+from codeloop.schema.bounds.sandbox import GIT_LINK_SEARCH_FOLDERS
 
 # Entries that no command can change; users have links there.
 _SKIPPED_FOLDERS = ("hooks",)
@@ -18,7 +18,8 @@ _READ_SUBFOLDERS = ("objects/info", "objects/pack")
 class LinkScan(NamedTuple):
     """The links that lead out of a git directory, and the folders that were read.
 
-    `unread_folders`: those that were not, since there are too many; of each such part the one nearest to the top.
+    `unread_folders`: those that were not, since there are too many. Their subfolders, which are not
+    listed, were not read either.
     """
 
     links: tuple[Path, ...]
@@ -27,9 +28,11 @@ class LinkScan(NamedTuple):
 
 
 def find_outward_links(git_directory: Path, known_folders: Collection[str] = ()) -> LinkScan:
-    """Find the links in a git directory that lead out of it. `known_folders` are read before any other.
+    """Find the links in a git directory that lead out of it.
 
-    Each folder is read completely, so that a link can't be hidden among many files.
+    Each folder is read completely, so that a link can't be hidden among many files. `known_folders`, those that were
+    read before a command, are read before any other: only folders that the command added are then left unread where
+    there are too many, and the caller moves those away.
     """
     links: list[Path] = []
     top = str(git_directory)
@@ -38,7 +41,7 @@ def find_outward_links(git_directory: Path, known_folders: Collection[str] = ())
     known, others = [top], list[str]()
     while known or others:
         folder = known.pop() if known else others.pop(0)
-        if len(read_folders) >= GIT_SEARCH_LINKS.value:
+        if len(read_folders) >= GIT_LINK_SEARCH_FOLDERS.value:
             return LinkScan(tuple(links), tuple(read_folders), tuple(map(Path, (folder, *known, *others))))
         read_folders.append(folder)
         try:
