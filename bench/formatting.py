@@ -45,7 +45,7 @@ async def _time_formatting(folder: Path) -> list[float]:
         found = formatters.find_formatters(file)
         (result,) = (await format_files(workspace, {file: found}, TIMEOUT_SECONDS)).values()
         times.append((time.monotonic() - began) * 1000)
-        if result.by != ("ruff",):
+        if result.changed_by != ("ruff",):
             raise OSError(f"ruff did not format: {result.problems}")
     await workspace.shells.close()
     return times

@@ -21,7 +21,7 @@ async def test_what_a_formatter_did_is_said(tmp_path: Path, written: str, format
     file.write_text(formatted)
 
     async def format_files(files: Sequence[Path]) -> dict[Path, FormattedFile]:
-        return {each: FormattedFile(read_file(each), by=("gofmt",)) for each in files}
+        return {each: FormattedFile(read_file(each), changed_by=("gofmt",)) for each in files}
 
     change = FileChange(ResolvedPath(file, file, is_outside=False), None, written.encode(), "", written)
     landed = await EditFinisher(format_files).finish("ses", [change], lambda _: True)

@@ -77,12 +77,12 @@ def test_a_shifted_block_lands_with_the_files_indentation(lines: list[str], dept
 
 
 def test_every_place_is_replaced_on_request() -> None:
-    assert apply_edit("a b a\r\na", Edit("a", "x", every=True)).content == "x b x\r\nx"
-    assert apply_edit("aaaa", Edit("aa", "b", every=True)).content == "bb"
+    assert apply_edit("a b a\r\na", Edit("a", "x", replaces_all=True)).content == "x b x\r\nx"
+    assert apply_edit("aaaa", Edit("aa", "b", replaces_all=True)).content == "bb"
 
 
 def test_every_place_that_differs_in_blanks_is_replaced_on_request() -> None:
-    assert apply_edit("  a()\n  b()\nx\n\ta()\n\tb()\n", Edit("a()\nb()", "a()\nc()", every=True)).content == (
+    assert apply_edit("  a()\n  b()\nx\n\ta()\n\tb()\n", Edit("a()\nb()", "a()\nc()", replaces_all=True)).content == (
         "  a()\n  c()\nx\n\ta()\n\tc()\n"
     )
 
@@ -90,7 +90,7 @@ def test_every_place_that_differs_in_blanks_is_replaced_on_request() -> None:
 def test_a_roughly_alike_place_is_never_replaced_everywhere() -> None:
     content = "begin\naaaa bbbb cccc\nend\nbegin\naaaa bbbb cccd\nend\n"
     with pytest.raises(EditRefused, match="2 times"):
-        apply_edit(content, Edit("begin\naaaa bbbb ccce\nend", "gone", every=True))
+        apply_edit(content, Edit("begin\naaaa bbbb ccce\nend", "gone", replaces_all=True))
 
 
 def test_not_found_shows_the_nearest_place_and_how_it_differs() -> None:

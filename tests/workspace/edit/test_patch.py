@@ -152,6 +152,6 @@ def test_line_numbers_of_read_are_taken_off_a_hunk() -> None:
     assert update(content, "@@", " 1: a = 1", "-2: b = 2", "+2: b = 4", "+d = 5", " 3: c = 3") == changed
     (operation,) = parse_patch(envelope("*** Update File: f", "@@", "-2: b = 2", "+2: b = 4"))
     assert isinstance(operation, UpdateFile)
-    assert apply_hunks(content, operation.hunks).how == "hunk 1 was matched without its line numbers"
+    assert apply_hunks(content, operation.hunks).match_note == "hunk 1 was matched without its line numbers"
     own = "1: a\n2: b\n"
     assert update(own, "@@", "-2: b", "+2: c") == "1: a\n2: c\n", "a file may have such lines itself"

@@ -86,17 +86,17 @@ def program(name: str) -> str:
 async def test_a_formatter_formats_once_and_leaves_what_is_formatted(workspace: Workspace, name: str) -> None:
     _, _, file, ugly, pretty = CASES[name]
     done = await formatted(workspace, name, ugly)
-    assert (done.by, done.problems) == ((name,), ())
+    assert (done.changed_by, done.problems) == ((name,), ())
     assert (workspace.root / file).read_text() == pretty
     again = await formatted(workspace, name, pretty)
-    assert (again.by, again.problems) == ((), ())
+    assert (again.changed_by, again.problems) == ((), ())
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in {"clang-format", "yapf"}])
 async def test_what_a_formatter_can_t_read_stays_as_written(workspace: Workspace, name: str) -> None:
     broken = "def f(:\n let func ( {{{\n if then fi ]\n"
     done = await formatted(workspace, name, broken)
-    assert done.by == ()
+    assert done.changed_by == ()
     assert len(done.problems) == 1
     assert done.problems[0].startswith(f"{name} failed: ")
     assert (workspace.root / CASES[name][2]).read_text() == broken

@@ -57,9 +57,9 @@ async def formatted(workspace: Workspace, script: str, *, in_place: bool, second
 )
 async def test_an_edit_survives_what_changes_it_in_place(workspace: Workspace, script: str, said: str) -> None:
     done = await formatted(workspace, script, in_place=True)
-    assert (done.by, done.problems) == ((), (said,))
+    assert (done.changed_by, done.problems) == ((), (said,))
     assert read_file(workspace.root / "a.go").data == EDIT.encode()
-    assert done.now.data == EDIT.encode()
+    assert done.file.data == EDIT.encode()
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ async def test_an_edit_survives_what_changes_it_in_place(workspace: Workspace, s
 )
 async def test_an_edit_survives_what_a_filter_returns(workspace: Workspace, script: str, said: str) -> None:
     done = await formatted(workspace, script, in_place=False)
-    assert (done.by, done.problems) == ((), (said,))
+    assert (done.changed_by, done.problems) == ((), (said,))
     assert read_file(workspace.root / "a.go").data == (b"theirs\n" if "theirs" in script else EDIT.encode())
-    assert done.now.data == EDIT.encode(), "what somebody else wrote does not count as read"
+    assert done.file.data == EDIT.encode(), "what somebody else wrote does not count as read"
 
 
 @pytest.mark.parametrize("in_place", [True, False])
@@ -110,15 +110,15 @@ async def test_a_cancelled_call_leaves_the_edit(workspace: Workspace) -> None:
 async def test_a_formatter_changes_bytes_and_nothing_else_of_a_file(workspace: Workspace) -> None:
     script = "tr a-z A-Z < $1 > t; chmod 777 t; mv t $1"
     done = await formatted(workspace, script, in_place=True)
-    assert (done.by, done.problems) == (("gofmt",), ())
+    assert (done.changed_by, done.problems) == (("gofmt",), ())
     status = (workspace.root / "a.go").stat()
-    assert stat.S_IMODE(status.st_mode) == done.now.mode != 0o777
-    assert read_file(workspace.root / "a.go").stamp.matches(done.now.stamp)
+    assert stat.S_IMODE(status.st_mode) == done.file.mode != 0o777
+    assert read_file(workspace.root / "a.go").stamp.matches(done.file.stamp)
     assert (workspace.root / "a.go").read_text() == EDIT.upper()
 
 
 async def test_one_that_changes_other_files_too_has_formatted_its_own(workspace: Workspace) -> None:
     (workspace.root / "b.go").write_text("other\n")
     done = await formatted(workspace, "echo broken > b.go; tr a-z A-Z", in_place=False)
-    assert done.by == ("gofmt",)
+    assert done.changed_by == ("gofmt",)
     assert (workspace.root / "a.go").read_text() == EDIT.upper()

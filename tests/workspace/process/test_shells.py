@@ -40,7 +40,7 @@ async def test_output_and_errors_come_together_in_their_order_with_the_code(
     shells: Shells, place: ShellContext
 ) -> None:
     outcome = await run(shells, place, "echo one; echo two >&2; echo three; exit 3")
-    assert (outcome.output, outcome.code, outcome.cut) == ("one\ntwo\nthree\n", 3, False)
+    assert (outcome.output, outcome.code, outcome.is_cut) == ("one\ntwo\nthree\n", 3, False)
 
 
 async def test_a_session_keeps_its_directory_and_its_exports(shells: Shells, place: ShellContext) -> None:
@@ -253,27 +253,27 @@ async def test_long_output_keeps_head_and_tail_and_a_private_file_with_the_whole
     shells: Shells, place: ShellContext
 ) -> None:
     outcome = await run(shells, place, "seq 100000")
-    assert outcome.cut
-    assert outcome.path is not None
-    assert outcome.path.read_text() == "".join(f"{n}\n" for n in range(1, 100001))
-    assert stat.S_IMODE(outcome.path.stat().st_mode) == 0o600
+    assert outcome.is_cut
+    assert outcome.output_file is not None
+    assert outcome.output_file.read_text() == "".join(f"{n}\n" for n in range(1, 100001))
+    assert stat.S_IMODE(outcome.output_file.stat().st_mode) == 0o600
     assert outcome.output.startswith("1\n2\n3\n")
     assert outcome.output.endswith("99999\n100000\n")
-    assert outcome.path.name in outcome.output, "by its short name"
+    assert outcome.output_file.name in outcome.output, "by its short name"
     assert len(outcome.output) < 31_000
-    assert outcome.recent.startswith("...\n\n")
-    assert outcome.recent.endswith("100000\n")
-    assert len(outcome.recent) == 30_005
+    assert outcome.screen_text.startswith("...\n\n")
+    assert outcome.screen_text.endswith("100000\n")
+    assert len(outcome.screen_text) == 30_005
 
 
 @pytest.mark.parametrize("size", [29_999, 30_000, 30_001, 119_999, 120_000, 120_001, 360_001, 700_000])
 async def test_the_file_is_whole_at_every_size(shells: Shells, place: ShellContext, size: int) -> None:
     outcome = await run(shells, place, f"head -c {size} /dev/zero | tr '\\0' x")
-    assert outcome.cut == (size > 30_000)
-    if outcome.path is None:
+    assert outcome.is_cut == (size > 30_000)
+    if outcome.output_file is None:
         assert outcome.output == "x" * size
     else:
-        assert outcome.path.read_text() == "x" * size
+        assert outcome.output_file.read_text() == "x" * size
         assert f"{size - 29_999} bytes left out" in outcome.output or f"{size - 30_000} bytes" in outcome.output
 
 
@@ -285,7 +285,7 @@ async def test_an_unwritable_scratch_folder_is_said_and_nothing_is_lost_but_the_
     odd = ShellContext("ses_3", place.directory, place.environment, tmp_path / "file" / "scratch")
     outcome = await run(shells, odd, "seq 100000; exit 4")
     assert outcome.code == 4
-    assert outcome.path is None
+    assert outcome.output_file is None
     assert "not saved" in outcome.output
 
 
@@ -297,8 +297,8 @@ async def test_endless_output_is_ended_in_flat_memory_and_the_file_is_capped(
     outcome = await run(shells, place, "head -c 1000000000 /dev/zero | tr '\\0' '\\n'; yes", timeout=4)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert outcome.timed_out
-    assert outcome.path is not None
-    assert outcome.path.stat().st_size == 64 * 1024 * 1024
+    assert outcome.output_file is not None
+    assert outcome.output_file.stat().st_size == 64 * 1024 * 1024
     assert "up to its first" in outcome.output
     assert grown < 50_000
 

@@ -109,7 +109,7 @@ async def test_a_secret_of_the_project_is_hidden_unless_it_was_granted(it: Attac
     (it.root / ".env.example").write_text("plain")
     if it.backend == "landlock":
         policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
-        assert not (await it.shells.sandboxes.enter(policy)).holds, "it says so"
+        assert not (await it.shells.sandboxes.enter(policy)).is_protective, "it says so"
         return
     outcome = await it.run("cat .env.example; cat .env; mv .env e; cat e; git add -f .env; git show :.env")
     assert "plain" in outcome.output
@@ -250,7 +250,7 @@ async def test_bubblewrap_is_taken_where_namespaces_are_not_to_be_had(tmp_path: 
         sandbox = await shells.sandboxes.enter(shells.make_policy(place, SandboxConfig(network="off")))
         if reason := shells.sandboxes.refused.get("bubblewrap"):
             pytest.skip(reason)
-        assert (sandbox.backend, sandbox.holds) == ("bubblewrap", True)
+        assert (sandbox.backend, sandbox.is_protective) == ("bubblewrap", True)
     except SandboxRefused as error:
         pytest.skip(str(error))
     finally:

@@ -149,7 +149,7 @@ async def test_two_policies_of_one_process_share_one_layer(caches: Attacked) -> 
 
 @pytest.mark.slow
 async def test_a_private_folder_is_removed_when_it_is_old_or_large_and_nobody_has_it(caches: Attacked) -> None:
-    scratch, private = caches.place.scratch, caches.place.private
+    scratch, private = caches.place.scratch, caches.place.private_folder
     await caches.run(f"head -c 2000000 /dev/zero > {caches.home}/.npm/large; mkdir -p ~/.m/n; chmod 0 ~/.m/n")
     prune_private_folders(scratch, age=0, size=0)
     assert (private / "1").is_dir(), "a process has it"

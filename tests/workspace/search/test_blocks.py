@@ -223,15 +223,15 @@ def after():
 )
 def test_each_definition_has_its_name_its_first_and_its_last_line(text: str, suffix: str, expected: str) -> None:
     found = list_blocks(text, suffix)
-    assert ", ".join(f"{each.name} {each.first}-{each.last}" for each in found) == expected
+    assert ", ".join(f"{each.name} {each.first_line}-{each.last_line}" for each in found) == expected
 
 
 def test_a_block_is_found_by_its_last_names_and_a_line_is_in_the_innermost() -> None:
     blocks = list_blocks(PYTHON, ".py")
     for name in ("inner", "find.inner", "Shop::find::inner", "Shop#find.inner()"):
-        assert [each.first for each in find_blocks(blocks, name)] == [10], name
-    assert [each.first for each in find_blocks(blocks, "(*Shop).find")] == [
-        each.first for each in find_blocks(blocks, "Shop.find")
+        assert [each.first_line for each in find_blocks(blocks, name)] == [10], name
+    assert [each.first_line for each in find_blocks(blocks, "(*Shop).find")] == [
+        each.first_line for each in find_blocks(blocks, "Shop.find")
     ]
     assert find_blocks(blocks, "ner") == []
     assert [each.name for each in choose_blocks(blocks, "Shop.f*")] == ["Shop.find", "Shop.find.inner"]

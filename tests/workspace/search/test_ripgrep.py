@@ -75,7 +75,9 @@ async def test_lines_that_match_are_found_with_their_numbers_newest_file_first(t
 
 
 async def test_include_narrows_and_context_is_marked(tree: Path) -> None:
-    found = await Ripgrep().grep(tree, GrepQuery("four", include="src/**/*.py", before=1, after=1), ENVIRONMENT)
+    found = await Ripgrep().grep(
+        tree, GrepQuery("four", include="src/**/*.py", lines_before=1, lines_after=1), ENVIRONMENT
+    )
     assert [(line.number, line.is_match) for line in found.files[0].lines] == [(3, False), (4, True)]
     assert (await Ripgrep().grep(tree, GrepQuery("needle", include="!*.py"), ENVIRONMENT)).matches == 1
 
@@ -90,7 +92,7 @@ async def test_files_and_count_modes(tree: Path) -> None:
 async def test_counts_are_whole_however_many_there_are(tree: Path) -> None:
     (tree / "many.txt").write_text("needle\n" * 100_000)
     found = await Ripgrep().grep(tree, GrepQuery("needle", mode="count"), ENVIRONMENT)
-    assert (found.matches, found.stopped) == (100_005, "")
+    assert (found.matches, found.stop_reason) == (100_005, "")
 
 
 async def test_case_lines_look_around_and_single_files(tree: Path) -> None:
@@ -128,7 +130,7 @@ async def test_names_with_line_ends_and_bytes_that_are_not_utf8(tree: Path) -> N
     odd = [b"new\nline.txt", b"bad\xff.txt", b"colon:12:x.txt", b"--\nx.txt"]
     for name in odd:
         Path(os.fsdecode(os.fsencode(tree) + b"/" + name)).write_text("oddity\n")
-    found = await Ripgrep().grep(tree, GrepQuery("oddity", before=2, after=2), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, GrepQuery("oddity", lines_before=2, lines_after=2), ENVIRONMENT)
     assert {os.fsencode(hits.path.name) for hits in found.files} == set(odd)
     assert all([line.text for line in hits.lines] == ["oddity"] for hits in found.files)
     listed = await Ripgrep().list_files(tree, "*.txt", ENVIRONMENT)
@@ -153,14 +155,14 @@ async def test_a_million_matches_stop_early_with_the_reason(tree: Path) -> None:
     (tree / "many.txt").write_text("needle\n" * 1_000_000)
     found = await Ripgrep().grep(tree, GrepQuery("needle", include="many.txt"), ENVIRONMENT)
     assert 20_000 <= found.matches < 1_000_000
-    assert "more results than can be collected" in found.stopped
+    assert "more results than can be collected" in found.stop_reason
     assert len(found.files[0].lines) == 100
 
 
 async def test_a_catastrophic_expression_ends_soon_and_says_that_it_gave_up(tree: Path) -> None:
     (tree / "a.txt").write_text("a" * 5000 + "b\n")
     found = await Ripgrep().grep(tree, GrepQuery(r"(?=a)(a+)+$"), ENVIRONMENT)
-    assert "could be searched: ./a.txt" in found.stopped
+    assert "could be searched: ./a.txt" in found.stop_reason
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -168,7 +170,7 @@ async def test_what_may_not_be_read_is_said(tree: Path) -> None:
     (tree / "src").chmod(0)
     found = await Ripgrep().list_files(tree, "*.py", ENVIRONMENT)
     (tree / "src").chmod(0o755)
-    assert "Permission denied" in found.stopped
+    assert "Permission denied" in found.stop_reason
     assert "old.py" in names(tree, found.paths)
 
 
@@ -206,7 +208,7 @@ async def test_a_search_that_takes_too_long_is_ended_and_gives_what_it_found(
     search._path = str(slow)
     found = await search.list_files(tree, None, {"PATH": "/usr/bin:/bin"})
     assert names(tree, found.paths) == {"old.py"}
-    assert "stopped after 0.2 seconds" in found.stopped
+    assert "stopped after 0.2 seconds" in found.stop_reason
 
 
 @given(st.lists(st.integers(1, 40), max_size=30))

@@ -212,7 +212,7 @@ test.each`
     ],
 )
 def test_each_form_of_a_definition_is_found_below_what_holds_it(text: str, suffix: str, expected: list[str]) -> None:
-    assert [f"{each.name} {each.first}-{each.last}" for each in list_blocks(text, suffix)] == expected
+    assert [f"{each.name} {each.first_line}-{each.last_line}" for each in list_blocks(text, suffix)] == expected
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_each_form_of_a_definition_is_found_below_what_holds_it(text: str, suffi
     ],
 )
 def test_a_name_is_found_as_the_outline_writes_it(text: str, name: str, first: int) -> None:
-    assert [each.first for each in find_blocks(list_blocks(text, ".ts"), name)] == [first]
+    assert [each.first_line for each in find_blocks(list_blocks(text, ".ts"), name)] == [first]
 
 
 @pytest.mark.parametrize("unit", ["a.", "a = (", "a: (", "=>", "a(()", "'", "`", "<a ", "memo(", "each(", "\\", "get "])

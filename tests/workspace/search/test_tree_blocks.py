@@ -57,11 +57,11 @@ A;
     ],
 )
 def test_blocks_end_where_the_grammar_says(suffix: str, text: str, expected: list[str]) -> None:
-    assert [f"{each.name} {each.first}-{each.last}" for each in list_exact_blocks(text, suffix)] == expected
+    assert [f"{each.name} {each.first_line}-{each.last_line}" for each in list_exact_blocks(text, suffix)] == expected
 
 
 @pytest.mark.parametrize("text", ["func f() {\n\tg(\n", "", "func a() {\n}\n\x0c\nfunc b() {}\r\n"])
 def test_lines_are_counted_alike_by_layout_and_grammar(text: str) -> None:
     found = list_exact_blocks(text, ".go")
     assert found == list_blocks(text, ".go")
-    assert all(text.split("\n")[each.first - 1].startswith(f"func {each.name}(") for each in found)
+    assert all(text.split("\n")[each.first_line - 1].startswith(f"func {each.name}(") for each in found)

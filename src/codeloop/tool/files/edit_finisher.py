@@ -137,7 +137,7 @@ class EditFinisher:
             tuple(change for change, _ in pairs),
             tuple(note for _, note in pairs),
             "\n".join(dict.fromkeys(problem for each in formatted_files.values() for problem in each.problems)),
-            stamps={real: each.now.stamp for real, each in formatted_files.items() if each.by},
+            stamps={real: each.file.stamp for real, each in formatted_files.items() if each.changed_by},
         )
 
 
@@ -148,9 +148,9 @@ def skip_formatting(changes: Sequence[FileChange]) -> FinishedChanges:
 
 def _apply_formatting(change: FileChange, file: FormattedFile | None) -> tuple[FileChange, str]:
     """Return a change with the formatted content, and a note that says which lines the formatters changed."""
-    if file is None or not file.by:
+    if file is None or not file.changed_by:
         return change, ""
-    text = decode_text(file.now.data).content
-    where, by = make_unified_diff("", change.text_after, text).changed_lines, " and ".join(file.by)
+    text = decode_text(file.file.data).content
+    where, by = make_unified_diff("", change.text_after, text).changed_lines, " and ".join(file.changed_by)
     note = f"; {by}: {where}" if where.startswith("lines removed") else f"; {by} changed {where}"
-    return replace(change, after=file.now.data, text_after=text), note
+    return replace(change, after=file.file.data, text_after=text), note

@@ -53,7 +53,7 @@ async def describe_callers(ctx: ToolContext, changes: Sequence[FileChange], resu
 
 async def _find_callers(ctx: ToolContext, name: str) -> list[Path]:
     workspace = ctx.workspace
-    query = GrepQuery(rf"\b{name}\(", mode="files", shown=_MAX_FILES * 4)
+    query = GrepQuery(rf"\b{name}\(", mode="files", max_shown_matches=_MAX_FILES * 4)
     try:
         async with asyncio.timeout(_SEARCH_SECONDS):
             result = await workspace.ripgrep.grep(workspace.directory, query, workspace.environment)

@@ -40,18 +40,18 @@ _MIN_REMOVED_SIMILARITY = 0.6
 
 
 class Edit(Struct, frozen=True):
-    """The replacement of `old` by `new`: of its only occurrence, or with `every` of each one."""
+    """The replacement of `old` by `new`: of its only occurrence, or with `replaces_all` of each one."""
 
     old: str
     new: str
-    every: bool = False
+    replaces_all: bool = False
 
 
 class EditResult(Struct, frozen=True):
-    """The edited text. `how`: a clause on how the old text was matched, "" when it was found exactly."""
+    """The edited text. `match_note`: a clause on how the old text was matched, "" when it was found exactly."""
 
     content: str
-    how: str = ""
+    match_note: str = ""
 
 
 def apply_edit(content: str, edit: Edit, suffix: str = "") -> EditResult:
@@ -66,15 +66,15 @@ def apply_edit(content: str, edit: Edit, suffix: str = "") -> EditResult:
     if not old:
         raise EditRefused("The text to replace is empty.", "Give it as oldString, with enough lines to be unique.")
     source = NormalizedText(content)
-    if edit.every and (replaced := _replace_all(source, old, new)) is not None:
+    if edit.replaces_all and (replaced := _replace_all(source, old, new)) is not None:
         return EditResult(replaced)
-    matcher, spans = find_spans(source.text, old, EDIT_MATCHERS, every=edit.every)
+    matcher, spans = find_spans(source.text, old, EDIT_MATCHERS, every=edit.replaces_all)
     if not spans or matcher is None:
         # A model that repeats an edit gets this far.
         line = _find_existing_line(source.text, new)
         note = f"newString is already there, at line {line}. " if line else ""
         raise EditRefused("The text to replace was not found.", f"{note}{quote_nearest(source.text, old, suffix)}")
-    if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE_MATCHERS):
+    if len(spans) > 1 and (not edit.replaces_all or matcher in APPROXIMATE_MATCHERS):
         raise make_ambiguity_error(source.text, spans, exactly=matcher is match_exact, suffix=suffix)
     return replace_spans(source, spans, matcher, Edit(old, new))
 

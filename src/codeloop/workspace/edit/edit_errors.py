@@ -92,7 +92,7 @@ def _name_places(text: str, lines: Sequence[int], suffix: str) -> str:
 
 
 def _name_function(blocks: Sequence[CodeBlock], line: int) -> str:
-    enclosing = [each for each in blocks if each.first <= line <= each.last]
+    enclosing = [each for each in blocks if each.first_line <= line <= each.last_line]
     return f" ({max(enclosing, key=lambda each: each.depth).name})" if enclosing else ""
 
 

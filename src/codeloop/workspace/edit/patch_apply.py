@@ -47,11 +47,11 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
             reason = str(error).replace("oldString", "the hunk")
             where = f"hunk {number} of {len(hunks)} (line {hunk.patch_line} of the patch)"
             raise EditRefused(f"{where}: {reason}", error.advice.replace("oldString", "the hunk")) from error
-        effort += estimate_effort(content, result.how)
+        effort += estimate_effort(content, result.match_note)
         if effort > MAX_EFFORT and number < len(hunks):
             raise EditRefused(f"the file is too large for {len(hunks)} hunks at once.", f"Send {number} in one patch.")
         content = result.content
-        how += [f"hunk {number} was matched {result.how}"] if result.how else []
+        how += [f"hunk {number} was matched {result.match_note}"] if result.match_note else []
     return EditResult(content, "; ".join(how))
 
 
@@ -82,7 +82,7 @@ def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
     span = _choose_span(text, spans, hunk)
     edited = replace_spans(source, [span], matcher, Edit(old, new))
     length = len(NormalizedText(edited.content).text) - (len(text) - span[1])
-    return replace(edited, how=edited.how or how), max(length, 0)
+    return replace(edited, match_note=edited.match_note or how), max(length, 0)
 
 
 def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:

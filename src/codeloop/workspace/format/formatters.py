@@ -51,12 +51,12 @@ class Formatter(Struct, frozen=True):
 class FormattedFile(Struct, frozen=True):
     """A file after its formatters have run.
 
-    `now`: the file on the disk; `by`: the names of the formatters that changed it; `problems`: a line for each that
-    failed.
+    `file`: as it is on the disk; `changed_by`: the names of the formatters that changed it; `problems`: a line for
+    each that failed.
     """
 
-    now: LoadedFile
-    by: tuple[str, ...] = ()
+    file: LoadedFile
+    changed_by: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 

@@ -56,12 +56,12 @@ async def _format(
         return result
     for formatter in formatters:
         try:
-            now = await _run_formatter(workspace, formatter, real, result.now, deadline)
+            now = await _run_formatter(workspace, formatter, real, result.file, deadline)
         except _FormatterFailed as error:
             result = replace(result, problems=(*result.problems, f"{formatter.name} {error}"))
         else:
-            if now.data != result.now.data:
-                result = replace(result, now=now, by=(*result.by, formatter.name))
+            if now.data != result.file.data:
+                result = replace(result, file=now, changed_by=(*result.changed_by, formatter.name))
     return result
 
 

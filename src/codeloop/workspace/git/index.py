@@ -84,7 +84,7 @@ class IndexedRepository(Struct, frozen=True):
     trees: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
 
     @property
-    def objects(self) -> Path:
+    def objects_folder(self) -> Path:
         """The folder of its objects."""
         return self.common / "objects"
 

@@ -31,7 +31,7 @@ class NestedRepositories:
     @property
     def object_folders(self) -> list[Path]:
         """The object directories of all repositories, whose objects a snapshot need not store again."""
-        return [repository.objects for repository in self._repositories.values()]
+        return [repository.objects_folder for repository in self._repositories.values()]
 
     def add_if_new(self, path: str, folder: CachedFolder) -> bool:
         """Add the repository whose work tree has its top here; return whether there is one that was not known."""

@@ -157,11 +157,11 @@ class Git(Struct, frozen=True):
             program_result = await run_program(call.command, self.root, environment, feed, seconds)
         except (OSError, ValueError) as error:
             raise GitFailed(f"git can't be run in {self.root}: {error}.") from error
-        if program_result.stopped == "time":
+        if program_result.stop_reason == "time":
             subcommand = next((word for word in arguments if not word.startswith("-")), "")
             raise GitFailed(
                 f"`git {subcommand}` in {self.root} was stopped after {seconds:g} seconds. Try it in a shell."
             )
         # Stopped at `cap` it did not fail, so its exit code says nothing.
-        code = 0 if program_result.stopped else program_result.code
-        return GitOutput(code, bytes(data[:cap]), not program_result.stopped, program_result.errors)
+        code = 0 if program_result.stop_reason else program_result.code
+        return GitOutput(code, bytes(data[:cap]), not program_result.stop_reason, program_result.errors)

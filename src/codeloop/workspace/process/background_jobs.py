@@ -16,15 +16,15 @@ Status = Literal["running", "exited", "killed"]
 
 
 class JobOutput(Struct, frozen=True):
-    """The output of a job since the last read, for a model (`output`) and for a screen (`printed`), and its state.
+    """The output of a job since the last read, for a model (`output`) and for a screen (`screen_text`), and its state.
 
     `code`: the exit code, negative for a signal, None while it runs. `notes`: refusals of the sandbox; `moved_files`:
     files that appeared meanwhile and were moved away; `warnings`: for the user and the model.
     """
 
     output: str
-    printed: str
-    cut: bool
+    screen_text: str
+    is_cut: bool
     status: Status
     code: int | None
     notes: tuple[str, ...] = ()
@@ -59,8 +59,8 @@ class Job:
         output = self.running.capture.take()
         return JobOutput(
             output=output.text,
-            printed=output.printed,
-            cut=output.is_cut,
+            screen_text=output.screen_text,
+            is_cut=output.is_cut,
             status=self.status,
             code=self.code,
             notes=self.running.take_notes(output.text, self.code),

@@ -1,20 +1,25 @@
-"""Collects the output of a command in bounded memory, its head and tail, and the whole in a file of limited size."""
+"""Collects the output of a command in bounded memory, its head and tail, and the whole in a file of limited size.
 
+`OutputThrottle` shows the end of it while the command runs.
+"""
+
+import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.small_files import write_all
 from codeloop.kit.text.terminal_output import PlainOutput, to_plain_text
 from codeloop.kit.text.truncate import count_bytes, count_lines, cut_text
-from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, SHELL_REPORT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.saved_outputs import create_output_file, shorten_output
 from codeloop.workspace.process.condensed_output import condense_output
 
 # A character takes up to four bytes in UTF-8.
 _RECENT_BYTES = 4 * SHELL_OUTPUT.value
 # The bytes of the head, and of the tail, that are kept: much of it may be progress bars, which are removed later.
-_ROOM_BYTES = 512 * 1024
+_KEPT_BYTES = 512 * 1024
 # Both leave room for the notes around the output.
 _MAX_LINES = TOOL_OUTPUT_LINES.value - 20
 _MAX_BYTES = TOOL_OUTPUT_BYTES.value - 4096
@@ -22,13 +27,13 @@ _OVERWRITTEN_NOTE = "of what was written over, the last state is shown"
 
 
 class TakenOutput(NamedTuple):
-    """New output: `text` for a model; `printed`: its end, for a screen.
+    """New output: `text` for a model; `screen_text`: its end, for a screen.
 
     `is_cut`: the middle of the text is left out. `path`: the file with the whole output, if anything is left out.
     """
 
     text: str
-    printed: str
+    screen_text: str
     is_cut: bool
     path: Path | None
 
@@ -57,14 +62,14 @@ class OutputBuffer:
         """Add output."""
         self.total += len(chunk)
         self.lines += chunk.count(b"\n")
-        if self.path is None and not self._failure and self.total - self._bytes_taken > _ROOM_BYTES:
+        if self.path is None and not self._failure and self.total - self._bytes_taken > _KEPT_BYTES:
             self._open_file()
-        room = _ROOM_BYTES - len(self._head)
+        room = _KEPT_BYTES - len(self._head)
         self._head += chunk[:room]
         self._tail += chunk[room:]
         # Twice the room, so that bytes are moved rarely.
-        if len(self._tail) > 2 * _ROOM_BYTES:
-            del self._tail[:-_ROOM_BYTES]
+        if len(self._tail) > 2 * _KEPT_BYTES:
+            del self._tail[:-_KEPT_BYTES]
         self._write_to_file(chunk)
 
     def read_recent(self) -> str:
@@ -142,6 +147,29 @@ class OutputBuffer:
             self.path = None
             return
         self._bytes_stored += len(chunk[:rest])
+
+
+class OutputThrottle:
+    """Calls `show` with the latest output after a change, at most once every SHELL_REPORT."""
+
+    def __init__(self, capture: OutputBuffer, show: Callable[[str], None]) -> None:
+        self._capture = capture
+        self._show = show
+        self._timer: asyncio.TimerHandle | None = None
+
+    def notify(self) -> None:
+        """Report that there is more output."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(SHELL_REPORT.seconds, self._show_output)
+
+    def close(self) -> None:
+        """Stop showing."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _show_output(self) -> None:
+        self._timer = None
+        self._show(self._capture.read_recent())
 
 
 def _drop_partial_line(tail: bytearray) -> bytearray:

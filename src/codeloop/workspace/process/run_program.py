@@ -21,7 +21,7 @@ class ProgramResult(Struct, frozen=True):
 
     code: int
     errors: str
-    stopped: Literal["", "enough", "time"]
+    stop_reason: Literal["", "enough", "time"]
 
 
 async def run_program(

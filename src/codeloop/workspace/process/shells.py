@@ -17,10 +17,10 @@ from msgspec import Struct
 from codeloop.kit.processes import find_program
 from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.config import SandboxConfig
-from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_REPORT, SHELL_TIMEOUT
+from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_TIMEOUT
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.process.background_jobs import Job, Jobs
-from codeloop.workspace.process.output_buffer import OutputBuffer
+from codeloop.workspace.process.output_buffer import OutputBuffer, OutputThrottle
 from codeloop.workspace.process.running_command import RunningCommand
 from codeloop.workspace.process.shell_state import (
     ShellState,
@@ -52,14 +52,15 @@ _BASH_OPTIONS = ("--noprofile", "--norc")
 class ShellContext(Struct, frozen=True):
     """The place where a session's commands run. `session`: its id; the other fields as in Workspace.
 
-    `given`: names of variables that come from `environment` for each command, whatever earlier commands exported.
+    `pinned_variables`: the names of variables that come from `environment` for each command, whatever earlier ones
+    exported.
     """
 
     session: str
     directory: Path
     environment: Mapping[str, str]
     scratch: Path
-    given: frozenset[str] = frozenset()
+    pinned_variables: frozenset[str] = frozenset()
 
 
 class ShellCommand(Struct, frozen=True):
@@ -81,23 +82,24 @@ class ShellCommand(Struct, frozen=True):
 class CommandResult(Struct, frozen=True):
     """The result of a command.
 
-    - `output`: for the model; `recent`: for the screen; `path`: the file with the whole output, if `output` is cut
+    - `output`: for the model; `screen_text`: for the screen; `output_file`: the file with the whole output, if
+      `output` is cut
     - `code`: the exit code; None if it was ended at its timeout (`timed_out`) or by a signal (`signal`, its name)
     - `leftover_processes`: the number of processes that it had left running, which were ended
-    - `duration`: in seconds; `lines`: the number of lines of the whole output
+    - `duration`: in seconds; `line_count`: the lines of the whole output
     - `notes`: refusals of the sandbox; `moved_files`: files that appeared meanwhile and were moved away
     """
 
     output: str
-    recent: str
+    screen_text: str
     code: int | None
     signal: str | None
     timed_out: bool
     leftover_processes: int
-    cut: bool
-    path: Path | None
+    is_cut: bool
+    output_file: Path | None
     duration: float
-    lines: int
+    line_count: int
     notes: tuple[str, ...] = ()
     moved_files: tuple[MovedFile, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -133,7 +135,11 @@ class Shells:
         state = self._states.get(context.session, ShellState(context.directory))
         variables = state.unsandboxed_variables if is_unsandboxed else state.variables
         changed = find_changed_variables(variables, drop_bash_variables(context.environment))
-        return {name: value for name, value in changed.items() if name not in self._sandbox_variables | context.given}
+        return {
+            name: value
+            for name, value in changed.items()
+            if name not in self._sandbox_variables | context.pinned_variables
+        }
 
     def choose_timeout(self, context: ShellContext, command: str) -> float:
         """Return the timeout in ms of a command that has none: longer for a command that took long before."""
@@ -179,7 +185,7 @@ class Shells:
             on_output(capture.read_recent())
             raise
         start_time = time.monotonic()
-        throttle = _OutputThrottle(running.capture, on_output)
+        throttle = OutputThrottle(running.capture, on_output)
         running.on_output = throttle.notify
         code, strays, timed_out = None, 0, False
         try:
@@ -201,14 +207,14 @@ class Shells:
         signal_name = _name_signal(code)
         return CommandResult(
             output=output.text,
-            recent=output.printed,
+            screen_text=output.screen_text,
             code=None if signal_name else code,
             signal=signal_name,
             timed_out=timed_out,
             leftover_processes=strays,
-            cut=output.is_cut,
-            lines=running.capture.lines + (bool(output.printed) and not output.printed.endswith("\n")),
-            path=output.path,
+            is_cut=output.is_cut,
+            line_count=running.capture.lines + (bool(output.screen_text) and not output.screen_text.endswith("\n")),
+            output_file=output.path,
             duration=time.monotonic() - start_time,
             notes=running.take_notes(output.text, None if timed_out else code),
             moved_files=running.take_moved_files(),
@@ -247,7 +253,9 @@ class Shells:
         state = ShellState(directory, state.unsandboxed_variables if is_privileged else state.variables)
         if command.policy is None:
             running = RunningCommand(command.text, capture)
-            await running.start(self.launcher, shell, state, variables, self._sandbox_variables | context.given)
+            await running.start(
+                self.launcher, shell, state, variables, self._sandbox_variables | context.pinned_variables
+            )
             return running
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
             path = context.scratch.with_name("set-aside")
@@ -262,7 +270,9 @@ class Shells:
             start_state = ShellState(directory, environment)
             since = self.sandboxes.read_file_time(sandbox)
             running.find_refusals = partial(self._find_refusals, context, sandbox, command.text, start_state, since)
-            await running.start(sandbox.starter, shell, state, environment, self._sandbox_variables | context.given)
+            await running.start(
+                sandbox.starter, shell, state, environment, self._sandbox_variables | context.pinned_variables
+            )
             return running
 
     def _find_refusals(
@@ -349,29 +359,6 @@ class Shells:
         if command.policy is None:
             unsandboxed_variables = shell_state.variables
         self._states[context.session] = ShellState(directory, sandboxed_variables, unsandboxed_variables)
-
-
-class _OutputThrottle:
-    """Calls `show` with the latest output after a change, at most once every SHELL_REPORT."""
-
-    def __init__(self, capture: OutputBuffer, show: Callable[[str], None]) -> None:
-        self._capture = capture
-        self._show = show
-        self._timer: asyncio.TimerHandle | None = None
-
-    def notify(self) -> None:
-        """Report that there is more output."""
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(SHELL_REPORT.seconds, self._show_output)
-
-    def close(self) -> None:
-        """Stop showing."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _show_output(self) -> None:
-        self._timer = None
-        self._show(self._capture.read_recent())
 
 
 def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ class OwnFolders(Struct, frozen=True):
 def wrap_command(program: Sequence[str], policy: SandboxPolicy, own_folders: OwnFolders) -> list[str]:
     """Return the command that runs a program under a policy. Raises FileNotFoundError without bubblewrap."""
     writable, protected, hidden = (
-        list(map(str, paths)) for paths in (policy.writable, (*policy.protected, *policy.foreign), policy.hidden)
+        list(map(str, paths)) for paths in (policy.writable, (*policy.protected, *policy.foreign_files), policy.hidden)
     )
     replaced, layered = (list(map(str, paths)) for paths in (policy.replaced, policy.layered))
     visible = [str(path) for path in policy.visible]

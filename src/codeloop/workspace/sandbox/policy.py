@@ -49,10 +49,10 @@ class SandboxPolicy(Struct, frozen=True):
     - `layered`: caches of the user, whose changes go to a layer of the project
     - `replaced`: folders that look empty (like `/tmp`), except for the `visible` paths in them, which are read-only,
       and the `links`, each with its target
-    - `home`: the home, if a private folder is mounted there; `private`: our folder with that one and the layers
+    - `home`: the home, if a private folder is mounted there; `private_folder`: ours with that one and the layers
     - `holds_home`: whether the project is the home, or contains it
     - `network`: the machine's ("on"), none ("off"), or only `hosts`, through the proxy
-    - `foreign`: files of other work trees in the git directory: read-only where mounts can do that, but never
+    - `foreign_files`: those of other work trees in the git directory: read-only where mounts can do that, but never
       restored, since those work trees change them at any time
     - `git_lists`: files that git replaces in any work tree, restored when git can't read them after a command
     - `replica`: a folder that is mounted at the project's root, where mounts are available. Visible paths below the
@@ -71,9 +71,9 @@ class SandboxPolicy(Struct, frozen=True):
     replaced: tuple[Path, ...] = ()
     links: tuple[tuple[Path, str], ...] = ()
     home: Path | None = None
-    private: Path | None = None
+    private_folder: Path | None = None
     holds_home: bool = False
-    foreign: tuple[Path, ...] = ()
+    foreign_files: tuple[Path, ...] = ()
     git_lists: tuple[Path, ...] = ()
     replica: Path | None = None
 
@@ -123,7 +123,7 @@ class PolicyInput(Struct, frozen=True):
         return Path(self.environment.get("HOME") or "/nonexistent")
 
     @property
-    def private(self) -> Path:
+    def private_folder(self) -> Path:
         """The folder for files that commands of this work tree write to the home and to caches."""
         return self.scratch.with_name(f"{self.scratch.name}.sandbox")
 
@@ -179,7 +179,7 @@ class PolicyMaker:
         writable_git = [folder for folder in git if not is_below_any(folder, foreign)]
         policy = replace(
             self._compose_policy(grants, guarded, writable_git, surroundings, secrets.union(grants.unreadable)),
-            foreign=tuple(_keep_existing(foreign)),
+            foreign_files=tuple(_keep_existing(foreign)),
             git_lists=tuple(folder / name for folder in writable_git[1:] for name in REPLACEABLE_FILES)
             if foreign
             else (),
@@ -234,7 +234,7 @@ class PolicyMaker:
             replaced=surroundings.replaced,
             links=tuple(link for link in surroundings.links if not is_below_any(link[0], shown)),
             home=surroundings.home,
-            private=policy_input.private,
+            private_folder=policy_input.private_folder,
             holds_home=surroundings.holds_home,
         )
 

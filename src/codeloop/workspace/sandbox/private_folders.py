@@ -41,24 +41,24 @@ class PrivateFolders:
 
     def claim_folder(self, policy: SandboxPolicy) -> PrivateFolder | None:
         """Return the folder for a policy, which is claimed at first use; None if it needs none. Raises OSError."""
-        if policy.private is None or not (policy.home or policy.layered):
+        if policy.private_folder is None or not (policy.home or policy.layered):
             return None
-        private_folder = self._folders.get(policy.private)
+        private_folder = self._folders.get(policy.private_folder)
         if private_folder is None:
-            make_private(policy.private)
-            private_folder = self._folders[policy.private] = next(_claim_unused(policy.private))
+            make_private(policy.private_folder)
+            private_folder = self._folders[policy.private_folder] = next(_claim_unused(policy.private_folder))
             for name in (HOME_NAME, OWN_CACHES_NAME):
                 make_private(private_folder.path / name)
         return private_folder
 
     def find_folder(self, policy: SandboxPolicy) -> Path | None:
         """Return the folder that was claimed for a policy, or None."""
-        private_folder = self._folders.get(policy.private) if policy.private is not None else None
+        private_folder = self._folders.get(policy.private_folder) if policy.private_folder is not None else None
         return private_folder.path if private_folder is not None else None
 
     def read_file_time(self, policy: SandboxPolicy) -> int:
         """Return the modification time that a file written now would get, in ns; 0 without a folder."""
-        private_folder = self._folders.get(policy.private) if policy.private is not None else None
+        private_folder = self._folders.get(policy.private_folder) if policy.private_folder is not None else None
         if private_folder is None:
             return 0
         # The file system's clock lags some ms behind the system's, and can only be read from a file.

@@ -94,7 +94,7 @@ class ProfilePolicyMaker:
             visible=tuple(dict.fromkeys((*base.visible, *(path for path in base.writable if path not in paths)))),
             hidden=tuple(hidden),
             protected=tuple(path for path in base.protected if is_below_any(path, paths)),
-            foreign=tuple(path for path in base.foreign if is_below_any(path, paths)),
+            foreign_files=tuple(path for path in base.foreign_files if is_below_any(path, paths)),
             absent=tuple(path for path in base.absent if is_below_any(path, paths)),
         )
 

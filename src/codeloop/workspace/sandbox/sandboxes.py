@@ -94,7 +94,7 @@ class Sandbox(Struct, frozen=True):
         return ""
 
     @property
-    def holds(self) -> bool:
+    def is_protective(self) -> bool:
         """Whether it protects, so that its commands need no permission."""
         return not self.weakness
 
@@ -224,7 +224,7 @@ class Sandboxes:
             return variables
         proxy = await self._start_proxy(sandbox, environment)
         variables |= {} if proxy is None else await proxy.make_environment(session)
-        return variables | (make_git_settings(_NO_UPKEEP_SETTINGS, variables) if sandbox.policy.foreign else {})
+        return variables | (make_git_settings(_NO_UPKEEP_SETTINGS, variables) if sandbox.policy.foreign_files else {})
 
     def make_offline_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a program in a sandbox, without variables for a proxy."""
@@ -350,7 +350,7 @@ def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
     rows = [f"network {'on' if policy.network == 'on' else 'off'}", f"home {policy.home or ''}"]
     for name in ("writable", "protected", "visible", "hidden", "replaced"):
         rows += [f"{name} {path}" for path in getattr(policy, name)]
-    rows += [f"protected {path}" for path in policy.foreign]
+    rows += [f"protected {path}" for path in policy.foreign_files]
     rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]
     rows += [f"replica {policy.replica}"] if policy.replica is not None else []
     return rows
@@ -358,7 +358,9 @@ def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
 
 def _identify_files(policy: SandboxPolicy) -> tuple[bytes, ...]:
     """Return the identity of each file that a policy's paths name now."""
-    return tuple(identify_file(path) for path in (*policy.writable, *policy.protected, *policy.foreign, *policy.hidden))
+    return tuple(
+        identify_file(path) for path in (*policy.writable, *policy.protected, *policy.foreign_files, *policy.hidden)
+    )
 
 
 def _compute_bounds() -> Bounds:

@@ -122,8 +122,8 @@ class CodeBlock(Struct, frozen=True):
     """A definition or section: its full name (`Rule.compile`), its first and last line from 1, its depth of nesting."""
 
     name: str
-    first: int
-    last: int
+    first_line: int
+    last_line: int
     depth: int
 
 
@@ -210,15 +210,19 @@ def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
 
 def format_outline(blocks: Sequence[CodeBlock], most: int) -> list[str]:
     """Format a row for each block, `Rule.compile 606-697`; beyond `most`, the smallest nested ones are left out."""
-    largest = sorted(blocks, key=lambda each: (each.depth > 0, each.first - each.last))[:most]
-    rows = [f"{each.name} {each.first}-{each.last}" for each in sorted(largest, key=lambda each: each.first)]
+    largest = sorted(blocks, key=lambda each: (each.depth > 0, each.first_line - each.last_line))[:most]
+    rows = [
+        f"{each.name} {each.first_line}-{each.last_line}" for each in sorted(largest, key=lambda each: each.first_line)
+    ]
     left_out = len(blocks) - len(rows)
     return [*rows, *([f"({left_out} more)"] if left_out else [])]
 
 
 def find_enclosing(blocks: Sequence[CodeBlock], line: int, most: int) -> CodeBlock | None:
     """Return the innermost block of at most `most` lines that holds a line; None: there is none."""
-    return next((each for each in reversed(blocks) if each.first <= line <= each.last < each.first + most), None)
+    return next(
+        (each for each in reversed(blocks) if each.first_line <= line <= each.last_line < each.first_line + most), None
+    )
 
 
 def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[CodeBlock]:
@@ -334,7 +338,7 @@ def _parse_python(text: str) -> list[CodeBlock] | None:
 
 def _find_exact_end(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
     """Return a block with its exact last line; None when its first line is not code."""
-    row, line = block.first - 1, lines[block.first - 1]
+    row, line = block.first_line - 1, lines[block.first_line - 1]
     start = (row, len(line[: len(line) - len(line.lstrip())].encode(errors="replace")))
     leaf = root.descendant_for_point_range(start, start)
     if leaf is None or any(each in leaf.type for each in _TEXT_NODE_TYPES):
@@ -342,4 +346,4 @@ def _find_exact_end(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeB
     node = root
     while node != leaf and (node.start_point.row != row or node.type.endswith(_CONTAINER_SUFFIXES) or node == root):
         node = node.child_with_descendant(leaf) or leaf
-    return None if node.type in _VARIABLE_NODE_TYPES else replace(block, last=node.end_point.row + 1)
+    return None if node.type in _VARIABLE_NODE_TYPES else replace(block, last_line=node.end_point.row + 1)

@@ -24,7 +24,7 @@ class DirectoryEntry(Struct, frozen=True):
 
     name: str
     is_folder: bool
-    ignored: bool
+    is_ignored: bool
 
 
 def list_directory(root: Path, folder: Path, excludes: Iterable[Path]) -> list[DirectoryEntry]:

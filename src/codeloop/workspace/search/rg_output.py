@@ -60,34 +60,35 @@ class FileMatches(Struct):
 class GrepQuery(Struct, frozen=True):
     """The inputs of a search.
 
-    `include`: a glob for paths (`!` before it excludes); `before` and `after`: lines around a match; `fixed`: the
-    pattern is plain text; `shown`: of how many matches in a file the lines are kept.
+    `include`: a glob for paths (`!` before it excludes); `lines_before`, `lines_after`: around a match;
+    `is_plain_text`: so the pattern is no regular expression; `max_shown_matches`: of how many matches in a file the
+    lines are kept.
     """
 
     pattern: str
     include: str | None = None
     mode: GrepMode = "content"
-    before: int = 0
-    after: int = 0
+    lines_before: int = 0
+    lines_after: int = 0
     ignore_case: bool = False
     multiline: bool = False
-    fixed: bool = False
-    shown: int = 100
+    is_plain_text: bool = False
+    max_shown_matches: int = 100
 
 
 class GrepResult(Struct, frozen=True):
-    """The result of a search, files with the newest first. `stopped`: why it ended early (empty: it did not)."""
+    """The result of a search, files with the newest first. `stop_reason`: why it ended early (empty: it did not)."""
 
     files: list[FileMatches]
     matches: int
-    stopped: str
+    stop_reason: str
 
 
 class FileList(Struct, frozen=True):
-    """The result of a listing. `stopped` as in GrepResult."""
+    """The result of a listing. `stop_reason` as in GrepResult."""
 
     paths: list[str]
-    stopped: str
+    stop_reason: str
 
 
 class FileFilter(Struct, frozen=True):
@@ -228,7 +229,7 @@ class LineReader:
         is_match = digits[2] == b":"
         hits.matches += is_match
         self.matches += is_match
-        if hits.matches <= self._query.shown and self._kept_lines < SEARCH_MATCHES.value:
+        if hits.matches <= self._query.max_shown_matches and self._kept_lines < SEARCH_MATCHES.value:
             shown = text[digits.end() :].rstrip(b"\r").decode("utf-8", "replace")
             hits.lines.append(MatchLine(int(digits[1]), shown, is_match))
             self._kept_lines += 1

@@ -174,8 +174,8 @@ class Ripgrep:
             program = await run_program(command, folder, clean, reader.feed, self._seconds)
         except OSError as error:
             raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
-        stopped = _STOP_REASONS[program.stopped].format(self._seconds)
-        if program.stopped == "time" and (cause := await asyncio.to_thread(find_unreadable, folder)):
+        stopped = _STOP_REASONS[program.stop_reason].format(self._seconds)
+        if program.stop_reason == "time" and (cause := await asyncio.to_thread(find_unreadable, folder)):
             stopped += f", since it waited for {cause}, which is not a regular file: remove it"
         stopped = "; ".join(filter(None, (stopped, note)))
         if program.code != 2 or not program.errors:
@@ -228,9 +228,9 @@ def _list_options(query: GrepQuery) -> list[str]:
             options += ["--count", "--with-filename"]
         case "content":
             options += ["--line-number", "--with-filename", "--no-heading"]
-            options += [f"--before-context={query.before}"] if query.before else []
-            options += [f"--after-context={query.after}"] if query.after else []
-    if query.fixed:
+            options += [f"--before-context={query.lines_before}"] if query.lines_before else []
+            options += [f"--after-context={query.lines_after}"] if query.lines_after else []
+    if query.is_plain_text:
         options.append("--fixed-strings")
     if query.ignore_case:
         options.append("--ignore-case")

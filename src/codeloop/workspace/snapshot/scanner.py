@@ -133,7 +133,7 @@ class Scanner:
         """Store the trees that are not up to date; return the id of the top's tree. Raises OSError."""
         table = self.table
         # The deepest first, since a folder's tree holds the ids of those below.
-        for path in sorted(table.stale, key=lambda path: (path == "", -path.count("/"))):
+        for path in sorted(table.stale_folders, key=lambda path: (path == "", -path.count("/"))):
             folder = table.folders.get(path)
             if folder is None:
                 continue
@@ -143,7 +143,7 @@ class Scanner:
                 if subfolder is not None and subfolder.tree:
                     entries[name] = TreeEntry(FOLDER_MODE, subfolder.tree)
             folder.tree = self._objects.put_tree(entries) if entries or not path else ""
-        table.stale.clear()
+        table.stale_folders.clear()
         return table.folders[""].tree
 
     def close(self) -> None:
@@ -156,9 +156,14 @@ class Scanner:
         while scan_pass.waiting:
             if time.monotonic() > scan_pass.deadline:
                 raise ScanRefused(_TOO_LONG)
-            if self.table.files > SNAPSHOT_FILES.value:
+            if self.table.file_count > SNAPSHOT_FILES.value:
                 raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files")
-            if self.watch is None and is_complete and not self._unwatchable and self.table.files > SNAPSHOT_WATCH.value:
+            if (
+                self.watch is None
+                and is_complete
+                and not self._unwatchable
+                and self.table.file_count > SNAPSHOT_WATCH.value
+            ):
                 self._begin_watch()
                 scan_pass.waiting = [""]
             # Other ignore rules may concern every folder below.
@@ -282,7 +287,7 @@ class Scanner:
         """Update one file's entry: it is unchanged, clean by git's index, ignored, or read again."""
         folder = self.table.folders[path]
         old = folder.entries.get(name)
-        if old is not None and not (scan_pass.must_read and old.borrowed) and old.is_unchanged(info):
+        if old is not None and not (scan_pass.must_read and old.is_shared) and old.is_unchanged(info):
             return
         kind = stat.S_IFMT(info.st_mode)
         if kind not in {stat.S_IFREG, stat.S_IFLNK}:
@@ -298,7 +303,7 @@ class Scanner:
             # The repository has the content, so the file need not even be read.
             entry = TreeEntry(to_git_mode(info.st_mode), index_entry.blob.hex())
             stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
-            self.table.put_file(path, name, CachedFile(entry, info.st_mode, *stamp, borrowed=True))
+            self.table.put_file(path, name, CachedFile(entry, info.st_mode, *stamp, is_shared=True))
             return
         tracked = old is not None or index_entry is not None
         if not tracked and self._is_omitted(folder, path, name, scan_pass):
@@ -341,7 +346,7 @@ class Scanner:
     def _record_replaced(self, path: str, name: str) -> None:
         """Keep the size of a file whose content only the user's repository has, for `ObjectStore.copy_shared`."""
         old = self.table.folders[path].entries.get(name)
-        if old is not None and old.borrowed:
+        if old is not None and old.is_shared:
             self.replaced[old.entry.blob] = old.size
 
     def _drop_file(self, path: str, name: str) -> None:

@@ -166,7 +166,7 @@ class Snapshots:
         table = self._scanner.table if self._scanner is not None else self._cache_file.load()
         return SnapshotStats(
             folder=self.objects.folder,
-            files=table.files if table is not None else 0,
+            files=table.file_count if table is not None else 0,
             objects=len(stored_objects),
             bytes=sum(each.size for each in stored_objects),
             watched=self._scanner is not None and self._scanner.watch is not None,
@@ -207,7 +207,7 @@ class Snapshots:
             self.prune()
 
     def _count_files(self) -> int:
-        return self._scanner.table.files if self._scanner is not None else 0
+        return self._scanner.table.file_count if self._scanner is not None else 0
 
     def _skip(self, reason: str) -> SkippedSnapshot:
         # A reason may end with a count in brackets, which differs each time.

@@ -26,7 +26,7 @@ _SAVE_INTERVAL_SECONDS = 5.0
 
 
 class CachedFile(NamedTuple):
-    """One file: its entry in a tree and its stat. `borrowed`: the blob is the repository's, not in our own store.
+    """One file: its entry in a tree and its stat. `is_shared`: the blob is the repository's, not in our own store.
 
     `mtime_ns` is -1 for a file so young that a change of it might leave the same stat: it is read again.
     """
@@ -37,7 +37,7 @@ class CachedFile(NamedTuple):
     ctime_ns: int
     size: int
     inode: int
-    borrowed: bool = False
+    is_shared: bool = False
 
     def is_unchanged(self, info: os.stat_result) -> bool:
         """Return whether the file has not changed since it was read."""
@@ -76,17 +76,17 @@ class CachedFolder(Struct):
 class StatCache(Struct):
     """All folders by their path relative to the work tree ("" is its top).
 
-    `stale`: the folders whose tree must be rebuilt; `files`: the number of files.
+    `stale_folders`: those whose tree must be rebuilt.
     """
 
     folders: dict[str, CachedFolder] = struct_field(default_factory=lambda: {"": CachedFolder()})
-    stale: set[str] = struct_field(default_factory=lambda: {""})
-    files: int = 0
+    stale_folders: set[str] = struct_field(default_factory=lambda: {""})
+    file_count: int = 0
 
     def mark_stale(self, folder: str) -> None:
         """Record that a folder's tree, and so those above it, must be rebuilt."""
-        while folder not in self.stale:
-            self.stale.add(folder)
+        while folder not in self.stale_folders:
+            self.stale_folders.add(folder)
             if not folder:
                 return
             folder = folder.rpartition("/")[0]
@@ -96,14 +96,14 @@ class StatCache(Struct):
         entries = self.folders[folder].entries
         old = entries.get(name)
         entries[name] = file
-        self.files += old is None
-        if folder not in self.stale and (old is None or old.entry != file.entry):
+        self.file_count += old is None
+        if folder not in self.stale_folders and (old is None or old.entry != file.entry):
             self.mark_stale(folder)
 
     def drop_file(self, folder: str, name: str) -> None:
         """Remove a file, if it is known."""
         if self.folders[folder].entries.pop(name, None) is not None:
-            self.files -= 1
+            self.file_count -= 1
             self.mark_stale(folder)
 
     def drop_folder(self, folder: str) -> list[str]:
@@ -116,13 +116,13 @@ class StatCache(Struct):
             if cached_folder is None:
                 continue
             dropped.append(path)
-            self.files -= len(cached_folder.entries)
+            self.file_count -= len(cached_folder.entries)
             waiting += (join(path, name) for name in cached_folder.folders)
         parent, _, name = folder.rpartition("/")
         if parent in self.folders:
             self.folders[parent].folders.discard(name)
             self.mark_stale(parent)
-        self.stale -= set(dropped)
+        self.stale_folders -= set(dropped)
         return dropped
 
     def add_folder(self, folder: str) -> CachedFolder:
@@ -170,11 +170,11 @@ class StatCacheFile:
 
     def record_changes(self, table: StatCache) -> None:
         """Record whether the table has changed. Call it before its trees are rebuilt."""
-        self._is_saved = self._is_saved and not table.stale
+        self._is_saved = self._is_saved and not table.stale_folders
 
     def save_soon(self, table: StatCache) -> None:
         """Save a small table that has changed, now and then; a larger one is saved when the project closes."""
-        if table.files <= _SMALL_TREE_FILES and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
+        if table.file_count <= _SMALL_TREE_FILES and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
             self.save(table)
 
     def save(self, table: StatCache) -> None:
@@ -187,7 +187,9 @@ class StatCacheFile:
                 (os.fsencode(name), file.entry.mode, file.entry.blob, *file[1:])
                 for name, file in folder.entries.items()
             ]
-            folders.append((os.fsencode(path), folder.is_ignored, "" if path in table.stale else folder.tree, rows))
+            folders.append(
+                (os.fsencode(path), folder.is_ignored, "" if path in table.stale_folders else folder.tree, rows)
+            )
         with suppress(OSError):
             write_atomically(
                 self._file, msgspec.msgpack.encode(_StoredTable(_VERSION, os.fsencode(self._root), folders))
@@ -211,6 +213,6 @@ class StatCacheFile:
                 folder.entries[os.fsdecode(name)] = CachedFile(
                     TreeEntry(mode, blob), kind, mtime, ctime, size, inode, is_borrowed
                 )
-            table.files += len(rows)
-        table.stale = {path for path, folder in table.folders.items() if not folder.tree} | {""}
+            table.file_count += len(rows)
+        table.stale_folders = {path for path, folder in table.folders.items() if not folder.tree} | {""}
         return table

@@ -70,7 +70,7 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
                 + ("/" if entry.is_folder else ""),
                 absolute=replace_undecodable(str(target.named / entry.name)),
                 type="directory" if entry.is_folder else "file",
-                ignored=entry.ignored,
+                ignored=entry.is_ignored,
             )
             for entry in directory_entries
         ]

@@ -276,7 +276,7 @@ async def _run_setup_line(project: Project, folder: Path, line: str) -> None:
     finally:
         await tree.close()
     if program.code != 0:
-        output = " ".join(program.recent.split())[-_MAX_OUTPUT_CHARS:]
+        output = " ".join(program.screen_text.split())[-_MAX_OUTPUT_CHARS:]
         ending = f"code {program.code}" if program.signal is None else program.signal
         what = f"was ended after {seconds:g} s" if program.timed_out else f"ended with {ending}"
         notes = " ".join(program.notes)

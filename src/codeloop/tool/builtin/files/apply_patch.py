@@ -202,10 +202,10 @@ def _apply_operation(
                 raise ToolFailure(
                     replace_undecodable(f"{path}: {why}\nNothing was changed."), advice=replace_undecodable(advice)
                 ) from error
-            if patched.how and file.before is not None:
+            if patched.match_note and file.before is not None:
                 # An approximate match could hit the wrong lines of a file that changed since the model read it.
                 check_unchanged_since_read(ctx, file.target, file.before, must_be_read=False)
-            file.text, file.match_note = patched.content, patched.how
+            file.text, file.match_note = patched.content, patched.match_note
             if move_to is not None and targets[move_to].real != file.target.real:
                 destination_name = format_path(ctx.workspace, targets[move_to].path)
                 _move_file(file, _open_file(targets[move_to], files), path, destination_name)

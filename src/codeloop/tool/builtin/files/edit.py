@@ -135,7 +135,7 @@ def _compute_change(
             advice="Give it exactly as the file has it, or read that part first.",
         )
     # One exact match is the text that was meant. An approximate match, or several, may not be after a change.
-    if match_note or any(step.every and text.content.count(step.old) > 1 for step in steps):
+    if match_note or any(step.replaces_all and text.content.count(step.old) > 1 for step in steps):
         check_unchanged_since_read(ctx, target, loaded, must_be_read=False)
     return FileChange(target, loaded, encode_text(content, text.encoding), text.content, content), match_note
 
@@ -176,12 +176,12 @@ def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: 
             raise ToolFailure(
                 replace_undecodable(f"{path}: {which}{why}"), advice=replace_undecodable(advice)
             ) from error
-        effort += estimate_effort(content, edited.how)
+        effort += estimate_effort(content, edited.match_note)
         if effort > MAX_EFFORT and number < len(steps):
             raise ToolFailure(
                 f"{path} is too large for {len(steps)} edits at once.", advice=f"Make {number} in one call."
             )
         content = edited.content
-        if edited.how:
-            match_notes.append(f"in edit {number} {edited.how}" if len(steps) > 1 else edited.how)
+        if edited.match_note:
+            match_notes.append(f"in edit {number} {edited.match_note}" if len(steps) > 1 else edited.match_note)
     return content, ", ".join(match_notes)

@@ -77,7 +77,7 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
     parts = _fit_outlines(sorted(outlines))
     if len(files) > len(first_files):
         parts.append(f"({len(files) - len(first_files)} more files are not shown; name a folder below {where})")
-    parts += [f"({listing.stopped})"] if listing.stopped else []
+    parts += [f"({listing.stop_reason})"] if listing.stop_reason else []
     return _make_result(ctx, folder, "\n\n".join(parts), len(outlines))
 
 

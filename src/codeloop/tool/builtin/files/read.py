@@ -110,7 +110,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         others = list[CodeBlock]()
         if params.symbol:
             block, others = await asyncio.to_thread(_find_symbol, ctx, target, params.symbol)
-            first, limit = block.first, block.last - block.first + 1
+            first, limit = block.first_line, block.last_line - block.first_line + 1
         lines_range = await asyncio.to_thread(_read_lines, target, first, limit or READ_LINES.value)
         outline = list[str]()
         if limit is None and params.offset is None and (lines_range.total or 0) > READ_WHOLE_LINES.value:
@@ -125,7 +125,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         rows = "\n".join(outline)
         result = replace(result, output=f"{result.output}\n\nOutline (`symbol` reads one):\n{rows}")
     if others:
-        ranges = ", ".join(f"{each.first}-{each.last}" for each in others[:_MAX_OTHER_BLOCKS])
+        ranges = ", ".join(f"{each.first_line}-{each.last_line}" for each in others[:_MAX_OTHER_BLOCKS])
         more = f" and {len(others) - _MAX_OTHER_BLOCKS} more" if len(others) > _MAX_OTHER_BLOCKS else ""
         result = replace(result, output=f"{result.output}\n\n(`{params.symbol}` is also at lines {ranges}{more})")
     return result
@@ -134,7 +134,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
 async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str) -> ToolResult:
     """Return the lines of a symbol from the file below a folder that defines it, and the names of other such files."""
     word = re.split(r"\W+", symbol.partition("(")[0].strip())[-1]
-    query = GrepQuery(rf"\b{re.escape(word)}\b", mode="files", shown=SEARCH_RESULTS.value)
+    query = GrepQuery(rf"\b{re.escape(word)}\b", mode="files", max_shown_matches=SEARCH_RESULTS.value)
     try:
         matches = await ctx.workspace.ripgrep.grep(folder.path, query, ctx.workspace.environment)
     except SearchFailed as error:

@@ -64,13 +64,13 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         notes.append(
             f"the newest {len(paths)} of {len(listing.paths)} files; narrow the pattern or the path for others"
         )
-    if listing.stopped:
-        notes.append(listing.stopped)
+    if listing.stop_reason:
+        notes.append(listing.stop_reason)
     output = "\n".join(paths) or "No files found"
     return ToolResult(
         title=ctx.workspace.format_for_user(target.path),
         output=output + (f"\n\n({'; '.join(notes)})" if notes else ""),
-        metadata={"count": len(paths), "truncated": len(paths) < len(listing.paths) or bool(listing.stopped)},
+        metadata={"count": len(paths), "truncated": len(paths) < len(listing.paths) or bool(listing.stop_reason)},
     )
 
 

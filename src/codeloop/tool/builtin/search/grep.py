@@ -71,11 +71,11 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         pattern=params.pattern,
         include=f"{params.include}**" if params.include and params.include.endswith("/") else params.include,
         mode=params.mode,
-        before=_limit_context(params.before or params.context),
-        after=_limit_context(params.after or params.context),
+        lines_before=_limit_context(params.before or params.context),
+        lines_after=_limit_context(params.after or params.context),
         ignore_case=params.ignore_case,
         multiline=params.multiline,
-        shown=SEARCH_RESULTS.value,
+        max_shown_matches=SEARCH_RESULTS.value,
     )
     search_result, pattern_note = await _search(target.path, query, ctx)
     # A file that the call names is shown in any case: permission to read it was asked for.
@@ -150,7 +150,7 @@ async def _run_search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[G
             raise
         reason = str(error).rpartition("error: ")[2].strip()
         note = f"(Searched for as plain text, as it is not a valid regular expression: {reason}.)"
-        return await search(path, replace(query, fixed=True), ctx.workspace.environment), note
+        return await search(path, replace(query, is_plain_text=True), ctx.workspace.environment), note
 
 
 def _limit_context(count: int) -> int:
@@ -166,7 +166,7 @@ async def _drop_unreadable(result: GrepResult, ctx: ToolContext) -> GrepResult:
         return result
     what = "files that match are" if left_out > 1 else "file that matches is"
     note = f"{left_out} {what} left out, not free to read; with one as path, its reading is asked about"
-    stopped = f"{result.stopped}; {note}" if result.stopped else note
+    stopped = f"{result.stop_reason}; {note}" if result.stop_reason else note
     return GrepResult(files, sum(hits.matches for hits in files), stopped)
 
 
@@ -178,13 +178,13 @@ def _drop_lock_files(result: GrepResult, params: GrepParams, ctx: ToolContext) -
     names = ", ".join(escape_path(ctx.workspace.format_for_model(hits.path)) for hits in locks)
     left_out = sum(hits.matches for hits in locks)
     note = f"{left_out} more in {names} left out; with it as path they are shown"
-    stopped = f"{result.stopped}; {note}" if result.stopped else note
+    stopped = f"{result.stop_reason}; {note}" if result.stop_reason else note
     return GrepResult([hits for hits in result.files if hits not in locks], result.matches - left_out, stopped)
 
 
 def _format_result(params: GrepParams, search_result: GrepResult, ctx: ToolContext) -> ToolResult:
     if not search_result.matches:
-        note = f" ({search_result.stopped})" if search_result.stopped else ""
+        note = f" ({search_result.stop_reason})" if search_result.stop_reason else ""
         return ToolResult(params.pattern, f"No matches found{note}", {"matches": 0, "truncated": bool(note)})
     blocks, count, display = _format_files(search_result.files, params, ctx)
     files = _format_count(len(search_result.files), "file")
@@ -195,7 +195,7 @@ def _format_result(params: GrepParams, search_result: GrepResult, ctx: ToolConte
     are_shared = params.mode == "content" and len(search_result.files) > 1
     some = f"{count} shown, of each file some" if are_shared else f"the first {count}"
     notes = [f"{some}{order}; narrow the pattern{narrow}"] if count < total else []
-    notes += [search_result.stopped] if search_result.stopped else []
+    notes += [search_result.stop_reason] if search_result.stop_reason else []
     if max(params.context, params.before, params.after) > _MAX_CONTEXT_LINES:
         notes.append(f"with {_MAX_CONTEXT_LINES} lines around a match, which is the most")
     head = what + (f" ({'; '.join(notes)})" if notes else "")

@@ -52,7 +52,7 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
         block = find_enclosing(blocks, number, SEARCH_BLOCK_LINES.value)
         inner: Iterable[int] = ()
         if block is not None:
-            inner = range(block.first, min(block.last, len(lines)) + 1)
+            inner = range(block.first_line, min(block.last_line, len(lines)) + 1)
         elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (head := _find_function_start(blocks, lines, number)):
             inner = (head, *range(max(number - _CONTEXT_LINES, 1), min(number + _CONTEXT_LINES, len(lines)) + 1))
         if inner:
@@ -69,11 +69,11 @@ def _find_function_start(blocks: Sequence[CodeBlock], lines: Sequence[str], numb
     """
     for at in range(number, min(number + _MAX_COMMENT_LINES, len(lines) + 1)):
         if not _COMMENT_START.match(lines[at - 1]):
-            if at > number and any(each.first == at for each in blocks):
+            if at > number and any(each.first_line == at for each in blocks):
                 return at
             break
     block = find_enclosing(blocks, number, len(lines) + 1)
-    return None if block is None else block.first
+    return None if block is None else block.first_line
 
 
 def name_known_lines(rows: Sequence[MatchLine], known: Mapping[int, tuple[str, str]]) -> Iterator[MatchLine]:

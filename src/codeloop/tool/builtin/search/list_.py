@@ -113,7 +113,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         top.add(path[start:])
     is_complete = top.open(TREE_LIST_LINES.value)
     notes = [] if is_complete else ["folders with a count are not shown whole; list them by their path"]
-    notes += [listing.stopped] if listing.stopped else []
+    notes += [listing.stop_reason] if listing.stop_reason else []
     lines = top.format_lines() or ["  (no files)"]
     output = "\n".join(
         [f"{escape_path(ctx.workspace.format_for_model(target.path))}/", *lines, *(f"\n({note})" for note in notes)]

@@ -34,10 +34,10 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
         output=output,
         metadata={
             "id": job.id,
-            "output": result.printed,
+            "output": result.screen_text,
             "status": result.status,
             "exit": result.code,
-            "truncated": result.cut,
+            "truncated": result.is_cut,
             "outputPath": str(job.running.capture.path or ""),
         }
         | ({"notes": [*map(strip_advice, notes)]} if notes else {})

@@ -225,7 +225,7 @@ async def _ask_permission(
 
 def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:
     """Return whether a line could reach a denied path by another name (a link), with no sandbox to prevent it."""
-    return (sandbox is None or not sandbox.holds) and not line.analysis.is_read_only and not line.is_plain
+    return (sandbox is None or not sandbox.is_protective) and not line.analysis.is_read_only and not line.is_plain
 
 
 async def _find_line_needs(
@@ -234,7 +234,7 @@ async def _find_line_needs(
     """Return the permissions that a command needs, as the files are now."""
     shells = ctx.workspace.shells
     facts = gather_facts(command, directory, context, ctx.workspace, outside=sandbox is None)
-    traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
+    traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.is_protective else ()
     is_short = len(command) < _SHORT_LINE_CHARACTERS
     analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
     # Without touched paths, a thread would cost more than the lookup.
@@ -333,10 +333,10 @@ async def _format_result(
         notes.append(f"{screen_notes[-1]} Use run_in_background for what should keep running.")
     notes += outcome.notes
     screen_notes += map(strip_advice, outcome.notes)
-    metadata = _make_metadata(params, outcome.recent) | {
+    metadata = _make_metadata(params, outcome.screen_text) | {
         "exit": outcome.code,
-        "truncated": outcome.cut,
-        "lines": outcome.lines,
+        "truncated": outcome.is_cut,
+        "lines": outcome.line_count,
         "duration": round(outcome.duration * 1000),
     }
     if screen_notes:
@@ -345,8 +345,8 @@ async def _format_result(
         metadata["signal"] = outcome.signal
     if outcome.timed_out:
         metadata["timedOut"] = True
-    if outcome.path is not None:
-        metadata["outputPath"] = str(outcome.path)
+    if outcome.output_file is not None:
+        metadata["outputPath"] = str(outcome.output_file)
     output, marks = append_notes(outcome.output or ("(no output)" if notes else "(no output, exit code 0)"), notes)
     return ToolResult(title=params.command, output=output, metadata=metadata | marks)
 

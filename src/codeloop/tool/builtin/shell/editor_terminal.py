@@ -26,7 +26,7 @@ async def run_in_editor(
         return None
     shells = ctx.workspace.shells
     variables = shells.list_changed_variables(context, is_unsandboxed=True)
-    variables |= {name: context.environment[name] for name in context.given}
+    variables |= {name: context.environment[name] for name in context.pinned_variables}
 
     def show(terminal_id: str, output: str) -> None:
         ctx.report(metadata={"output": output, TERMINAL_KEY: terminal_id})
@@ -45,15 +45,15 @@ async def run_in_editor(
     shown_output = capture.take()
     result = CommandResult(
         output=shown_output.text,
-        recent=shown_output.printed,
+        screen_text=shown_output.screen_text,
         code=ending.code,
         signal=ending.signal,
         timed_out=ending.timed_out,
         leftover_processes=0,
-        cut=shown_output.is_cut,
-        path=shown_output.path,
+        is_cut=shown_output.is_cut,
+        output_file=shown_output.path,
         duration=time.monotonic() - began,
         # A last line without a line end counts, too.
-        lines=capture.lines + (bool(shown_output.printed) and not shown_output.printed.endswith("\n")),
+        line_count=capture.lines + (bool(shown_output.screen_text) and not shown_output.screen_text.endswith("\n")),
     )
     return result, ending.terminal_id
