@@ -196,7 +196,7 @@ async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tm
                 await it.get_project(tmp_path / name)
             ending = [carry_out(it, GLOBAL_DISPOSE, NoArguments(), work) for _ in range(10)]
             assert all(await asyncio.gather(*ending, *(made(it, work) for _ in range(10))))
-        it.idle = 0
+        it.idle_seconds = 0
         await it.close_unused_projects()
         assert it.stores.list_open_stores() == ()
 
@@ -226,17 +226,17 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
         await wait_until((work / "begun").exists)
         watched = {inner}
         it.add_follower_check(lambda directory: directory in watched)
-        it.idle = 0
+        it.idle_seconds = 0
         await it.close_unused_projects()
         assert {project.settings.project_root.directory for project in it.projects} == {work, inner}
         (work / "go").touch()
         await wait_for_result(turn, 20)
         await wait_until(lambda: not any(project.is_busy for project in it.projects))
         watched.clear()
-        it.idle = 3600
+        it.idle_seconds = 3600
         await it.close_unused_projects()
         assert len(it.projects) == 2
-        it.idle = 0
+        it.idle_seconds = 0
         await it.close_unused_projects()
         assert it.projects == ()
         assert it.stores.list_open_stores() == ()

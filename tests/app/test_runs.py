@@ -130,7 +130,7 @@ async def test_nothing_else_is_done_to_a_session_while_its_files_are_put_back(tm
         tmp_path, [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Hello again.")]
     ) as it:
         answer = await it.prompt()
-        async with it.project.runs.lock(it.session_id):
+        async with it.project.runs.lock_session(it.session_id):
             for attempt in attempts(it, answer.info.id):
                 with pytest.raises(OperationError) as caught:
                     await attempt

@@ -27,18 +27,18 @@ class App:
     """The projects of one process, by directory. Closing it closes them, with their turns and child processes.
 
     `startup`: the start parameters of the process; requests that name no directory are for its directory. `models`
-    replaces the provider table. `idle`: seconds until a project without requests and followers is closed.
+    replaces the provider table. `idle_seconds`: the time until a project without requests and followers is closed.
     """
 
     def __init__(
-        self, startup: Startup, models: ModelSource | None = None, *, idle: float = PROJECT_IDLE.seconds
+        self, startup: Startup, models: ModelSource | None = None, *, idle_seconds: float = PROJECT_IDLE.seconds
     ) -> None:
         self.startup = startup
         self.stores = SharedStores()
         self._follower_checks: list[Callable[[Path], bool]] = []
         self._watched_projects: WeakSet[Project] = WeakSet()
         self._models = models
-        self.idle = idle
+        self.idle_seconds = idle_seconds
         self._opening: dict[Path, asyncio.Task[None]] = {}
         self._projects: dict[Path, Project] = {}
         self._last_used: dict[Project, float] = {}
@@ -150,6 +150,7 @@ class App:
 
     async def reload_all(self) -> None:
         """As `reload`, for every directory."""
+        # One event for all directories: the streams recognise it by its id, and send it to each client once.
         event = GlobalDisposed()
         for project in set(self._projects.values()):
             self._retire(project)
@@ -177,15 +178,15 @@ class App:
         for project in self.projects:
             is_wanted = self._has_followers(project)
             if is_wanted != (project in self._watched_projects):
-                project.watch(on=is_wanted)
+                project.watch_files(on=is_wanted)
                 (self._watched_projects.add if is_wanted else self._watched_projects.discard)(project)
 
     def _has_followers(self, project: Project) -> bool:
         return any(has_followers(project.settings.project_root.directory) for has_followers in self._follower_checks)
 
     async def close_unused_projects(self) -> None:
-        """Close projects that were unused for `idle` seconds, and retired ones whose turns have ended."""
-        oldest = time.monotonic() - self.idle
+        """Close projects that were unused for `idle_seconds`, and retired ones whose turns have ended."""
+        oldest = time.monotonic() - self.idle_seconds
         for project in {project for project in self._projects.values() if self._last_used.get(project, 0) <= oldest}:
             if not project.is_busy and not self._has_followers(project):
                 self._retire(project)
@@ -212,6 +213,7 @@ class App:
     async def close(self) -> None:
         """Close every project."""
         self._closing_unused.cancel()
+        # A project that is opened after this would never be closed.
         for task in list(self._opening.values()):
             with suppress(CodeloopError):
                 await task

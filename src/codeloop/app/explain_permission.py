@@ -115,20 +115,20 @@ class _AllNeedsStated(Exception):
 
 
 class _DryRunContext(CallContext):
-    """Collects the needs of a tool, and stops the tool at the permission `last`, by which rules know it.
+    """Collects the needs of a tool, and stops the tool at the permission `last_permission`, by which rules know it.
 
     Tools state this one last: a file outside the project, for example, is asked about before it is read.
     """
 
-    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, last: str) -> None:
+    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, last_permission: str) -> None:
         super().__init__(engine, agent, part)
         self.needs: list[Need] = []
-        self._last = last
+        self._last_permission = last_permission
 
     async def ask(self, *needs: Need) -> bool:
         """Record the needs; nobody is asked. Raises _AllNeedsStated at the last."""
         self.needs += needs
-        if any(need.permission == self._last for need in needs):
+        if any(need.permission == self._last_permission for need in needs):
             raise _AllNeedsStated
         return False
 

@@ -110,7 +110,7 @@ async def _prune_scratch(scratch: Path) -> None:
 class Project:
     """An open project; see `open_project`. Closing it stops its turns and child processes.
 
-    `release`: gives the store back when everything that uses it has ended.
+    `release_store`: gives the store back when everything that uses it has ended.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Project:
         providers: Providers,
         models: ModelSource,
         reload: Reload | None = None,
-        release: Callable[[], None] = lambda: None,
+        release_store: Callable[[], None] = lambda: None,
     ) -> None:
         project_root, paths = settings.project_root, settings.paths
         self.settings = settings
@@ -134,10 +134,10 @@ class Project:
         self._head = Head(project_root.root)
         self.runs = Runs(self.engine, self.report_branch_change)
         self._settings_watch = SettingsWatch(settings)
-        self._requests = 0
+        self._running_requests = 0
         # The stack closes the last entry first: turns end before what they use, and the store last of all.
-        self._closing = AsyncExitStack()
-        self._closing.callback(release)
+        self._exit_stack = AsyncExitStack()
+        self._exit_stack.callback(release_store)
         for close in (
             self.snapshots.close,
             self.workspace.close,
@@ -145,7 +145,7 @@ class Project:
             self.engine.supervisor.close,
             self.runs.close,
         ):
-            self._closing.push_async_callback(close)
+            self._exit_stack.push_async_callback(close)
 
     def _make_engine(self, store: Store) -> Engine:
         settings, project_root = self.settings, self.settings.project_root
@@ -174,7 +174,7 @@ class Project:
         if settings.config.mcp:
             from codeloop.app.extensions.mcp import make_server_tools
 
-            servers = self.services.offered.servers = make_server_tools(settings, self.services.open_mcp_table())
+            servers = self.services.offered_tools.servers = make_server_tools(settings, self.services.open_mcp_table())
             more_tools = (*more_tools, *servers.tools)
         hooks = NO_HOOKS
         if settings.config.hooks or settings.extensions:
@@ -204,16 +204,16 @@ class Project:
 
     def offer_server_tools(self, servers: ServerTools) -> None:
         """Replace the tools of MCP servers by these, from the next request on."""
-        self.services.offered.servers = servers
+        self.services.offered_tools.servers = servers
         self._rebuild_toolbox()
 
     def offer_extension_tools(self, tools: tuple[Tool, ...]) -> None:
         """Replace the tools of extensions by these, from the next request on."""
-        self.services.offered.extensions = tools
+        self.services.offered_tools.extensions = tools
         self._rebuild_toolbox()
 
     def _rebuild_toolbox(self) -> None:
-        offered_tools = self.services.offered
+        offered_tools = self.services.offered_tools
         tools = (*_list_configured_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
         toolbox = make_toolbox(tools, self.engine.agents, offered_tools.servers, _list_unusable_tools(self.settings))
         self.engine.toolbox.replace_with(toolbox)
@@ -237,7 +237,7 @@ class Project:
             # Its `finally` blocks may still use the store, which is closed after this.
             await asyncio.wait([task])
 
-        self._closing.push_async_callback(stop)
+        self._exit_stack.push_async_callback(stop)
 
     def refresh_catalog(self) -> None:
         """Update the catalog of models in the background, if the process still runs after CATALOG_DELAY."""
@@ -254,7 +254,7 @@ class Project:
     def is_busy(self) -> bool:
         """Whether anything runs: a request, a turn, a subagent, a background shell, a terminal."""
         turns = self.runs.any_running or self.engine.supervisor.is_any_running
-        return bool(self._requests or turns or self.workspace.is_busy or self.services.is_busy)
+        return bool(self._running_requests or turns or self.workspace.is_busy or self.services.is_busy)
 
     def refresh(self) -> bool:
         """Check for a changed configuration; return whether the project must be opened again.
@@ -302,7 +302,7 @@ class Project:
         while held_warnings.messages:
             self.publish_live(ToastShown(properties=Toast(message=held_warnings.messages.pop(0), variant="warning")))
 
-    def watch(self, *, on: bool) -> None:
+    def watch_files(self, *, on: bool) -> None:
         """Start or stop reporting changed files of the work tree to followers."""
         self.services.watch.switch(on=on)
 
@@ -314,11 +314,11 @@ class Project:
     @contextmanager
     def track_request(self) -> Generator[None]:
         """Count the project as busy while a request is answered."""
-        self._requests += 1
+        self._running_requests += 1
         try:
             yield
         finally:
-            self._requests -= 1
+            self._running_requests -= 1
 
     def publish_live(self, event: LiveEvent) -> None:
         """Publish a live event of this directory to followers; it is not stored."""
@@ -326,7 +326,7 @@ class Project:
 
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
-        await self._closing.aclose()
+        await self._exit_stack.aclose()
 
 
 def _describe_change(project_settings: ProjectSettings) -> str:

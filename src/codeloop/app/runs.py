@@ -51,8 +51,8 @@ class Rounds(Protocol):
 class SessionRun(Struct, weakref=True):
     """The activity of one session in this process.
 
-    `state`: `running` from the prompt that woke it, `stopping` from an abort until the results so far are stored,
-    `restoring` while undo restores its files, else `idle`. In any state, prompts may be prepared and titles made.
+    `state`: `running` from the prompt that started its turn, `stopping` from an abort until the results so far are
+    stored, `restoring` while undo restores its files, else `idle`. In any state, prompts may be prepared and titles made.
     """
 
     state: Literal["idle", "running", "stopping", "restoring"] = "idle"
@@ -88,7 +88,7 @@ class Runs:
             run = self._runs[session_id] = SessionRun()
         return run
 
-    def wake(
+    def start_or_join_turn(
         self,
         session_id: str,
         settings: TurnSettings,
@@ -148,7 +148,7 @@ class Runs:
             )
 
     @asynccontextmanager
-    async def lock(self, session_id: str, *, is_conversation_undone: bool = False) -> AsyncGenerator[None]:
+    async def lock_session(self, session_id: str, *, is_conversation_undone: bool = False) -> AsyncGenerator[None]:
         """Keep turns from a session, here and in other processes, while its files are restored.
 
         `is_conversation_undone`: the conversation is undone with the files, so the model needs no note of their change.
@@ -243,6 +243,7 @@ class Runs:
 
     async def close(self) -> None:
         """Stop every turn."""
+        # A copy, since runs leave the dictionary as their tasks end.
         for session_id in list(self._runs):
             await self.abort(session_id)
 

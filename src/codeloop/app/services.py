@@ -121,14 +121,14 @@ class HeldWarnings(Struct):
 class ExtensionState(Struct):
     """The extensions of a project. `hosts`: the processes that run them, None where there are no extensions.
 
-    `rows`: the handlers of the configuration's `hooks`. `replaced_tools`: the built-in tools that extensions replace.
-    `asks_config`: whether the extensions have not been asked yet for their changes to the configuration.
+    `configured_handlers`: the handlers of the configuration's `hooks`. `replaced_tools`: the built-in tools that
+    extensions replace. `has_asked_about_config`: whether they have been asked for their changes to the configuration.
     """
 
     hosts: "ExtensionHosts | None" = None
-    rows: "tuple[Handler, ...]" = ()
+    configured_handlers: "tuple[Handler, ...]" = ()
     replaced_tools: set[str] = struct_field(default_factory=set[str])
-    asks_config: bool = True
+    has_asked_about_config: bool = False
 
 
 class Services(ToolServices):
@@ -148,7 +148,7 @@ class Services(ToolServices):
 
         startup = project.settings.startup
         super().__init__(startup.save_buffer, startup.run_in_editor, FanOutLimit(config.ask, find_model))
-        self.offered = OfferedTools()
+        self.offered_tools = OfferedTools()
         self.warnings = HeldWarnings()
         self.extensions = ExtensionState()
         self.mcp: McpTable | None = None

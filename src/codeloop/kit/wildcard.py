@@ -26,19 +26,19 @@ class _Piece:
 
     def __init__(self, part: str) -> None:
         self.part = part
-        self.size = len(part)
+        self.length = len(part)
         body = "".join("." if char == "?" else re.escape(char) for char in part)
         self.regex = re.compile(body, re.DOTALL) if "?" in part else None
 
-    def is_at(self, text: str, at: int) -> bool:
+    def is_at(self, text: str, index: int) -> bool:
         """Return whether the text has this part at an index."""
-        return text.startswith(self.part, at) if self.regex is None else self.regex.match(text, at) is not None
+        return text.startswith(self.part, index) if self.regex is None else self.regex.match(text, index) is not None
 
-    def find(self, text: str, at: int) -> int:
+    def find(self, text: str, index: int) -> int:
         """Return the first index of this part in the text from another index on; -1: none."""
         if self.regex is None:
-            return text.find(self.part, at)
-        match = self.regex.search(text, at)
+            return text.find(self.part, index)
+        match = self.regex.search(text, index)
         return -1 if match is None else match.start()
 
 
@@ -68,16 +68,16 @@ def _matches_exactly(text: str, pattern: str) -> bool:
     if not first.is_at(text, 0):
         return False
     if not others:
-        return len(text) == first.size
-    position = first.size
+        return len(text) == first.length
+    position = first.length
     *middle, last = others
     for piece in middle:
         index = piece.find(text, position)
         if index < 0:
             return False
         # The first occurrence is enough: it leaves most of the text to the rest.
-        position = index + piece.size
-    end = len(text) - last.size
+        position = index + piece.length
+    end = len(text) - last.length
     return end >= position and last.is_at(text, end)
 
 
@@ -93,16 +93,16 @@ class _Automaton:
     """A pattern as a set of positions, one bit each: bit i means that the first i characters of it are used up."""
 
     def __init__(self, pattern: str) -> None:
-        self.stars = self.singles = 0
-        self.letters: dict[str, int] = {}
+        self.stars = self.question_marks = 0
+        self.characters: dict[str, int] = {}
         for index, char in enumerate(pattern):
             bit = 1 << index
             if char == "*":
                 self.stars |= bit
             elif char == "?":
-                self.singles |= bit
+                self.question_marks |= bit
             else:
-                self.letters[char] = self.letters.get(char, 0) | bit
+                self.characters[char] = self.characters.get(char, 0) | bit
         size = len(pattern)
         self.all_positions = (1 << (size + 1)) - 1
         self.end_positions = 1 << size
@@ -119,7 +119,9 @@ class _Automaton:
 
     def read_char(self, state: int, char: str) -> int:
         """Read one known character."""
-        return self.add_after_stars(((state & (self.letters.get(char, 0) | self.singles)) << 1) | (state & self.stars))
+        return self.add_after_stars(
+            ((state & (self.characters.get(char, 0) | self.question_marks)) << 1) | (state & self.stars)
+        )
 
     def read_any_run(self, state: int) -> int:
         """Read any run: every position from the first one on can be reached by some run."""

@@ -43,7 +43,7 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
         finally:
             await project.close()
             if record_file is not None:
-                record_file.is_whole = not project.models.problems()
+                record_file.is_whole = not project.models.list_problems()
 
 
 def _make_startup(folder: Path, options: OpenOptions, record: Path | None) -> Startup:

@@ -341,4 +341,4 @@ GLOBAL_DISPOSE = Operation("global.dispose", "POST", "/global/dispose", NoArgume
 OPERATIONS: tuple[AnyOperation, ...] = tuple(
     cast("AnyOperation", row) for row in globals().values() if isinstance(row, Operation)
 )
-"""Every row; of two paths that fit, the one that stands first is meant."""
+"""All operations. If the paths of two match a request, the first one counts."""

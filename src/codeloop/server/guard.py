@@ -123,7 +123,7 @@ class Guard:
 
     def end(self) -> None:
         """Answer the requests that are being delayed at once, so that they don't hold up a shutdown."""
-        self._attempts.end()
+        self._attempts.end_delays()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is refused, or pass it on."""
@@ -220,7 +220,7 @@ class Guard:
         ):
             scope.setdefault("state", {})[TICKET_ONLY_KEY] = True
             return
-        if credentials and not await self._attempts.slow_down(address):
+        if credentials and not await self._attempts.delay_answer(address):
             raise _make_attempts_refusal()
         why = "with a wrong credential" if credentials else "without a credential"
         # Our own page shows its own form; after a challenge the browser would open its dialog at each request.

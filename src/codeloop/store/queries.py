@@ -33,12 +33,12 @@ _TEXT_PART_PREFIX, _TOOL_PART_PREFIX = b'{"type":"text"', b'{"type":"tool"'
 class SessionFilter(Struct, frozen=True, kw_only=True):
     """The sessions to list; a field that is None accepts all.
 
-    `below`: a path in the work tree; accepts sessions at this path and below it. `only_roots`: leaves subagents out.
-    `changed_since`: in ms since the epoch. `search`: a part of the title, in any case.
+    `below_path`: a path in the work tree; accepts sessions at this path and below it. `only_roots`: leaves subagents
+    out. `changed_since`: in ms since the epoch. `search`: a part of the title, in any case.
     """
 
     directory: str | None = None
-    below: str | None = None
+    below_path: str | None = None
     only_roots: bool = False
     changed_since: int | None = None
     search: str | None = None
@@ -141,7 +141,7 @@ class Queries:
             int(session_filter.only_roots),
             session_filter.changed_since,
             make_like_pattern(search) if search else None,
-            session_filter.below,
+            session_filter.below_path,
         )
         matches = (_decode_session(row[0]) for row in self._db.fetch_all(sql, *values, limit))
         needle = search.casefold()

@@ -66,11 +66,13 @@ def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
         if session.time.archived:
             continue
         row = db.fetch_one(last_sql, session.id)
-        last = _decode_last_message(row[0]) if row else None
+        last_message = _decode_last_message(row[0]) if row else None
         is_running = session.id in running
         # Questions of a killed process don't count.
         question = waiting.get(session.id, "") if is_running else ""
-        state: SessionStanding = "waits" if question else "running" if is_running else _classify_idle_session(last)
+        state: SessionStanding = (
+            "waits" if question else "running" if is_running else _classify_idle_session(last_message)
+        )
         session_overviews.append(
             SessionOverview(
                 id=session.id,
@@ -80,23 +82,23 @@ def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
                 state=state,
                 updated=session.time.updated,
                 cost=session.cost or 0.0,
-                detail=question or (_get_error_text(last) if state == "failed" else ""),
+                detail=question or (_get_error_text(last_message) if state == "failed" else ""),
             )
         )
     return session_overviews
 
 
-def _classify_idle_session(last: _LastMessage | None) -> SessionStanding:
+def _classify_idle_session(last_message: _LastMessage | None) -> SessionStanding:
     """Return the state of an idle session."""
-    if last is None:
+    if last_message is None:
         return "new"
-    if last.error is not None:
-        return "interrupted" if last.error.name == _ABORT_ERROR else "failed"
-    return "interrupted" if last.role == "user" or last.time.completed is None else "finished"
+    if last_message.error is not None:
+        return "interrupted" if last_message.error.name == _ABORT_ERROR else "failed"
+    return "interrupted" if last_message.role == "user" or last_message.time.completed is None else "finished"
 
 
-def _get_error_text(last: _LastMessage | None) -> str:
-    error = last.error if last is not None else None
+def _get_error_text(last_message: _LastMessage | None) -> str:
+    error = last_message.error if last_message is not None else None
     return str(error.data.get("message", error.name)) if error is not None else ""
 
 

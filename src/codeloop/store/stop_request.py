@@ -24,14 +24,14 @@ def request_stop(file: Path) -> None:
 
 async def wait_for_stop(*files: Path) -> None:
     """Return once one of the files changes, which asks the turns that run now to stop."""
-    before = [_file_state(file) for file in files]
+    before = [_read_file_state(file) for file in files]
     while True:
         await asyncio.sleep(STOP_POLL.seconds)
-        if [_file_state(file) for file in files] != before:
+        if [_read_file_state(file) for file in files] != before:
             return
 
 
-def _file_state(file: Path) -> tuple[int, int]:
+def _read_file_state(file: Path) -> tuple[int, int]:
     try:
         status = file.stat()
     except OSError:

@@ -47,8 +47,8 @@ def store_subagent_state(
     """Store a subagent's state; clients see it in its session's metadata."""
     if store.find_session(session_id) is None:
         return
-    standing = SubagentState(state=state, background=background, time=now_ms(), reason=reason)
-    metadata = {STATE_KEY: msgspec.to_builtins(standing)}
+    stored_state = SubagentState(state=state, background=background, time=now_ms(), reason=reason)
+    metadata = {STATE_KEY: msgspec.to_builtins(stored_state)}
     store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **metadata}))
 
 
@@ -58,14 +58,14 @@ def read_subagent_state(store: Store, session: Session) -> SubagentState | None:
     If its process ended while it worked, the state is cancelled; if it has an open question, waiting.
     """
     try:
-        standing = msgspec.convert((session.metadata or {}).get(STATE_KEY), SubagentState)
+        stored_state = msgspec.convert((session.metadata or {}).get(STATE_KEY), SubagentState)
     except msgspec.ValidationError:
         return None
-    if standing.state in {"queued", "running"} and not store.leases.is_held(session.id):
-        return replace(standing, state="cancelled", reason="The process that it ran in ended.")
-    if standing.state == "running" and is_waiting_for_answer(store, session.id):
-        return replace(standing, state="waiting")
-    return standing
+    if stored_state.state in {"queued", "running"} and not store.leases.is_held(session.id):
+        return replace(stored_state, state="cancelled", reason="The process that it ran in ended.")
+    if stored_state.state == "running" and is_waiting_for_answer(store, session.id):
+        return replace(stored_state, state="waiting")
+    return stored_state
 
 
 def is_waiting_for_answer(store: Store, session_id: str) -> bool:

@@ -148,7 +148,7 @@ async def test_what_another_process_stores_reaches_the_stream(tmp_path: Path) ->
 
 async def test_a_heartbeat_shows_that_the_stream_is_open(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
-        it.server.hub.heartbeat = 0.05
+        it.server.hub.heartbeat_seconds = 0.05
         async with following(it) as own, following(it, "/global/event") as all_:
             for event in (await own.until(is_heartbeat))[-1], (await all_.until(is_heartbeat))[-1]["payload"]:
                 assert event["properties"] == {}

@@ -187,7 +187,7 @@ async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tm
 @pytest.mark.slow
 async def test_a_client_that_takes_nothing_of_a_replay_is_given_up(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
-        it.server.hub.patience = 0.1
+        it.server.hub.write_timeout = 0.1
         session_id = await it.session()
         store = (await it.project()).store
         large = replace(store.get_session(session_id), title="x" * 1_000_000)
@@ -236,15 +236,15 @@ async def test_what_comes_before_a_stream_is_first_read_comes_once(tmp_path: Pat
         await other.next()
         before = store.read_last_seq()
         reader = StreamReader(str(it.work), get_project_id(store))
-        hub.enter(reader, {get_project_id(store): before})
+        hub.add_reader(reader, {get_project_id(store): before})
         await it.session()
         await other.until(lambda event: event["type"] == "session.created")
-        async with contextlib.aclosing(hub.chunks(reader)) as chunks:
+        async with contextlib.aclosing(hub.stream_chunks(reader)) as chunks:
             text = (await anext(chunks)).decode()
             await it.session()
             while f"id: {store.read_last_seq()}\n" not in text:
                 text += (await anext(chunks)).decode()
-        hub.remove(reader)
+        hub.remove_reader(reader)
         assert re.findall(r"id: (\d+)", text) == [str(seq) for seq in range(before, store.read_last_seq() + 1)]
 
 

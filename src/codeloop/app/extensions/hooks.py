@@ -21,13 +21,13 @@ PROGRAMS_FOLDER = "programs"
 def make_hooks(project: OpenProject, store: Store, workspace: Workspace) -> ExtensionHooks:
     """Make the hooks of a project. Its engine, which needs them, is made afterwards: handlers find it when they run."""
     config = project.settings.config
-    rows = _make_rows(project, store, workspace) if config.hooks else ()
-    project.services.extensions.rows = rows
+    handlers = _make_handlers(project, store, workspace) if config.hooks else ()
+    project.services.extensions.configured_handlers = handlers
     seconds = config.hook_timeout / 1000 if config.hook_timeout is not None else None
-    return ExtensionHooks(Hooks(rows, project.warn, seconds))
+    return ExtensionHooks(Hooks(handlers, project.warn, seconds))
 
 
-def _make_rows(project: OpenProject, store: Store, workspace: Workspace) -> tuple[Handler, ...]:
+def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> tuple[Handler, ...]:
     """Return a handler for each row of `hooks`. The modules for that are imported only if there are rows."""
     from codeloop.extend.hooks.commands.command_hook import CommandHook
     from codeloop.extend.hooks.commands.run_hook import HookScope, HookVerdict

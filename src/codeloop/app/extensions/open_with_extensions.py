@@ -21,9 +21,9 @@ async def open_with_extensions(startup_or_settings: Startup | ProjectSettings) -
     return project
 
 
-def carry_over_warnings(project: Project, before: Project) -> Project:
-    """Add the warnings that `before` has not shown yet to the project that replaces it; return the new project."""
-    for message in before.services.warnings.messages:
+def carry_over_warnings(project: Project, replaced: Project) -> Project:
+    """Add the warnings that `replaced` has not shown yet to the project that replaces it; return the new project."""
+    for message in replaced.services.warnings.messages:
         project.warn(message)
     return project
 

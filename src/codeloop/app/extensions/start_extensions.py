@@ -58,15 +58,15 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     def open_log(name: str) -> ProgramLog:
         return logs.setdefault(name, ProgramLog(get_log_path(settings.home / EXTENSIONS_FOLDER, name)))
 
-    async def start(key: HostKey, errors: Callable[[bytes], None]) -> HostPipes:
+    async def start(key: HostKey, on_stderr: Callable[[bytes], None]) -> HostPipes:
         from codeloop.app.extensions.start_host import start_host
 
         # The path of an installed plugin is `module:name`, which is no file.
         files = [Path(each.path) for each in settings.extensions if "/" in each.path and not each.is_project]
         code_paths = (path for file in files for path in list_code_paths(file, settings.paths.home))
         readable = tuple(dict.fromkeys(code_paths))
-        own = settings.paths.data / PROGRAMS_FOLDER / f"extensions-{key.language}"
-        return await start_host(workspace, key, environment, own, readable, errors)
+        writable_folder = settings.paths.data / PROGRAMS_FOLDER / f"extensions-{key.language}"
+        return await start_host(workspace, key, environment, writable_folder, readable, on_stderr)
 
     def is_confined(extension: Extension) -> bool:
         extensions = settings.config.sandbox.extensions
@@ -108,13 +108,13 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     return hosts
 
 
-def is_in_project(extension: Extension, project_root: ProjectRoot, own: Sequence[Path]) -> bool:
+def is_in_project(extension: Extension, project_root: ProjectRoot, own_folders: Sequence[Path]) -> bool:
     """Return whether the file of a user's extension is in the project, where commands could have written it.
 
-    `own`: codeloop's own folders, which commands can't write even when they are in the project.
+    `own_folders`: codeloop's own folders, which commands can't write even when they are in the project.
     """
     path = Path(os.path.realpath(extension.path)) if extension.path.startswith("/") else None
-    if path is None or any(path.is_relative_to(os.path.realpath(each)) for each in own):
+    if path is None or any(path.is_relative_to(os.path.realpath(each)) for each in own_folders):
         return False
     return any(path.is_relative_to(os.path.realpath(each)) for each in (project_root.root, project_root.directory))
 
@@ -127,8 +127,8 @@ def list_code_paths(file: Path, home: Path) -> list[Path]:
     folders = list(file.parents)[:_PACKAGE_LEVELS]
     package_paths = (folder / name for folder in folders for name in ("node_modules", "package.json"))
     interpreter_paths = (Path(sys.prefix), Path(sys.base_prefix), Path(str(codeloop.__file__)).parent)
-    own = file if home.is_relative_to(file.parent) else file.parent
-    return [own, *(path for path in package_paths if path.exists()), *interpreter_paths]
+    extension_path = file if home.is_relative_to(file.parent) else file.parent
+    return [extension_path, *(path for path in package_paths if path.exists()), *interpreter_paths]
 
 
 def _install_offers(project: OpenProject, hosts: ExtensionHosts) -> None:
@@ -137,7 +137,7 @@ def _install_offers(project: OpenProject, hosts: ExtensionHosts) -> None:
     _warn_of_replaced_tools(project, hosts, tools)
     project.offer_extension_tools(tools)
     if isinstance(hooks := project.engine.hooks.runner, Hooks):
-        hooks.set_handlers((*project.services.extensions.rows, *hosts.make_handlers()))
+        hooks.set_handlers((*project.services.extensions.configured_handlers, *hosts.make_handlers()))
         _start_asking_about_config(project, hosts, hooks)
     if any(offer.auth is not None for offer in hosts.offers.values()):
         _install_sign_ins(project, hosts)
@@ -178,8 +178,8 @@ def _start_asking_about_config(project: OpenProject, hosts: ExtensionHosts, hook
     state, file = project.services.extensions, project.settings.config_changes_file
     # The answers of all extensions are stored as one file, so all must be known.
     are_all_known = hooks.has_handler(CONFIG_HOOK) and not hosts.unknown
-    if are_all_known and file is not None and not file.exists() and state.asks_config:
-        state.asks_config = False
+    if are_all_known and file is not None and not file.exists() and not state.has_asked_about_config:
+        state.has_asked_about_config = True
         hosts.asked.clear()
         project.run_in_background(_ask_about_config(project, hooks, hosts, file))
 

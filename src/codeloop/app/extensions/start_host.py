@@ -31,14 +31,14 @@ async def start_host(
     workspace: Workspace,
     key: HostKey,
     environment: Mapping[str, str],
-    own: Path,
+    writable_folder: Path,
     readable: tuple[Path, ...],
-    errors: Callable[[bytes], None],
+    on_stderr: Callable[[bytes], None],
 ) -> RunningProgram:
     """Start the host for a language. Raises OSError.
 
-    `own`: the folder that it may write in. `readable`: other paths that it loads code from. `errors` is called with its
-    output on stderr.
+    `writable_folder`: the folder that it may write in. `readable`: other paths that it loads code from. `on_stderr` is
+    called with its output on stderr.
     """
     language: Language = "python" if key.language == "python" else "javascript"
     try:
@@ -48,10 +48,10 @@ async def start_host(
     except CodeloopError as error:
         raise OSError(str(error)) from error
     extensions = workspace.sandbox.extensions
-    base_profile = ProgramProfile(own, readable=readable, network="on")
+    base_profile = ProgramProfile(writable_folder, readable=readable, network="on")
     profile = widen_profile(base_profile, True if extensions is None else extensions, workspace.root)
     options = ProgramOptions(readable, DESCRIPTOR_VARIABLE, key.is_confined, _NETWORK_CLIENT, profile)
     # Extensions of a project get no cache: it is shared, and they could change what the user's own would run.
     if language == "javascript" and not key.is_confined:
-        environment = {**environment, _CACHE_VARIABLE: str(own / "typescript")}
-    return await start_program(workspace, Launch(command, _START_DIRECTORY, environment, {}), errors, options)
+        environment = {**environment, _CACHE_VARIABLE: str(writable_folder / "typescript")}
+    return await start_program(workspace, Launch(command, _START_DIRECTORY, environment, {}), on_stderr, options)

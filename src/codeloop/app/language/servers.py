@@ -102,24 +102,24 @@ async def start_server(
     workspace: Workspace,
     chosen_server: ServerChoice,
     root: Path,
-    errors: Callable[[bytes], None],
+    on_stderr: Callable[[bytes], None],
 ) -> RunningProgram:
-    """Start a server's program, in the sandbox that its row names; `errors` is called with its output on stderr.
+    """Start a server's program, in the sandbox that its row names; `on_stderr` is called with its output on stderr.
 
     Raises OSError.
     """
     # Of an untrusted project no program must run, so its folders are taken out of PATH.
-    kept_from = () if settings.trusted else (workspace.root, workspace.directory)
-    environment = make_tool_environment(workspace.environment, chosen_server.row.environment, kept_from)
+    excluded_folders = () if settings.trusted else (workspace.root, workspace.directory)
+    environment = make_tool_environment(workspace.environment, chosen_server.row.environment, excluded_folders)
     launch = Launch(chosen_server.command, root, environment, {})
     # A sandbox hides codeloop's own folders, and so the servers that were installed there.
     installed = find_install_folder(settings)
-    own = (installed,) if Path(chosen_server.command[0]).is_relative_to(installed) else ()
+    readable_folders = (installed,) if Path(chosen_server.command[0]).is_relative_to(installed) else ()
     sandbox, profile = chosen_server.row.sandbox, None
     if not isinstance(sandbox, bool):
         profile = widen_profile(make_project_profile(workspace, chosen_server.row.name), sandbox, workspace.root)
-    options = ProgramOptions(own, confined=sandbox is True, profile=profile)
-    return await start_program(workspace, launch, errors, options)
+    options = ProgramOptions(readable_folders, confined=sandbox is True, profile=profile)
+    return await start_program(workspace, launch, on_stderr, options)
 
 
 async def find_dependents(workspace: Workspace, path: Path, row: ServerRow) -> list[Path] | None:

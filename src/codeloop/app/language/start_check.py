@@ -17,6 +17,7 @@ from codeloop.workspace.process.running_program import RunningProgram
 from codeloop.workspace.process.sandboxed_program import enter_sandbox
 from codeloop.workspace.workspace import Workspace
 
+# Language servers use much memory and processor time while they start.
 _MAX_PARALLEL_STARTS = 4
 _STDERR_BYTES = 4_000
 """The end of a server's output that is searched for the cause of its failure."""

@@ -62,7 +62,7 @@ class OpenModels:
         self._open_signed_in = open_signed_in
         self._models.clear()
 
-    def problems(self) -> list[str]:
+    def list_problems(self) -> list[str]:
         """Return the reasons why the recording is incomplete, one a line."""
         return self._recorder.list_problems() if self._recorder is not None else []
 
@@ -87,8 +87,8 @@ class OpenModels:
             return None
         from codeloop.model.catalog.default_model import choose_cheapest_model
 
-        own = self._providers.find_model(ref)
-        return choose_cheapest_model(own, list_choices(self._providers, own.provider_id).values()).ref
+        used_model = self._providers.find_model(ref)
+        return choose_cheapest_model(used_model, list_choices(self._providers, used_model.provider_id).values()).ref
 
     async def default(self, model: str | None) -> str:
         """Return the `provider/model` to use if none is named; see `Providers.default`."""
@@ -113,7 +113,7 @@ class SingleModel:
         del ref
         return self._model
 
-    def problems(self) -> list[str]:
+    def list_problems(self) -> list[str]:
         """Return where a recording did not match the requests, one a line."""
         return self._problems()
 

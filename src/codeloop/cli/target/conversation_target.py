@@ -28,7 +28,7 @@ async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[
         if ask_trust is not None:
             await ask_about_trust(startup, ask_trust)
         # An idle project would be closed, and forget which files the model has read.
-        app = App(startup, idle=inf)
+        app = App(startup, idle_seconds=inf)
         try:
             directory = app.resolve_directory(None)
             # Extensions may change the configuration, which opens the project anew.

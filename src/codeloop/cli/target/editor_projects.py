@@ -21,7 +21,7 @@ class EditorProjects:
     def __init__(self, options: Options, save_buffer: SaveBuffer, run_in_editor: RunInEditor | None) -> None:
         startup = replace(make_startup(options, None), save_buffer=save_buffer, run_in_editor=run_in_editor)
         # An idle project would be closed, and forget which files the model has read.
-        self._app = App(startup, idle=inf)
+        self._app = App(startup, idle_seconds=inf)
 
     async def open(self, directory: str) -> tuple[Client, tuple[str, ...]]:
         """Return the client of an absolute directory, and notes for the user. Raises CodeloopError."""

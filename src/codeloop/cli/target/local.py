@@ -42,7 +42,7 @@ async def _open(options: Options, ask_trust: AskTrust | None, record: "Recording
     finally:
         await project.close()
         if record is not None:
-            record.is_whole = not project.models.problems()
+            record.is_whole = not project.models.list_problems()
 
 
 def make_local_target(

@@ -53,16 +53,16 @@ def count_bytes(text: str) -> int:
 def _cut_head(text: str, max_lines: int, max_bytes: int) -> str:
     if max_lines <= 0 or max_bytes <= 0:
         return ""
-    room = text[:max_bytes].encode("utf-8", "surrogatepass")[:max_bytes]
-    head = _decode_whole_characters(room, text)
-    ends = _find_nth_line_end(head, max_lines)
-    if ends >= 0:
-        return head[: ends + 1]
+    fitting_bytes = text[:max_bytes].encode("utf-8", "surrogatepass")[:max_bytes]
+    head = _decode_whole_characters(fitting_bytes, text)
+    line_end = _find_nth_line_end(head, max_lines)
+    if line_end >= 0:
+        return head[: line_end + 1]
     if len(head) == len(text):
         return head
     last = head.rfind("\n")
-    ends = text.find("\n", len(head))
-    is_long = (ends if ends >= 0 else len(text)) - last > max_bytes
+    line_end = text.find("\n", len(head))
+    is_long = (line_end if line_end >= 0 else len(text)) - last > max_bytes
     return head[: last + 1] if last >= 0 and not is_long else head
 
 
@@ -73,33 +73,33 @@ def _cut_tail(text: str, max_lines: int, max_bytes: int) -> str:
     # The rest of a character that was cut.
     while raw and raw[0] & 0xC0 == 0x80:
         raw = raw[1:]
-    room = raw.decode("utf-8", "surrogatepass")
-    starts = len(room) - 1 if room.endswith("\n") else len(room)
+    fitting_text = raw.decode("utf-8", "surrogatepass")
+    line_start = len(fitting_text) - 1 if fitting_text.endswith("\n") else len(fitting_text)
     for _ in range(max_lines):
-        starts = room.rfind("\n", 0, starts)
-        if starts < 0:
+        line_start = fitting_text.rfind("\n", 0, line_start)
+        if line_start < 0:
             break
-    if starts >= 0:
-        return room[starts + 1 :]
-    if len(room) == len(text) or text[len(text) - len(room) - 1] == "\n":
-        return room
-    first = room.find("\n")
-    return room[first + 1 :] if 0 <= first < len(room) - 1 else room
+    if line_start >= 0:
+        return fitting_text[line_start + 1 :]
+    if len(fitting_text) == len(text) or text[len(text) - len(fitting_text) - 1] == "\n":
+        return fitting_text
+    first = fitting_text.find("\n")
+    return fitting_text[first + 1 :] if 0 <= first < len(fitting_text) - 1 else fitting_text
 
 
-def _decode_whole_characters(room: bytes, text: str) -> str:
-    while room:
+def _decode_whole_characters(fitting_bytes: bytes, text: str) -> str:
+    while fitting_bytes:
         try:
-            return text[: len(room.decode("utf-8", "surrogatepass"))]
+            return text[: len(fitting_bytes.decode("utf-8", "surrogatepass"))]
         except UnicodeDecodeError as error:
-            room = room[: error.start]
+            fitting_bytes = fitting_bytes[: error.start]
     return ""
 
 
 def _find_nth_line_end(text: str, count: int) -> int:
-    at = -1
+    index = -1
     for _ in range(count):
-        at = text.find("\n", at + 1)
-        if at < 0:
+        index = text.find("\n", index + 1)
+        if index < 0:
             return -1
-    return at
+    return index

@@ -3,6 +3,7 @@
 from codeloop.kit.limit import Limit
 
 CLOUD_TOKEN = Limit("cloud.token", 15_000, "ms", "a token or role is asked for, else the request fails")
+# Outside of a cloud the address of this service leads nowhere, and a request waits for its deadline.
 CLOUD_METADATA = Limit("cloud.metadata", 2_000, "ms", "this machine's metadata service answers, else it has none")
 CLOUD_PROCESS = Limit("cloud.process", 60_000, "ms", "a `credential_process` prints credentials, else it is stopped")
 CLOUD_FILE = Limit("cloud.file", 1024 * 1024, "bytes", "a larger file of a cloud's credentials is not read")

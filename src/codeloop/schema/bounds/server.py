@@ -56,6 +56,7 @@ SERVER_ADDRESSES = Limit(
 SERVER_GRACE = Limit(
     "server.grace", 2_000, "ms", "what is left for running answers when a server stops, then they are cut off"
 )
+# A wrapper such as `uv run` passes on the Ctrl-C that the terminal has sent to this process already.
 SERVER_SIGNAL = Limit("server.signal", 100, "ms", "a second signal that comes sooner is the first one, passed on")
 BROWSER_LINK = Limit("browser.link", 600_000, "ms", "a one-time link that was not opened; then it leads nowhere")
 BROWSER_LINKS = Limit("browser.links", 20, "count", "one-time links at once; one more takes the place of the oldest")
@@ -78,5 +79,6 @@ PTY_INPUT = Limit("pty.input", 4 * 1024 * 1024, "bytes", "typed that a program h
 PTY_STALL = Limit(
     "pty.stall", 20_000, "ms", "a client takes no output, or a program no input; then the connection is ended"
 )
+# Browsers can't send a header with a WebSocket, so a ticket in the URL stands for the credential. URLs get into logs.
 PTY_TICKET = Limit("pty.ticket", 60_000, "ms", "a ticket for a terminal can be used, once")
 PTY_TICKETS = Limit("pty.tickets", 64, "count", "unused tickets of one project; the oldest makes place for one more")

@@ -42,13 +42,13 @@ class FollowedStore:
         self.seq = store.read_last_seq()
 
 
-class Directories:
+class SessionDirectories:
     """Finds the directory of an event: that of its session. Caches the directories of sessions."""
 
     def __init__(self) -> None:
         self._directories: dict[str, str] = {}
 
-    def find(self, store: Store, stamped: StampedEvent) -> str | None:
+    def find_directory(self, store: Store, stamped: StampedEvent) -> str | None:
         """Return the directory of an event; None: its session no longer exists. Raises StoreError."""
         if stamped.directory is not None:
             return stamped.directory
@@ -79,20 +79,20 @@ def get_project_id(store: Store) -> str:
 class Hub:
     """Delivers the events of an App's projects to readers, one for each open stream. Close it before the App.
 
-    Stores are followed, and kept open, only while there are readers. `heartbeat`: seconds from one to the next;
-    `patience`: seconds after which the stream of a client that reads nothing ends.
+    Stores are followed, and kept open, only while there are readers. `heartbeat_seconds`: seconds from one to the next;
+    `write_timeout`: seconds after which the stream of a client that reads nothing ends.
     """
 
     def __init__(self, app: App) -> None:
-        self.heartbeat = SERVER_HEARTBEAT.seconds
-        self.patience = SERVER_STREAM_WRITE.seconds
+        self.heartbeat_seconds = SERVER_HEARTBEAT.seconds
+        self.write_timeout = SERVER_STREAM_WRITE.seconds
         self._app = app
         self._readers: set[StreamReader] = set()
         self._sources: dict[str, FollowedStore] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._start_position: Position = {}
         """The last event of each project when this process first opened it."""
-        self._directories = Directories()
+        self._directories = SessionDirectories()
         self._disposal_id = ""
         self._is_closed = False
         app.stores.subscribe(self._on_open)
@@ -103,7 +103,7 @@ class Hub:
         """Return whether no more readers are accepted."""
         return self._is_closed or len(self._readers) >= SERVER_STREAMS.value
 
-    def enter(self, reader: StreamReader, position: Position | None, *, is_lost: bool = False) -> None:
+    def add_reader(self, reader: StreamReader, position: Position | None, *, is_lost: bool = False) -> None:
         """Add a reader, which gets all events from now on.
 
         `position`: the last events that its client has seen; None: it starts now. `is_lost`: the client sent a
@@ -112,25 +112,25 @@ class Hub:
         # First, so that a store that is opened below is followed.
         self._readers.add(reader)
         with ExitStack() as on_failure:
-            on_failure.callback(self.remove, reader)
+            on_failure.callback(self.remove_reader, reader)
             for store in self._app.stores.list_open_stores():
-                self._attach(store)
+                self._follow_store(store)
             reason = self._open_position(position or {})
             if is_lost:
                 reason = "The position that was sent is not a position in the events. Read the state again."
             if position is None or reason:
-                position = self._position_of(reader)
-            reader.at = position
+                position = self._get_present_position(reader)
+            reader.sent_position = position
             ahead = self._find_source_ahead(reader)
-            reader.add(ServerConnected(), reader.format_position(reader.at))
+            reader.add_event(ServerConnected(), reader.format_position(reader.sent_position))
             if reason:
                 self._resync(reader, reason)
-            # Else `chunks` first replays what the reader has missed.
+            # Else `stream_chunks` first replays what the reader has missed.
             reader.is_live = ahead is None
             on_failure.pop_all()
         self._app.update_file_watches()
 
-    def remove(self, reader: StreamReader) -> None:
+    def remove_reader(self, reader: StreamReader) -> None:
         """End a reader's stream and forget it."""
         self._readers.discard(reader)
         reader.end()
@@ -144,17 +144,17 @@ class Hub:
         """End every stream, and accept no more readers."""
         self._is_closed = True
         for reader in list(self._readers):
-            self.remove(reader)
+            self.remove_reader(reader)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def chunks(self, reader: StreamReader) -> AsyncGenerator[bytes, None]:
+    async def stream_chunks(self, reader: StreamReader) -> AsyncGenerator[bytes, None]:
         """Yield the chunks for a reader that has entered, for ever: stored events, then new ones.
 
         Raises StoreError.
         """
-        beating = asyncio.create_task(reader.beat(self.heartbeat))
+        adding_heartbeats = asyncio.create_task(reader.add_heartbeats(self.heartbeat_seconds))
         try:
-            yield await reader.take()
+            yield await reader.take_chunk()
             # A loop, since new events are stored during a replay. Events for a live reader go to its queue, so that
             # they are not read from the store again.
             while not reader.is_live and (source := self._find_source_ahead(reader)):
@@ -162,15 +162,15 @@ class Hub:
                     yield chunk
             reader.is_live = True
             while True:
-                yield await reader.take()
+                yield await reader.take_chunk()
                 # The next chunk then holds all events of this interval: one write in place of many.
                 await asyncio.sleep(SERVER_STREAM_PACE.seconds)
         finally:
-            beating.cancel()
+            adding_heartbeats.cancel()
 
     # Events that were stored before a reader entered
 
-    def _position_of(self, reader: StreamReader) -> Position:
+    def _get_present_position(self, reader: StreamReader) -> Position:
         return {project: source.seq for project, source in self._sources.items() if reader.follows(project)}
 
     def _find_source_ahead(self, reader: StreamReader) -> FollowedStore | None:
@@ -179,7 +179,10 @@ class Hub:
         In a project that the reader's position does not name, it is ahead of all events since this process opened it.
         """
         for project, source in self._sources.items():
-            if reader.follows(project) and reader.at.setdefault(project, self._start_position[project]) < source.seq:
+            if (
+                reader.follows(project)
+                and reader.sent_position.setdefault(project, self._start_position[project]) < source.seq
+            ):
                 return source
         return None
 
@@ -187,14 +190,14 @@ class Hub:
         """Open the projects of a position; return why a reader can't continue from it, or an empty text."""
         for project, seq in position.items():
             if project not in self._sources:
-                self._open(project)
+                self._open_project_store(project)
             source = self._sources.get(project)
             # A number beyond the last one is not from this database.
             if source is None or seq > source.store.read_last_seq():
                 return f"The project {project} has no event {seq}. Read the state again."
         return ""
 
-    def _open(self, project: str) -> None:
+    def _open_project_store(self, project: str) -> None:
         path = find_paths(self._app.startup.environment).get_project_folder(project) / "codeloop.db"
         if path.exists():
             stores = self._app.stores
@@ -207,21 +210,21 @@ class Hub:
         frames: list[bytes] = []
         size = 0
         try:
-            for event in read_event_range(source.store.outbox, reader.at[project], until + 1):
-                reader.at[project] = event.seq or until
-                directory = self._directories.find(source.store, event)
+            for event in read_event_range(source.store.outbox, reader.sent_position[project], until + 1):
+                reader.sent_position[project] = event.seq or until
+                directory = self._directories.find_directory(source.store, event)
                 if reader.directory not in {None, directory}:
                     continue
                 data = _encode(event.event)
                 if reader.directory is None:
                     data = wrap_event(directory, project, data)
-                frames.append(format_frame(data, reader.format_position(reader.at)))
+                frames.append(format_frame(data, reader.format_position(reader.sent_position)))
                 size += len(frames[-1])
                 if size > SERVER_STREAM_CHUNK.value:
                     yield b"".join(frames)
                     frames.clear()
                     size = 0
-            reader.at[project] = until
+            reader.sent_position[project] = until
         except GapError as error:  # events after the position have been deleted from the store
             self._resync(reader, str(error))
         if frames:
@@ -229,8 +232,8 @@ class Hub:
 
     def _resync(self, reader: StreamReader, reason: str) -> None:
         """Ask a reader's client to read the state again, since it has missed events; the stream continues from now."""
-        reader.at = self._position_of(reader)
-        reader.add(ServerResync(properties=Resync(reason=reason)), reader.format_position(reader.at))
+        reader.sent_position = self._get_present_position(reader)
+        reader.add_event(ServerResync(properties=Resync(reason=reason)), reader.format_position(reader.sent_position))
 
     # New events
 
@@ -243,9 +246,9 @@ class Hub:
         # The first opening counts: a client that was away while the store was closed must miss nothing of it.
         self._start_position.setdefault(get_project_id(store), store.read_last_seq())
         if self._readers:
-            self._attach(store)
+            self._follow_store(store)
 
-    def _attach(self, store: Store) -> None:
+    def _follow_store(self, store: Store) -> None:
         """Follow a store, unless it is followed already."""
         if get_project_id(store) in self._sources:
             return
@@ -253,7 +256,7 @@ class Hub:
         self._sources[source.project] = source
         # Counts as a user of the store, until `_on_end` releases it.
         self._app.stores.open(store.path)
-        task = asyncio.create_task(self._follow(source))
+        task = asyncio.create_task(self._deliver_events(source))
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._on_end(source, task))
 
@@ -270,7 +273,7 @@ class Hub:
             if reader.follows(source.project):
                 reader.end()
 
-    async def _follow(self, source: FollowedStore) -> None:
+    async def _deliver_events(self, source: FollowedStore) -> None:
         while True:
             try:
                 async with aclosing(source.store.follow(source.seq)) as events:
@@ -293,7 +296,7 @@ class Hub:
         seq, event = stamped.seq, stamped.event
         if seq is not None:
             source.seq = seq
-        directory = self._directories.find(source.store, stamped)
+        directory = self._directories.find_directory(source.store, stamped)
         try:
             data = _encode(event)
         except UnicodeEncodeError:  # lone surrogates; one event must not end the streams of all clients
@@ -304,20 +307,20 @@ class Hub:
         is_repetition = self._is_repetition(event)
         for reader in self._readers:
             # A client may be ahead of this task, by a replay or by its own position: it has seen the event already.
-            if not reader.is_live or (seq is not None and reader.at.get(source.project, 0) >= seq):
+            if not reader.is_live or (seq is not None and reader.sent_position.get(source.project, 0) >= seq):
                 continue
             if reader.directory is None:
                 if not is_repetition:
                     if not full_frame:
                         where = "global" if isinstance(event, ProjectUpdated) else directory
-                        position = None if seq is None else self._cursor_of_all()
+                        position = None if seq is None else self._format_present_cursor()
                         full_frame = format_frame(wrap_event(where, source.project, data), position)
-                    reader.put(full_frame)
+                    reader.add_frame(full_frame)
             elif reader.directory == directory:
                 own_frame = own_frame or format_frame(data, None if seq is None else str(seq))
-                reader.put(own_frame)
+                reader.add_frame(own_frame)
 
-    def _cursor_of_all(self) -> str:
+    def _format_present_cursor(self) -> str:
         return format_cursor({project: source.seq for project, source in self._sources.items()})
 
     def _is_repetition(self, event: Event) -> bool:

@@ -16,18 +16,20 @@ _encode = msgspec.json.Encoder().encode
 class StreamReader:
     """The stream of one client. `directory` None: events of all directories; `project`: the project of `directory`."""
 
-    def __init__(self, directory: str | None = None, project: str | None = None, beat: float | None = None) -> None:
-        """`beat`: seconds between two heartbeats; None: as the server sets it."""
+    def __init__(
+        self, directory: str | None = None, project: str | None = None, heartbeat_seconds: float | None = None
+    ) -> None:
+        """`heartbeat_seconds`: seconds between two heartbeats; None: as the server sets it."""
         self.directory = directory
         self.project = project
-        self._beat = beat
-        self.at: Position = {}
+        self._heartbeat_seconds = heartbeat_seconds
+        self.sent_position: Position = {}
         """The last events that the client was sent; no longer kept up to date once the reader is live."""
         self.is_live = False
         self.end_signal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._frames: deque[bytes] = deque()
-        self._size = 0
-        self._wake = asyncio.Event()
+        self._queued_bytes = 0
+        self._frame_added = asyncio.Event()
 
     def follows(self, project: str) -> bool:
         """Return whether it follows the events of a project."""
@@ -37,52 +39,54 @@ class StreamReader:
         """Return a position as the `id` of an event: a plain number if the reader follows only one project."""
         return format_cursor(position) if self.project is None else str(position.get(self.project, 0))
 
-    def add(self, event: Event, position: str | None = None) -> None:
+    def add_event(self, event: Event, position: str | None = None) -> None:
         """Add an event of the server itself to the queue."""
         data = _encode(event)
-        self.put(format_frame(b'{"payload":%b}' % data if self.directory is None else data, position))
+        self.add_frame(format_frame(b'{"payload":%b}' % data if self.directory is None else data, position))
 
-    def put(self, event: bytes) -> None:
+    def add_frame(self, event: bytes) -> None:
         """Add a frame to the queue. If it is full, the stream ends; its client connects again and resumes."""
         if self.end_signal.done():
             return
         # One frame is always accepted, however large: with an empty queue the client is not behind.
         if len(self._frames) >= SERVER_STREAM_EVENTS.value or (
-            self._frames and self._size + len(event) > SERVER_STREAM_BYTES.value
+            self._frames and self._queued_bytes + len(event) > SERVER_STREAM_BYTES.value
         ):
             self.end()
             return
         self._frames.append(event)
-        self._size += len(event)
-        self._wake.set()
+        self._queued_bytes += len(event)
+        self._frame_added.set()
 
     def end(self) -> None:
         """End the stream, and drop its queue."""
         self.is_live = False
         self._frames.clear()
-        self._size = 0
+        self._queued_bytes = 0
         if not self.end_signal.done():
             self.end_signal.set_result(None)
 
-    async def take(self) -> bytes:
+    async def take_chunk(self) -> bytes:
         """Wait for events, and return those in the queue, `SERVER_STREAM_CHUNK` bytes at most unless one is larger."""
         # `end` may have emptied the queue between the signal and this task's turn.
         while not self._frames:
-            self._wake.clear()
-            await self._wake.wait()
+            self._frame_added.clear()
+            await self._frame_added.wait()
         frames = [self._frames.popleft()]
         size = len(frames[0])
         while self._frames and size + len(self._frames[0]) <= SERVER_STREAM_CHUNK.value:
             size += len(self._frames[0])
             frames.append(self._frames.popleft())
-        self._size -= size
+        self._queued_bytes -= size
         return b"".join(frames)
 
-    async def beat(self, seconds: float) -> None:
-        """Add a heartbeat to the queue at intervals, for ever. `seconds`: the longest interval."""
+    async def add_heartbeats(self, max_seconds: float) -> None:
+        """Add a heartbeat to the queue at intervals, for ever. `max_seconds`: the longest interval."""
         while True:
-            await asyncio.sleep(seconds if self._beat is None else min(seconds, self._beat))
-            self.add(ServerHeartbeat())
+            await asyncio.sleep(
+                max_seconds if self._heartbeat_seconds is None else min(max_seconds, self._heartbeat_seconds)
+            )
+            self.add_event(ServerHeartbeat())
 
 
 def format_frame(data: bytes, position: str | None) -> bytes:
@@ -92,5 +96,5 @@ def format_frame(data: bytes, position: str | None) -> bytes:
 
 def wrap_event(directory: str | None, project: str, data: bytes) -> bytes:
     """Return the JSON of an event with its directory and project, for the stream of all directories."""
-    where = b"" if directory is None else b'"directory":%b,' % _encode(directory)
-    return b'{%b"project":%b,"payload":%b}' % (where, _encode(project), data)
+    directory_field = b"" if directory is None else b'"directory":%b,' % _encode(directory)
+    return b'{%b"project":%b,"payload":%b}' % (directory_field, _encode(project), data)

@@ -43,9 +43,13 @@ class EventStream(Response):
     `translate`: converts complete frames into another form.
     """
 
-    def __init__(self, hub: Hub, reader: StreamReader, beat: float | None, translate: Translate | None = None) -> None:
+    def __init__(
+        self, hub: Hub, reader: StreamReader, heartbeat_seconds: float | None, translate: Translate | None = None
+    ) -> None:
         super().__init__(
-            headers=STREAM_HEADERS if beat is None else STREAM_HEADERS | {HEARTBEAT_HEADER: str(int(beat * 1000))}
+            headers=STREAM_HEADERS
+            if heartbeat_seconds is None
+            else STREAM_HEADERS | {HEARTBEAT_HEADER: str(int(heartbeat_seconds * 1000))}
         )
         # Set by Starlette for an empty body.
         del self.headers["content-length"]
@@ -59,7 +63,7 @@ class EventStream(Response):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await self._stream(scope, receive, send)
         finally:
-            self._hub.remove(self._reader)
+            self._hub.remove_reader(self._reader)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         writing = asyncio.create_task(self._write(send))
@@ -68,7 +72,7 @@ class EventStream(Response):
             await asyncio.wait((writing, leaving, self._reader.end_signal), return_when=asyncio.FIRST_COMPLETED)
             if writing.done() and writing.exception() is not None:
                 log.error("An event stream has ended.", exc_info=writing.exception())
-            self._hub.remove(self._reader)
+            self._hub.remove_reader(self._reader)
             if not leaving.done():
                 await _cancel_task(writing)
                 await self._finish(scope, send)
@@ -78,11 +82,11 @@ class EventStream(Response):
             await _cancel_task(leaving)
 
     async def _write(self, send: Send) -> None:
-        """Write until the client has read nothing for `patience`."""
+        """Write until the client has read nothing for `write_timeout`."""
         with suppress(TimeoutError):
-            async with aclosing(self._hub.chunks(self._reader)) as chunks:
+            async with aclosing(self._hub.stream_chunks(self._reader)) as chunks:
                 async for chunk in chunks:
-                    async with asyncio.timeout(self._hub.patience):
+                    async with asyncio.timeout(self._hub.write_timeout):
                         await send({"type": "http.response.body", "body": self._translate(chunk), "more_body": True})
 
     async def _finish(self, scope: Scope, send: Send) -> None:
@@ -155,10 +159,10 @@ def _open_stream(
         error = {"message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."}
         body = msgspec.json.encode({"name": "UnknownError", "data": error})
         return Response(body, 503, {"retry-after": _RETRY_SECONDS}, media_type="application/json")
-    beat = _parse_heartbeat(request.headers.get(HEARTBEAT_HEADER, ""))
-    reader = StreamReader(directory, project, beat)
-    hub.enter(reader, position, is_lost=bool(text) and position is None)
-    return EventStream(hub, reader, beat, translate)
+    heartbeat_seconds = _parse_heartbeat(request.headers.get(HEARTBEAT_HEADER, ""))
+    reader = StreamReader(directory, project, heartbeat_seconds)
+    hub.add_reader(reader, position, is_lost=bool(text) and position is None)
+    return EventStream(hub, reader, heartbeat_seconds, translate)
 
 
 def _parse_heartbeat(text: str) -> float | None:

@@ -204,7 +204,7 @@ async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -
     project.store.get_session(args.session_id)
     project.runs.check_free(args.session_id)
     # No turn may start while messages are removed.
-    async with project.runs.lock(args.session_id):
+    async with project.runs.lock_session(args.session_id):
         events = discard_reverted(project.store, args.session_id)
         if events:
             project.store.append(*events)

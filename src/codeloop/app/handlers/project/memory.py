@@ -21,7 +21,7 @@ from codeloop.workspace.git.repository import Git, GitFailed
 async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
     """Return the notes of the project by name; `stale` describes the changes of a note's files since it was written."""
     notes = await asyncio.to_thread(read_notes, project.workspace.root)
-    stale = await find_stale(project, notes)
+    stale = await describe_stale_notes(project, notes)
     return [
         MemoryNote(
             name=note.name,
@@ -52,13 +52,13 @@ async def make_notes_part(project: Project, session_id: str, part_inputs: Iterab
                 sent_marks |= (part.metadata or {})[MEMORY_KEY]
                 used_bytes += len(part.text.encode())
     new = [note for note in notes if sent_marks.get(note.name) != note.mark][: MEMORY_NOTES_PER_PROMPT.value]
-    offered_notes = format_notes(new, await find_stale(project, new), used_bytes) if new else None
+    offered_notes = format_notes(new, await describe_stale_notes(project, new), used_bytes) if new else None
     if offered_notes is None:
         return None
     return TextPartInput(text=offered_notes.text, synthetic=True, metadata={MEMORY_KEY: offered_notes.marks})
 
 
-async def find_stale(project: Project, notes: Iterable[Note]) -> dict[str, str]:
+async def describe_stale_notes(project: Project, notes: Iterable[Note]) -> dict[str, str]:
     """Return descriptions of the changes of files since a note's commit, by the names of the stale notes."""
     git = Git(project.workspace.root, project.workspace.environment)
     stale: dict[str, str] = {}
@@ -78,7 +78,7 @@ async def _describe_change(git: Git, note: Note) -> str:
         changed: list[str] = []
         for path in note.about[: MEMORY_NOTE_FILES.value]:
             before = await git.read_blob(commit, path, MEMORY_NOTE_FILE_BYTES.value)
-            now = await asyncio.to_thread(_read_if_there, git.root / path)
+            now = await asyncio.to_thread(_read_if_exists, git.root / path)
             if before != now:
                 changed.append(f"{path} is gone" if now is None else f"{path} has changed")
     except GitFailed as error:
@@ -86,7 +86,7 @@ async def _describe_change(git: Git, note: Note) -> str:
     return f"{', '.join(changed)} since {commit[:12]}" if changed else ""
 
 
-def _read_if_there(file: Path) -> bytes | None:
+def _read_if_exists(file: Path) -> bytes | None:
     try:
         return read_start(file, MEMORY_NOTE_FILE_BYTES.value)
     except (OSError, ValueError):

@@ -23,11 +23,12 @@ from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, make_sort_key
 
-_PART_TYPES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(Part))
-_ERROR_NAMES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(MessageError))
+_PART_TYPES: frozenset[str] = frozenset(each.__struct_config__.tag for each in get_args(Part))
+_ERROR_NAMES: frozenset[str] = frozenset(each.__struct_config__.tag for each in get_args(MessageError))
 _MAX_TIME_MS = 1 << 47
 """The latest valid time (ms since the epoch), in the year 6429."""
-_ID = re.compile(r"(ses|msg|prt)_[0-9A-Za-z]{1,64}")
+# Ids of another form are replaced by new ones, as are ids that are in use.
+_ID_PATTERN = re.compile(r"(ses|msg|prt)_[0-9A-Za-z]{1,64}")
 
 
 @handles(operation.SESSION_IMPORT)
@@ -163,7 +164,7 @@ def _can_keep_ids(project: Project, session: Session, entries: Sequence[Entry]) 
     """Return whether all ids can be kept: they are valid, in the order of the messages, and not in use."""
     messages = [entry.info.id for entry in entries]
     parts = [part.id for entry in entries for part in entry.parts]
-    if not all(_ID.fullmatch(each) for each in (session.id, *messages, *parts)) or len(set(parts)) < len(parts):
+    if not all(_ID_PATTERN.fullmatch(each) for each in (session.id, *messages, *parts)) or len(set(parts)) < len(parts):
         return False
     if not session.id.startswith("ses_") or not all(each.startswith("msg_") for each in messages):
         return False
@@ -172,19 +173,19 @@ def _can_keep_ids(project: Project, session: Session, entries: Sequence[Entry]) 
     return are_ordered and not project.store.queries.has_any_id([session.id], messages, parts)
 
 
-def _check_plain(value: Any, kind: Any, location: str) -> Any:
-    """Return a value as an object or a list (`kind`), without checking its contents. Raises OperationError."""
+def _check_type(value: Any, expected_type: Any, location: str) -> Any:
+    """Return a value as an object or a list (`expected_type`), without checking its contents. Raises OperationError."""
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, expected_type)
     except msgspec.ValidationError as error:
         raise _format_error(location, str(error)) from error
 
 
-def _convert(value: Any, kind: Any, location: str) -> Any:
+def _convert(value: Any, struct_type: Any, location: str) -> Any:
     """Convert a value to a struct that can be stored. Raises OperationError with the path in the file."""
     # Encoded and decoded once: some values, such as lone surrogates, are valid in a struct but can't be stored.
     try:
-        return msgspec.json.decode(msgspec.json.encode(msgspec.convert(value, kind)), type=kind)
+        return msgspec.json.decode(msgspec.json.encode(msgspec.convert(value, struct_type)), type=struct_type)
     except msgspec.ValidationError as error:
         what, _, inside = str(error).partition(" - at `$")
         raise _format_error(location + inside.removesuffix("`"), what) from error
@@ -193,11 +194,11 @@ def _convert(value: Any, kind: Any, location: str) -> Any:
 
 
 def _check_object(value: Any, location: str) -> JSON:
-    return _check_plain(value, JSON, location)
+    return _check_type(value, JSON, location)
 
 
 def _check_list(value: Any, location: str) -> list[Any]:
-    return _check_plain(value, list[Any], location)
+    return _check_type(value, list[Any], location)
 
 
 def _get_object(value: Any) -> JSON:

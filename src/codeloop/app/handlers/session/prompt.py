@@ -55,7 +55,7 @@ async def run_prompt(project: Project, args: Prompt) -> MessageWithParts:
     if args.no_reply:
         return MessageWithParts(info=message, parts=parts)
     stop = await asyncio.shield(
-        project.runs.wake(args.session_id, await make_turn_settings(args.limits, message, project))
+        project.runs.start_or_join_turn(args.session_id, await make_turn_settings(args.limits, message, project))
     )
     return _make_answer(project, args.session_id, stop)
 
@@ -73,7 +73,9 @@ async def start_prompt(project: Project, args: Prompt) -> None:
             raise
         return
     if not args.no_reply:
-        project.runs.wake(args.session_id, await make_turn_settings(args.limits, message, project), rounds=rounds)
+        project.runs.start_or_join_turn(
+            args.session_id, await make_turn_settings(args.limits, message, project), rounds=rounds
+        )
 
 
 async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageWithParts:
@@ -84,7 +86,7 @@ async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageW
         return _add_goal_outcome(await wait_for_answer(project, sent_prompt, args), rounds)
     message, _ = await store_prompt(project, args)
     settings = await make_turn_settings(args.limits, message, project)
-    stop = await asyncio.shield(project.runs.wake(args.session_id, settings, rounds=rounds))
+    stop = await asyncio.shield(project.runs.start_or_join_turn(args.session_id, settings, rounds=rounds))
     return _add_goal_outcome(_make_answer(project, args.session_id, stop), rounds)
 
 
@@ -142,7 +144,7 @@ async def wait_for_answer(project: Project, sent_prompt: Entry, args: Prompt | I
     view = project.store.read_context(args.session_id)
     is_answered = any(getattr(each.info, "parent_id", None) == message.id for each in view.entries)
     if project.runs.is_working_on(args.session_id) or not is_answered:
-        stop = await asyncio.shield(project.runs.wake(args.session_id, settings))
+        stop = await asyncio.shield(project.runs.start_or_join_turn(args.session_id, settings))
     elif not isinstance(stop := decide_next_move(view, settings), Stop):
         stop = Stop("error", _CUT_OFF_MESSAGE)
     return _make_answer(project, args.session_id, stop)
@@ -159,7 +161,9 @@ async def summarize_session(project: Project, args: Summarize) -> bool:
     message = make_user_message(project, session.id, session.agent or "build", model)
     part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
     project.store.append(make_message_updated(message), make_part_updated(part))
-    stop = await asyncio.shield(project.runs.wake(session.id, await make_turn_settings(None, message, project)))
+    stop = await asyncio.shield(
+        project.runs.start_or_join_turn(session.id, await make_turn_settings(None, message, project))
+    )
     if stop.reason != "done":
         kind = "UnknownError" if stop.reason == "error" else "BadRequest"
         raise OperationError(kind, f"The conversation was not summarised: {stop.message or stop.reason}")

@@ -197,10 +197,10 @@ def _store_point(project: Project, session_id: str, point: Revert | None) -> Ses
     return project.store.update_session(session_id, set_revert)
 
 
-def add_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreResult:
+def add_conflicts(outcome: RestoreResult, further: Sequence[Conflict]) -> RestoreResult:
     """Return an outcome with further conflicts, each file once, sorted by path."""
     paths = {each.path for each in outcome.conflicts}
-    added = (*outcome.conflicts, *(each for each in more if each.path not in paths))
+    added = (*outcome.conflicts, *(each for each in further if each.path not in paths))
     return RestoreResult(outcome.restored, outcome.unchanged, tuple(sorted(added, key=lambda each: each.path)))
 
 
@@ -210,9 +210,11 @@ def _plan_undo(
     """Return the plan of an undo or redo. Blocks. Raises MissingObject, OSError."""
     objects = snapshots.objects
     objects.create_if_missing()
-    earlier = view.session.revert
-    here = find_undo_start(view, earlier.message_id, earlier.part_id) if earlier is not None else None
-    points = [point for point in (here, target) if point is not None]
+    earlier_undo = view.session.revert
+    present_start = (
+        find_undo_start(view, earlier_undo.message_id, earlier_undo.part_id) if earlier_undo is not None else None
+    )
+    points = [point for point in (present_start, target) if point is not None]
     first = min(points) if points else len(view.entries)
     found = (find_step_changes(snapshots, entry, index) for index, entry in positions if index >= first)
     steps = [step for step in found if step is not None]
@@ -220,13 +222,13 @@ def _plan_undo(
         Conflict(path, "what it held is not kept any more") for step in steps for path in step.missing
     )
     outside = tuple(Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside)
-    tree_entries, tree = _store_present_entries(snapshots, earlier, steps, here)
+    tree_entries, tree = _store_present_entries(snapshots, earlier_undo, steps, present_start)
     moves: list[Restoration] = []
     conflicts: list[Conflict] = []
     undone: list[TreeChange] = []
     for path, now in tree_entries.items():
         # If the same undo is repeated, a killed process may have left this file as it was.
-        expected = now if here == target else _find_entry_at(now, steps, path, here)[0]
+        expected = now if present_start == target else _find_entry_at(now, steps, path, present_start)[0]
         desired, is_complete = _find_entry_at(now, steps, path, target)
         if expected != desired:
             moves.append(Restoration(path, expected, desired))
@@ -238,15 +240,20 @@ def _plan_undo(
 
 
 def _store_present_entries(
-    snapshots: Snapshots, earlier: Revert | None, steps: Sequence[MessageChanges], here: int | None
+    snapshots: Snapshots, earlier_undo: Revert | None, steps: Sequence[MessageChanges], present_start: int | None
 ) -> tuple[Mapping[str, TreeEntry | None], str]:
     """Return each file's entry before the first undo, and a tree that stores these entries for a later redo.
 
-    Files of an earlier undo (to `here`) are taken from the tree of that undo, the others from the disk.
+    Files of an earlier undo (to `present_start`) are taken from the tree of that undo, the others from the disk.
     """
     objects = snapshots.objects
-    start = EMPTY_TREE if earlier is None or earlier.snapshot is None else earlier.snapshot
-    before = {each.path for step in steps if here is not None and step.index >= here for each in step.changes}
+    start = EMPTY_TREE if earlier_undo is None or earlier_undo.snapshot is None else earlier_undo.snapshot
+    before = {
+        each.path
+        for step in steps
+        if present_start is not None and step.index >= present_start
+        for each in step.changes
+    }
     tree_entries: dict[str, TreeEntry | None] = {}
     for path in dict.fromkeys(each.path for step in steps for each in step.changes):
         tree_entries[path] = find_entry(objects, start, path) if path in before else snapshots.store_entry(path)
@@ -285,7 +292,7 @@ def hold_session(
     """Lock the session against turns while files change. Raises OperationError (SessionBusyError)."""
     if args.dry_run:
         return nullcontext()
-    return project.runs.lock(args.session_id, is_conversation_undone=not isinstance(args, UndoFiles))
+    return project.runs.lock_session(args.session_id, is_conversation_undone=not isinstance(args, UndoFiles))
 
 
 def _make_answer(session: Session, outcome: RestoreResult, moves: Sequence[Restoration] = ()) -> RevertedSession:

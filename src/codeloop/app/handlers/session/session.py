@@ -79,7 +79,7 @@ async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
     return project.store.queries.find_sessions(
         SessionFilter(
             directory=directory,
-            below=None if args.scope else below,
+            below_path=None if args.scope else below,
             only_roots=args.roots,
             changed_since=args.start,
             search=args.search,

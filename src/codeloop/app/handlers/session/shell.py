@@ -60,10 +60,10 @@ async def run_shell_command(project: Project, args: RunShell) -> MessageWithPart
     except CodeloopError:
         # No model is asked: a model that is not available only matters to a later prompt.
         settings = TurnSettings()
-    stop = await asyncio.shield(project.runs.wake(session.id, settings, command.run))
-    if command.done is None:
+    stop = await asyncio.shield(project.runs.start_or_join_turn(session.id, settings, command.run))
+    if command.result_message is None:
         raise OperationError("UnknownError", f"The command was not run: {stop.message or stop.reason}")
-    return command.done
+    return command.result_message
 
 
 class _UserCommandContext(CallContext):
@@ -75,33 +75,36 @@ class _UserCommandContext(CallContext):
 
 
 class _UserCommand:
-    """One command of the user. `done`: the message with the result; None until the command has ended."""
+    """One command of the user. `result_message`: the message with the result; None until the command has ended."""
 
     def __init__(self, project: Project, agent: Agent, message: UserMessage, args: RunShell) -> None:
-        self.done: MessageWithParts | None = None
+        self.result_message: MessageWithParts | None = None
         self._project = project
         self._agent = agent
         self._message = message
         self._line = args.command
-        self._outside = None if args.sandboxed else "a person runs it"
+        self._unsandboxed_reason = None if args.sandboxed else "a person runs it"
 
     async def run(self) -> None:
         """Store the messages, run the command and store its result. A cancelled command is stored as interrupted."""
-        info, part = self._begin()
+        info, part = self._store_running_call()
         context = _UserCommandContext(self._project.engine, self._agent, part)
         params = BashParams(
-            command=self._line, timeout=SHELL_TIMEOUT_MAX.value, outside=self._outside, reset=not self._outside
+            command=self._line,
+            timeout=SHELL_TIMEOUT_MAX.value,
+            outside=self._unsandboxed_reason,
+            reset=not self._unsandboxed_reason,
         )
         try:
             result = await bash.run(params, context)
             limits = self._project.engine.output_limits
             scratch = self._project.workspace.scratch
             result = truncate_output(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
-            self._finish(info, _make_completed(part, result.output, result.metadata))
+            self._store_result(info, _make_completed(part, result.output, result.metadata))
         except asyncio.CancelledError:
             state = context.part.state
             display = (state.metadata or {}) if isinstance(state, ToolStateRunning) else {}
-            self._finish(
+            self._store_result(
                 info,
                 _make_completed(part, str(display.get("output", "")), {**display, "exit": None, "interrupted": True}),
             )
@@ -109,11 +112,11 @@ class _UserCommand:
         except ToolFailure as error:
             time = ToolTime(start=info.time.created, end=max(now_ms(), info.time.created))
             state = ToolStateError(input=part.state.input, error=str(error), time=time, metadata=error.metadata)
-            self._finish(info, replace(part, state=state))
+            self._store_result(info, replace(part, state=state))
         finally:
             context.close()
 
-    def _begin(self) -> tuple[AssistantMessage, ToolPart]:
+    def _store_running_call(self) -> tuple[AssistantMessage, ToolPart]:
         """Store the user's message and the answer with the running call, in one transaction."""
         store, message = self._project.store, self._message
         note = TextPart(
@@ -136,10 +139,10 @@ class _UserCommand:
         store.append(make_message_updated(info), make_part_updated(part))
         return info, part
 
-    def _finish(self, info: AssistantMessage, part: ToolPart) -> None:
+    def _store_result(self, info: AssistantMessage, part: ToolPart) -> None:
         info = replace(info, time=replace(info.time, completed=max(now_ms(), info.time.created)))
         self._project.store.append(make_message_updated(info), make_part_updated(part))
-        self.done = MessageWithParts(info=info, parts=[part])
+        self.result_message = MessageWithParts(info=info, parts=[part])
 
 
 def _make_completed(part: ToolPart, output: str, metadata: dict[str, object]) -> ToolPart:

@@ -51,6 +51,7 @@ _MAX_LIST_BYTES = 4 * 1024 * 1024
 _MAX_OUTPUT_CHARS = 1_000
 """The end of a failed setup command's output that its error quotes."""
 _SLUG_CHARS = 16
+"""The characters of a name that are kept free for a hyphen and the random words after it."""
 
 
 @handles(operation.WORKTREE_LIST)

@@ -8,8 +8,8 @@ from codeloop.kit.slugs import make_slug
 
 MAX_NAME_CHARS = 48
 MAX_NAME_TRIES = 20
-"""The names that are tried. Each has random words appended, so even the second is hardly ever taken."""
-_FORBIDDEN = re.compile(r"[^a-z0-9]+")
+"""The number of names that are tried. All but the first have random words, so even the second is hardly ever taken."""
+_FORBIDDEN_CHARS = re.compile(r"[^a-z0-9]+")
 _FILLER_WORDS = frozenset(("a", "an", "and", "for", "in", "of", "on", "please", "the", "to", "with"))
 _MAX_WORDS = 5
 _MAX_TEXT_CHARS = 1_000
@@ -18,17 +18,22 @@ _MAX_TEXT_CHARS = 1_000
 
 def to_name(text: str) -> str:
     """Convert a text to a name of lower-case letters, digits and hyphens, cut to MAX_NAME_CHARS; may be empty."""
-    return _FORBIDDEN.sub("-", text.lower())[:MAX_NAME_CHARS].strip("-")
+    return _FORBIDDEN_CHARS.sub("-", text.lower())[:MAX_NAME_CHARS].strip("-")
 
 
 def make_name_from_text(text: str) -> str:
     """Return a name made from the first words of a text that are no filler words; "" if there are none."""
-    words = [word for word in _FORBIDDEN.split(text[:_MAX_TEXT_CHARS].lower()) if word and word not in _FILLER_WORDS]
+    words = [
+        word for word in _FORBIDDEN_CHARS.split(text[:_MAX_TEXT_CHARS].lower()) if word and word not in _FILLER_WORDS
+    ]
     return to_name(" ".join(words[:_MAX_WORDS]))
 
 
 def choose_free_name(folder: Path, name: str) -> str:
-    """Return a name that no entry of a folder has: the given one, or the given one with random words appended."""
+    """Return a name that no entry of a folder has: the given one, or the given one with random words appended.
+
+    The name after MAX_NAME_TRIES taken ones is returned unchecked; creating its folder fails if it is taken, too.
+    """
     for _ in range(MAX_NAME_TRIES):
         if not os.path.lexists(folder / name):
             return name

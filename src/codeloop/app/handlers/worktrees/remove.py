@@ -169,6 +169,7 @@ async def _remove_with_record(project: Project, trees: Worktrees, record: Worktr
 async def _remove_remains(trees: Worktrees, folder: Path, record: WorktreeRecord) -> None:
     """Remove the remains of a work tree without files; its branch stays if it has commits of its own."""
     await asyncio.to_thread(remove_tree, folder)
+    # Before the branch: git keeps a branch that a work tree has checked out, until it has forgotten that tree.
     await trees.git.run("worktree", "prune")
     await trees.drop_branch(record.branch)
 
