@@ -52,7 +52,7 @@ class SessionRun(Struct, weakref=True):
     """The activity of one session in this process.
 
     `state`: `running` from the prompt that started its turn, `stopping` from an abort until the results so far are
-    stored, `restoring` while undo restores its files, else `idle`. In any state, prompts may be prepared and titles made.
+    stored, `restoring` while undo restores its files, else `idle`. In any state, prompts may be prepared.
     """
 
     state: Literal["idle", "running", "stopping", "restoring"] = "idle"

@@ -59,13 +59,13 @@ class ModalitiesConfig(Wire):
 
 
 class ModelServiceConfig(Wire, rename=None):
-    """`provider.<id>.models.<id>.provider`: what serves this model in the place of what serves the others."""
+    """`provider.<id>.models.<id>.provider`: the SDK package of this model, where it is not the provider's."""
 
     npm: str | None = None
 
 
 class ModelConfig(Wire, rename=None):
-    """`provider.<id>.models.<id>`: overrides or adds to what the catalog says."""
+    """`provider.<id>.models.<id>`: overrides the catalog's entry of a model, or adds a model."""
 
     id: str | None = None
     name: str | None = None
@@ -182,6 +182,7 @@ class SubagentsConfig(Wire):
     cost: Dollars | None = None
 
 
+# By the rule for names, the first would be `baseUrl`.
 class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey"}):
     """`search`: the service behind websearch and codesearch; `none`: no search at all."""
 
@@ -272,6 +273,7 @@ class CommandHookConfig(Wire):
     prompt: str = ""
     model: str | None = None
     continue_on_block: bool = False
+    # `if` is a keyword of Python.
     condition: str = msgspec.field(default="", name="if")
     matcher: str = ""
     timeout: float | None = None

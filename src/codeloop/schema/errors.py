@@ -8,7 +8,7 @@ from codeloop.schema.wire import Wire
 MAX_LOGGED_CHARACTERS = 300
 """Characters of an error in the log: it may quote what a command printed."""
 _REQUEST_IDS = ("request-id", "x-request-id", "x-amzn-requestid", "cf-ray")
-"""Headers with a service's id of a request."""
+"""Headers with a service's id of a request: Anthropic's, OpenAI's, Amazon's and Cloudflare's."""
 
 
 class ErrorText(Wire):
@@ -18,7 +18,7 @@ class ErrorText(Wire):
 
 
 class APIErrorData(Wire):
-    """What the model's service answered. `metadata` holds the `url` without its query."""
+    """The answer of the model's service. `metadata` holds the `url` without its query."""
 
     message: str
     is_retryable: bool
@@ -29,7 +29,7 @@ class APIErrorData(Wire):
 
 
 class ProviderAuthData(Wire):
-    """Which provider refused, or lacks, a key."""
+    """The provider that refused a key, or has none."""
 
     provider_id: str
     message: str
@@ -67,7 +67,7 @@ class APIError(Wire, tag_field="name", tag="APIError"):
 
 
 class MessageAbortedError(Wire, tag_field="name", tag="MessageAbortedError"):
-    """A person, a signal or a deadline stopped the turn."""
+    """The user, a signal or a deadline stopped the turn."""
 
     data: ErrorText
 
@@ -122,16 +122,16 @@ MessageError = (
 
 def describe_failure(error: MessageError) -> str:
     """Return a line for the log: an error's kind, the status and the request's id where there are any, its text."""
-    found = ""
+    details = ""
     if isinstance(error, APIError):
         headers = error.data.response_headers or {}
         request = next((headers[name] for name in _REQUEST_IDS if name in headers), "")
-        found = f" (status {error.data.status_code or 'none'}{f', request {request}' if request else ''})"
-    return f"{type(error).__name__}{found}: {one_line(get_error_message(error), MAX_LOGGED_CHARACTERS)}"
+        details = f" (status {error.data.status_code or 'none'}{f', request {request}' if request else ''})"
+    return f"{type(error).__name__}{details}: {one_line(get_error_message(error), MAX_LOGGED_CHARACTERS)}"
 
 
 def get_error_message(error: MessageError) -> str:
-    """Return the one line that a person is shown."""
+    """Return the line that users are shown."""
     match error:
         case MessageOutputLengthError():
             return "The answer reached the model's output limit. Ask it to go on."
@@ -162,11 +162,11 @@ Kind = Literal[
 
 
 class CodeloopError(Exception):
-    """Something a person or a client asked for can't be done; the message says what happened and what to do next."""
+    """Something that a user or a client asked for can't be done; the message says what happened and what to do next."""
 
 
 class HookRefused(CodeloopError):
-    """An extension refuses what was about to happen, or the one that should decide failed; the message says why.
+    """An extension refuses what was about to happen, or failed to decide; the message says why.
 
     `ends`: the turn is to end as well.
     """
@@ -187,7 +187,7 @@ class UsageProblem(CodeloopError):
 class OperationError(CodeloopError):
     """An operation was refused; `kind` is the wire's name of the reason (each has one HTTP status).
 
-    `data`: what some kinds say besides, by its name on the wire.
+    `data`: further fields of the error that some kinds have, by their names on the wire.
     """
 
     def __init__(self, kind: Kind, message: str, **data: str | bool) -> None:

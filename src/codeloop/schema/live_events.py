@@ -18,7 +18,7 @@ def _make_event_id() -> str:
 
 
 class EventId(Wire, kw_only=True, tag_field="type"):
-    """What every event has."""
+    """The field that every event has: an id of its own."""
 
     id: str = msgspec.field(default_factory=_make_event_id)
 
@@ -86,7 +86,7 @@ class FilePath(Wire):
 
 
 class Toast(Wire):
-    """Properties of `tui.toast.show`: a message for the person that is not part of the conversation."""
+    """Properties of `tui.toast.show`: a message for the user that is not part of the conversation."""
 
     message: str
     variant: Literal["info", "success", "warning", "error"]
@@ -146,7 +146,7 @@ class ClientToolChanged(EventId, tag="session.tool"):
 
 
 class ToastShown(EventId, tag="tui.toast.show"):
-    """A message is shown to the person."""
+    """A message is shown to the user."""
 
     properties: Toast
 
@@ -267,7 +267,7 @@ class ServerHeartbeat(EventId, tag="server.heartbeat"):
 
 
 class Resync(Wire):
-    """Properties of `server.resync`, which only ours sends: why events are missing."""
+    """Properties of `server.resync`, an event beyond OpenCode's API: why events are missing."""
 
     reason: str
 
@@ -313,7 +313,7 @@ class McpAddress(Wire):
 
 
 class McpBrowserOpenFailed(EventId, tag="mcp.browser.open.failed"):
-    """Somebody signs in at an MCP server, and there is no browser here: a person opens the address elsewhere."""
+    """Somebody signs in at an MCP server, and there is no browser here: the user opens the address elsewhere."""
 
     properties: McpAddress
 
@@ -324,7 +324,7 @@ class LspUpdated(EventId, tag="lsp.updated"):
     properties: Nothing = msgspec.field(default_factory=Nothing)
 
 
-class LspFile(Wire, rename={"server_id": "serverID"}):
+class LspFile(Wire):
     """Properties of `lsp.client.diagnostics`; the path is absolute."""
 
     server_id: str

@@ -42,19 +42,19 @@ class Tokens(Wire):
         """The number of tokens that the request held: input and both cache counts."""
         return self.input + self.cache.read + self.cache.write
 
-    def plus(self, more: "Tokens", times: int = 1) -> "Tokens":
+    def plus(self, other: "Tokens", times: int = 1) -> "Tokens":
         """Return the sums without `total`; with `times=-1` the differences, never below 0."""
         return Tokens(
-            input=max(self.input + times * more.input, 0),
-            output=max(self.output + times * more.output, 0),
-            reasoning=max(self.reasoning + times * more.reasoning, 0),
+            input=max(self.input + times * other.input, 0),
+            output=max(self.output + times * other.output, 0),
+            reasoning=max(self.reasoning + times * other.reasoning, 0),
             cache=CacheTokens(
-                read=max(self.cache.read + times * more.cache.read, 0),
-                write=max(self.cache.write + times * more.cache.write, 0),
-                hour_write=max(self.cache.hour_write + times * more.cache.hour_write, 0),
+                read=max(self.cache.read + times * other.cache.read, 0),
+                write=max(self.cache.write + times * other.cache.write, 0),
+                hour_write=max(self.cache.hour_write + times * other.cache.hour_write, 0),
             ),
-            estimated=max((self.estimated or 0) + times * (more.estimated or 0), 0) or None,
-            tier=self.tier or more.tier,
+            estimated=max((self.estimated or 0) + times * (other.estimated or 0), 0) or None,
+            tier=self.tier or other.tier,
         )
 
 
@@ -78,11 +78,11 @@ class ModelRef(Wire):
 
 
 FORK_KEY = "fork"
-"""The key in a fork's metadata of what it was made from: `sessionID`, and `messageID`, the first that was left out."""
+"""The metadata key of a fork's origin: `sessionID`, and `messageID`, the first message that was not copied."""
 MOVED_KEY = "moved"
-"""The key in the metadata of a session that was moved to another place: `to`, the file, and `at`, ms since 1970."""
+"""The metadata key of a session that was moved elsewhere: `to`, the exported file, and `at`, ms since 1970."""
 GOAL_KEY = "goal"
-"""The key in the metadata of a session whose latest goal is told: `text`, `checks`, `status` (`working`, `done`,
+"""The metadata key of a session's latest goal: `text`, `checks`, `status` (`working`, `done`,
 `not_done`), `rounds`, `left` and `reason`. Where no turn runs, one that is `working` was interrupted."""
 NO_VARIANT = "default"
 """What clients call the variant of a model when none was chosen."""
@@ -215,7 +215,7 @@ class MessagePath(Wire):
 
 
 class UserMessage(Wire, tag_field="role", tag="user"):
-    """A prompt by a person, or by the program in their name."""
+    """A prompt by the user, or by the program in the user's name."""
 
     id: str
     session_id: str

@@ -1,4 +1,4 @@
-"""The table of everything a client can ask for: routes, documents and clients all derive from it."""
+"""The table of the operations that clients can request; routes, the OpenAPI document and clients are made from it."""
 
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -174,6 +174,7 @@ AnyOperation = Operation[Any, Any]
 # A type checker does not take a union for a type.
 _PART = cast("type[Part]", Part)
 
+# The order counts: `/session/{sessionID}` matches `/session/status` too, so the fixed path stands before it.
 SESSION_CREATE = Operation("session.create", "POST", "/session", CreateSession, Session)
 SESSION_LIST = Operation("session.list", "GET", "/session", ListSessions, list[Session])
 SESSION_STATUS = Operation("session.status", "GET", "/session/status", NoArguments, dict[str, Status])

@@ -12,7 +12,7 @@ STRUCTURED_OUTPUT_TOOL = "StructuredOutput"
 """The name of the tool that receives an answer as data."""
 
 TOLD_KEY = "told"
-"""The metadata key for what the model was told on this occasion: `true`, or the text."""
+"""The metadata key of a note that the model got with this part: `true`, or the text of the note."""
 
 
 class Span(Wire):
@@ -254,7 +254,7 @@ class AgentPart(Wire, tag_field="type", tag="agent"):
 
 
 class SubtaskPart(Wire, tag_field="type", tag="subtask"):
-    """Work handed to a subagent by a person or a command."""
+    """Work handed to a subagent by the user or a command."""
 
     id: str
     session_id: str
@@ -274,6 +274,7 @@ class CompactionPart(Wire, tag_field="type", tag="compaction"):
     message_id: str
     auto: bool
     overflow: bool | None = None
+    # The contract spells it with underscores.
     tail_start_id: str | None = msgspec.field(default=None, name="tail_start_id")
 
 

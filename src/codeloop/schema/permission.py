@@ -69,7 +69,7 @@ class Need(Wire):
     never allows one. `writes`: what the call changes once this is allowed; None: nothing. `traits`: what is sure of it,
     which rules for `<read-only>` and `<sandboxed>` are about. `unproven`: why the meaning of a shell line is not
     certain, so that no rule for particular commands allows it; "": it is certain. `spellings`: for a pattern, what else
-    rules that deny or ask for particular commands may know it by. `once`: a person who allows it where a rule for a
+    rules that deny or ask for particular commands may know it by. `once`: a user who allows it where a rule for a
     kind of file asks is not asked again in the session. `hooked`: what an extension said of the call: what would be
     asked is allowed, or what would be allowed is asked; what is denied stays denied. `remote`: which of `patterns` and
     `possible` change something on another machine or service; rules for `<remote>` are about these.
@@ -97,7 +97,7 @@ class QuestionTool(Wire):
 
 
 class PermissionRequest(Wire):
-    """A question that waits for an answer, as every client sees it."""
+    """A question for permission that waits for the user's answer, as clients see it."""
 
     id: str
     session_id: str

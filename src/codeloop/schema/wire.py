@@ -8,7 +8,7 @@ replace = msgspec.structs.replace
 """Returns a copy of a record with some fields changed."""
 
 JSON = dict[str, Any]
-"""A JSON object whose shape belongs to somebody else (tool input, metadata)."""
+"""A JSON object whose shape is not fixed here, such as a tool's input or metadata."""
 
 # Clients in JavaScript hold numbers as floats, which are exact for integers up to here.
 _MAX_INTEGER = 2**53 - 1

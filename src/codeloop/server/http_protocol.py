@@ -63,9 +63,11 @@ class BoundedFlow(FlowControl):
             self._check_timer = None
 
     def _start_timer(self, unread_bytes: int) -> None:
-        self._check_timer = asyncio.get_running_loop().call_later(SERVER_WRITE.seconds, self._check, unread_bytes)
+        self._check_timer = asyncio.get_running_loop().call_later(
+            SERVER_WRITE.seconds, self._abort_if_stuck, unread_bytes
+        )
 
-    def _check(self, unread_before: int) -> None:
+    def _abort_if_stuck(self, unread_before: int) -> None:
         # Nothing is written while writing is paused, so any change of the buffer is what the client has read.
         unread_bytes = self._output.get_write_buffer_size()
         if unread_bytes < unread_before:
@@ -97,7 +99,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Set up the connection, make room for it, and start the deadline of its first head."""
         super().connection_made(transport)
         self.flow = BoundedFlow(transport)
-        self.since = self.loop.time()
+        self.connected_at = self.loop.time()
         self.admitted_event = asyncio.Event()
         if len(self.connections) >= SERVER_CONNECTIONS.value:
             self._make_room()
@@ -111,7 +113,7 @@ class BoundedProtocol(HttpToolsProtocol):
         ]
         # More than one: this connection is itself among them, and has had no chance yet to send its credential.
         if len(open_connections) >= SERVER_CONNECTIONS.value and len(unauthenticated) > 1:
-            min(unauthenticated, key=lambda each: each.since).transport.abort()
+            min(unauthenticated, key=lambda each: each.connected_at).transport.abort()
         elif len(open_connections) > SERVER_CONNECTIONS.value * _ACCEPTED_FACTOR:
             self.transport.abort()
 
@@ -154,14 +156,14 @@ class BoundedProtocol(HttpToolsProtocol):
         }
 
     def on_url(self, url: bytes) -> None:
-        """Add a piece of the URL. Raises TooLong, which ends the connection with a 414."""
+        """Add a piece of the URL. Raises HeadTooLong, which ends the connection with a 414."""
         super().on_url(url)
         if len(self.url) > SERVER_URL.value:
             self._refusal = HTTPStatus.REQUEST_URI_TOO_LONG
             raise HeadTooLong
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header. Raises TooLong, which ends the connection with a 431."""
+        """Add a header. Raises HeadTooLong, which ends the connection with a 431."""
         if not self._is_in_head:
             # A trailer, after the body: the guard has already judged the headers, so none may be added.
             return

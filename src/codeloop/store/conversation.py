@@ -156,7 +156,9 @@ def select_context_entries(entries: list[Entry]) -> list[Entry]:
         return entries
     kept_entries: list[Entry] = []
     budget = KEPT_PROMPTS.value
-    is_of_turn = not any(isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:])
+    is_in_current_turn = not any(
+        isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:]
+    )
     for entry in reversed(entries[:start]):
         pins = list_pinned_texts(entry)
         if isinstance(entry.info, UserMessage):
@@ -165,8 +167,8 @@ def select_context_entries(entries: list[Entry]) -> list[Entry]:
             length = sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
             budget -= max(length, KEPT_PROMPT.value)
             continue
-        is_of_turn = is_of_turn and not is_final(entry.info)
-        if is_of_turn or pins:
+        is_in_current_turn = is_in_current_turn and not is_final(entry.info)
+        if is_in_current_turn or pins:
             kept_entries.append(Entry(entry.info, pins))
     return [*reversed(kept_entries), *entries[start:]]
 

@@ -122,7 +122,6 @@ class Store:
         self._apply_to_views(events)
         self._last_seen = seq
         self._followers.publish(first, events)
-        # The events are stored; old ones can be removed next time.
         # The events are stored, so this must not fail; old ones can be removed next time.
         with suppress(StoreError):
             self.outbox.prune(first, seq)
@@ -183,7 +182,7 @@ class Store:
         return Conversation(view.session, tuple(entries))
 
     def read_context(self, session_id: str) -> Conversation:
-        """Return a session with the entries that its next request may need (see `context_entries`).
+        """Return a session with the entries that its next request may need (see `select_context_entries`).
 
         They are kept in memory, so that a second call takes microseconds. Raises OperationError (NotFoundError).
         """

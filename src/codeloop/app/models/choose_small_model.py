@@ -21,7 +21,7 @@ async def choose_small_model(project: Project, provider_id: str) -> None:
         return
     # Noted before the hook runs, so that an extension that fails is not asked at each prompt.
     models.small_models[provider_id] = ""
-    details: JSON = msgspec.to_builtins(ProviderList(project.providers, models).describe(provider_id))
+    details: JSON = msgspec.to_builtins(ProviderList(project.providers, models).describe_provider(provider_id))
     model = (await hooks.run(SMALL_MODEL_HOOK, {"provider": details}, {"model": None}))["model"]
     if model is None:
         return

@@ -1,6 +1,6 @@
 """Reads the deployments of a user's Azure resource, and adds them to the configuration as models.
 
-The catalog can't have them: users deploy models under names of their own. `builtin_sign_in` uses this.
+The catalog can't have them: users deploy models under names of their url_template. `builtin_sign_in` uses this.
 """
 
 import asyncio
@@ -69,12 +69,14 @@ class ResourceDeployments:
 
     def _find_url(self) -> str:
         settings = resolve_settings(self._provider, self._environment)
-        own = (
+        url_template = (
             None
             if self._provider.has_configured_url
             else next(iter(sorted(list_service_urls(self._provider.id))), None)
         )
-        url = resolve_url(own, settings) if own else resolve_base_url(self._provider, self._environment)
+        url = (
+            resolve_url(url_template, settings) if url_template else resolve_base_url(self._provider, self._environment)
+        )
         if url is None:
             raise ModelUnavailable("its address is not known")
         return url
@@ -89,5 +91,5 @@ class ResourceDeployments:
 
 
 def _join_names(names: list[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} others" if len(names) > _MAX_NAMES else ""
-    return ", ".join(names[:_MAX_NAMES]) + more
+    rest = f" and {len(names) - _MAX_NAMES} others" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + rest

@@ -60,7 +60,7 @@ class PluginSignIns:
         """Models of `source` are opened with a plugin if the user signed in with one."""
         self._providers = providers
         self._source = source
-        self._list = ProviderList(providers, source)
+        self._provider_list = ProviderList(providers, source)
         self._plugins: dict[str, list[SignInPlugin]] = {}
 
     def set_plugins(self, plugins: Iterable[SignInPlugin]) -> None:
@@ -122,7 +122,7 @@ class PluginSignIns:
         # Without a name only one plugin signed in at the provider; if there are more now, the last one counts.
         signers = [each for each in plugins if each.extension.name == data.get(_PLUGIN_KEY)]
         plugin = (signers or plugins)[-1]
-        return SignedInModel(self._providers, self._list, plugin, self._providers.find_model(ref))
+        return SignedInModel(self._providers, self._provider_list, plugin, self._providers.find_model(ref))
 
     async def _store_result(self, plugin: SignInPlugin, answer: Any) -> None:
         result: JSON = _convert(plugin, answer, JSON)
@@ -161,7 +161,7 @@ class SignedInModel:
         self, providers: Providers, provider_list: ProviderList, plugin: SignInPlugin, info: ModelInfo
     ) -> None:
         self._providers = providers
-        self._list = provider_list
+        self._provider_list = provider_list
         self._plugin = plugin
         self._info = info
         self._model: ChatModel | None = None
@@ -195,7 +195,7 @@ class SignedInModel:
 
     async def _open_model(self) -> ChatModel:
         plugin, provider_id = self._plugin, self._plugin.offer.provider
-        provider: JSON = msgspec.to_builtins(self._list.describe(provider_id))
+        provider: JSON = msgspec.to_builtins(self._provider_list.describe_provider(provider_id))
         step = AuthStep(0, plugin.extension.name, "loader", credential=self._read_credential(), provider=provider)
         signed_in = _convert(plugin, await plugin.run_step(step, HOST_LOAD.seconds), LoadedSignIn)
         options = signed_in.options
@@ -217,8 +217,8 @@ class SignedInModel:
         return self._providers.open_model(self._info.ref, endpoint)
 
 
-def _convert(plugin: SignInPlugin, value: Any, kind: type[Any]) -> Any:
+def _convert(plugin: SignInPlugin, value: Any, expected_type: type[Any]) -> Any:
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, expected_type)
     except msgspec.ValidationError as error:
         raise OperationError("BadRequest", f"{plugin.extension.name} gave an invalid answer: {error}.") from error

@@ -52,8 +52,8 @@ class ProviderList:
         self.providers = providers
         self.source = source
         self._models: dict[str, dict[str, Model]] = {}
-        self._default: dict[str, str] = {}
-        self._describing = asyncio.Lock()
+        self._default_models: dict[str, str] = {}
+        self._description_lock = asyncio.Lock()
 
     async def list_usable(self) -> UsableProviders:
         """Return the providers that can be used now: with a key, without need of one, or answering on this machine.
@@ -77,7 +77,7 @@ class ProviderList:
         """Return all known providers, also those without a key."""
         usable = await self.list_usable()
         # The first call reads thousands of models; calls at the same time wait for its result.
-        async with self._describing:
+        async with self._description_lock:
             providers = await asyncio.to_thread(self._list_all)
         providers_by_id = {
             each.id: each
@@ -91,7 +91,7 @@ class ProviderList:
             keyring=await has_keyring(),
         )
 
-    def describe(self, provider_id: str) -> ProviderDetails:
+    def describe_provider(self, provider_id: str) -> ProviderDetails:
         """Describe one provider with its models. Raises UnknownModel if there is no such provider."""
         return self._describe_provider(self.providers.get_provider(provider_id), "custom")
 
@@ -130,7 +130,7 @@ class ProviderList:
             url = redact_address(provider.url)
             preferred_model = choose_default_model((list_choices(self.providers, provider.id) or infos).values())
             if preferred_model is not None:
-                self._default[provider.id] = preferred_model.id
+                self._default_models[provider.id] = preferred_model.id
             models = self._models[provider.id] = {name: _describe_model(info, url) for name, info in infos.items()}
         return ProviderDetails(
             id=provider.id,
@@ -150,7 +150,7 @@ class ProviderList:
 
     def _choose_defaults(self, providers: Iterable[ProviderDetails]) -> dict[str, str]:
         """Return the default model of each provider that has models."""
-        defaults = {each.id: self._default.get(each.id) or next(iter(each.models), None) for each in providers}
+        defaults = {each.id: self._default_models.get(each.id) or next(iter(each.models), None) for each in providers}
         return {name: model for name, model in defaults.items() if model is not None}
 
     async def _list_answering(self) -> list[ProviderDetails]:

@@ -8,7 +8,7 @@ from codeloop.schema.wire import Count, Wire
 class Goal(Wire):
     """What a prompt must reach: its checks exit with 0; without checks a model judges what the turn's commands show.
 
-    Ours, not the reference's. `checks`: command lines. `protect`, `unprotect`: globs of further files that a check
+    OpenCode's API has no goals. `checks`: command lines. `protect`, `unprotect`: globs of further files that a check
     consists of, and of those that may be changed. `rounds`: how often the model is told to continue, at most.
     """
 

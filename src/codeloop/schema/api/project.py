@@ -43,8 +43,8 @@ class ProjectInfo(Wire):
 class Worktree(Wire):
     """A work tree that was made for a project; `directory` is absolute.
 
-    Ours: `base`, the branch or commit that it began from; `asks`, ignored files that are copied only when a user says
-    so; `notes`, for the user.
+    Beyond OpenCode's API: `base`, the branch or commit that it began from; `asks`, ignored files that are copied only
+    when a user says so; `notes`, for the user.
     """
 
     name: str
@@ -136,7 +136,7 @@ class ExperimentalCapabilities(Wire):
 
 
 class ConsoleState(Wire):
-    """The state of the reference's own service; here always empty."""
+    """The state of OpenCode's own service; here always empty."""
 
     console_managed_providers: list[str]
     switchable_org_count: int
@@ -176,10 +176,10 @@ class McpAuthRemoved(Wire):
 
 
 class MCPStatus(Wire):
-    """The state of an MCP server, in the reference's words; `error` says why it failed.
+    """The state of an MCP server, in the words of OpenCode's API; `error` says why it failed.
 
-    `state` is ours, and more precise: `configured` (never connected), `known` (its cached tools are offered, the
-    first call starts it), `starting`. `sandbox`: False for a program that runs without one.
+    `state`, which OpenCode's API lacks, is more precise: `configured` (never connected), `known` (its cached tools are
+    offered, the first call starts it), `starting`. `sandbox`: False for a program that runs without one.
     """
 
     status: Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
@@ -238,7 +238,7 @@ class FormatterStatus(Wire):
 class MemoryNote(Wire):
     """A note of the project's memory. `stale`: which of its files have changed since its commit; "": none.
 
-    Ours, not the reference's. `file`: relative to the top of the work tree; `problem`: why its head can't be read.
+    OpenCode's API has no memory. `file`: relative to the top of the work tree; `problem`: why its head can't be read.
     """
 
     name: str

@@ -78,6 +78,7 @@ class Model(Wire):
     status: ModelStatus
     options: JSON
     headers: dict[str, str]
+    # The contract spells it with an underscore.
     release_date: str = msgspec.field(name="release_date")
     family: str | None = None
     variants: dict[str, JSON] | None = None
@@ -125,7 +126,7 @@ class ProviderAuthMethod(Wire):
     prompts: list[JSON] | None = None
     """What is to be asked for first: `type` (`text`, `select`), `key`, `message`, perhaps `placeholder`, `options`.
 
-    Ours may be `hidden`: what is typed is a key; and `optional`: the answer may be empty.
+    Beyond OpenCode's API, a prompt may be `hidden`: what is typed is a key; and `optional`: the answer may be empty.
     """
 
 
@@ -195,8 +196,9 @@ class ProviderId(Wire):
 
 
 class ServerAddress(Wire):
-    """Asks a server of the person's own for its models; `key`: its API key, empty for none."""
+    """Asks a user's own model server for its models; `key`: its API key, empty for none."""
 
+    # By the rule for names it would be `baseUrl`.
     base_url: str = msgspec.field(name="baseURL")
     key: str = ""
 
@@ -210,7 +212,7 @@ class ServerModels(Wire):
 
 
 class AddProvider(Wire):
-    """Puts a server of the person's own into their configuration; `key` is stored for its address."""
+    """Puts a user's own model server into their configuration; `key` is stored for its address."""
 
     provider_id: str
     name: str

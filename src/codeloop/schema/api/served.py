@@ -76,13 +76,13 @@ class UpgradeRefused(Wire):
 
 
 class ConsoleOrgs(Wire):
-    """Accounts of the reference's own service; here always none."""
+    """Accounts of OpenCode's own service; here always none."""
 
     orgs: list[JSON]
 
 
 class SwitchOrg(Wire):
-    """Refused: there are no accounts of the reference's service here."""
+    """Refused: there are no accounts of OpenCode's service here."""
 
     account_id: str
     org_id: str

@@ -141,7 +141,7 @@ class Summarize(Wire):
 class AnswerPermission(Wire):
     """Answers a question; `message` goes to the model with a rejection, and the turn then goes on.
 
-    Ours, not the reference's: `always` is remembered instead of the patterns that were offered. `wider`: the user has
+    Beyond OpenCode's API: `always` is remembered instead of the patterns that were offered. `wider`: the user has
     seen that it allows more than those; without it, it must not.
     """
 
@@ -204,6 +204,7 @@ class ClientTool(Wire):
     `read_only`: it changes nothing, so calls may run in parallel, and the profile `plan` allows them.
     """
 
+    # The names that model services accept for tools.
     name: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
     description: str
     parameters: JSON
@@ -213,7 +214,7 @@ class ClientTool(Wire):
 class OfferTools(Wire):
     """Offers tools to a session from its next turn on, replacing those offered under this id before.
 
-    Ours, not the reference's. `lease_id` is of the client's own choice. The offer ends unless it is made again in time.
+    OpenCode's API has no such tools. The client chooses `lease_id`. The offer ends unless it is made again in time.
     """
 
     session_id: str

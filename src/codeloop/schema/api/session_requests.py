@@ -152,11 +152,12 @@ class SearchResult(Wire):
 
 
 class StatsQuery(Wire):
-    """Sums over this project, or over `everything` that is stored. `days`: today and so many days before, less one.
+    """Sums over this project, or over `everything` that is stored. `days`: so many days, today the last.
 
     Outside of repositories, a directory is its own project.
     """
 
+    # A hundred years; the handler checks it once more, for callers without a server.
     days: Annotated[int, msgspec.Meta(ge=1, le=36_500)] | None = None
     everything: bool = False
 
@@ -293,6 +294,6 @@ class UndoneFiles(Wire):
 
 
 class RevertedSession(Session):
-    """The session, and (ours, not the reference's) what happened to its files. Only an answer; never stored."""
+    """The session, and what happened to its files (beyond OpenCode's API). Only an answer; never stored."""
 
     outcome: FilesOutcome | None = None

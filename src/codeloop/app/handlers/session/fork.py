@@ -134,14 +134,18 @@ def replace_ids(
 
 
 def _replace_part_ids(
-    part: Part, session_id: str, owner: str, map_message_id: Callable[[str], str], map_part_id: Callable[[str], str]
+    part: Part,
+    session_id: str,
+    message_id: str,
+    map_message_id: Callable[[str], str],
+    map_part_id: Callable[[str], str],
 ) -> Part:
-    part = replace(part, id=map_part_id(part.id), session_id=session_id, message_id=owner)
+    part = replace(part, id=map_part_id(part.id), session_id=session_id, message_id=message_id)
     match part:
         case CompactionPart(tail_start_id=str(tail)):
             return replace(part, tail_start_id=map_message_id(tail))
         case ToolPart(state=ToolStateCompleted(attachments=list(files)) as state):
-            files = [replace(file, session_id=session_id, message_id=owner) for file in files]
+            files = [replace(file, session_id=session_id, message_id=message_id) for file in files]
             return replace(part, state=replace(state, attachments=files))
         case _:
             return part

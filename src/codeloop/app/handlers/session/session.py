@@ -72,14 +72,14 @@ async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
     """Return sessions, newest change first. Raises OperationError when `limit` is below 1."""
     if args.limit < 1:
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
-    below = (args.path or "").strip("/") or None
+    below_path = (args.path or "").strip("/") or None
     directory = args.directory if args.path is None and args.scope is None else None
     if directory is not None and _is_top(project, directory):
         directory = None
     return project.store.queries.find_sessions(
         SessionFilter(
             directory=directory,
-            below_path=None if args.scope else below,
+            below_path=None if args.scope else below_path,
             only_roots=args.roots,
             changed_since=args.start,
             search=args.search,
@@ -142,8 +142,8 @@ def _merge_metadata(session: Session, data: JSON | None) -> JSON:
     """
     if data is None:
         return {}
-    own = session.metadata or {}
-    merged = {name: own[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in own} | data
+    stored = session.metadata or {}
+    merged = {name: stored[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in stored} | data
     if MOVED_KEY in merged and merged[MOVED_KEY] is None:
         del merged[MOVED_KEY]
     return {"metadata": set_ceilings(merged, read_ceilings(session))}

@@ -95,7 +95,7 @@ def _plan_files(
     now = {path: snapshots.store_entry(path) for path in paths}
     find_turn = _find_redoable if redo else _find_undoable
     points = {path: find_turn(now[path], path, turns) for path in sorted(paths)}
-    indexes = [at for at in points.values() if at is not None]
+    indexes = [index for index in points.values() if index is not None]
     conflicts = [
         Conflict(name or ".", _NOT_CHANGED_REASON)
         for name in names
@@ -105,16 +105,16 @@ def _plan_files(
         why = "nothing of it is undone" if redo else "what the session did to it is undone"
         return _FilesPlan(None, conflicts=(*conflicts, *(Conflict(path, why) for path in sorted(paths & set(names)))))
     # One turn at a time: the last one that is not undone, or the first one that is.
-    at = min(indexes) if redo else max(indexes)
-    prompt, changes = turns[at]
+    index = min(indexes) if redo else max(indexes)
+    prompt, changes = turns[index]
     moves: list[Restoration] = []
-    for path in (path for path, each in points.items() if each == at):
+    for path in (path for path, each in points.items() if each == index):
         desired = changes[path][-1].after if redo else find_restorable_entry(now[path], changes[path])
         if desired != now[path]:
             moves.append(Restoration(path, now[path], desired))
         if not redo and not is_fully_restorable(now[path], changes[path]):
             conflicts.append(Conflict(path, "it was changed since"))
-    others = (path for path, each in points.items() if each != at and path in names)
+    others = (path for path, each in points.items() if each != index and path in names)
     conflicts += (Conflict(path, "the last turn did not change it") for path in others)
     return _FilesPlan(prompt, tuple(moves), tuple(conflicts))
 
@@ -146,19 +146,19 @@ def _find_undoable(now: TreeEntry | None, path: str, turns: Sequence[_ChangingTu
 
     None if all changes of the file are undone.
     """
-    changed = [at for at in range(len(turns) - 1, -1, -1) if path in turns[at].changes]
-    for at in changed:
-        if find_restorable_entry(now, turns[at].changes[path]) != now:
-            return at
-    return None if any(now == turns[at].changes[path][0].before for at in changed) else changed[0]
+    changed = [index for index in range(len(turns) - 1, -1, -1) if path in turns[index].changes]
+    for index in changed:
+        if find_restorable_entry(now, turns[index].changes[path]) != now:
+            return index
+    return None if any(now == turns[index].changes[path][0].before for index in changed) else changed[0]
 
 
 def _find_redoable(now: TreeEntry | None, path: str, turns: Sequence[_ChangingTurn]) -> int | None:
     """Return the index of the oldest turn whose change of a file is undone; None if the last change is not undone."""
-    for at in range(len(turns) - 1, -1, -1):
-        changes = turns[at].changes.get(path)
+    for index in range(len(turns) - 1, -1, -1):
+        changes = turns[index].changes.get(path)
         if changes and now == changes[-1].after:
             return None
         if changes and now == changes[0].before:
-            return at
+            return index
     return None
