@@ -137,7 +137,7 @@ async def test_a_title_does_not_take_the_place_of_a_person_s(tmp_path: Path) -> 
         client = LocalClient(project)
         await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="fix it")]))
         await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, title="mine"))
-        await wait_until(lambda: not project.runs.any_running)
+        await wait_until(lambda: not project.runs.is_any_running)
         assert project.store.get_session(session_id).title == "mine"
 
 
@@ -151,7 +151,7 @@ async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) 
     client = LocalClient(project)
     session = await client.call(SESSION_CREATE, CreateSession())
     await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")]))
-    await wait_until(lambda: not project.runs.any_running)
+    await wait_until(lambda: not project.runs.is_any_running)
     after = project.store.get_session(session.id)
     await project.close()
     assert after.tokens is not None
@@ -164,9 +164,9 @@ async def test_an_abort_ends_the_making_of_a_title(tmp_path: Path) -> None:
     async with opened(tmp_path, [ScriptedAnswer(text="Done."), side]) as (project, session_id):
         client = LocalClient(project)
         await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="go")]))
-        assert project.runs.any_running
+        assert project.runs.is_any_running
         await asyncio.wait_for(client.call(ABORT, SessionId(session_id=session_id)), 30)
-        assert not project.runs.any_running
+        assert not project.runs.is_any_running
         assert project.store.get_session(session_id).title == "go"
 
 

@@ -84,7 +84,7 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
                 await asyncio.sleep(0)
             await wait_for_result(client.call(ABORT, SessionId(session_id=session.id)))
             ends.add((await wait_for_result(turn)).stop.reason)
-            assert not project.runs.any_running
+            assert not project.runs.is_any_running
     finally:
         await project.close()
     assert ends == {"aborted", "done"}, "the moments of a whole turn were tried"

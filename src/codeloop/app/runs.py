@@ -120,7 +120,7 @@ class Runs:
         return task
 
     @property
-    def any_running(self) -> bool:
+    def is_any_running(self) -> bool:
         """Whether a turn runs or is prepared, or a title is made during one. A title between turns can be cancelled."""
         return any(
             run.turn is not None or run.preparations or run.title_tasks - {run.late_title}

@@ -108,7 +108,7 @@ class Fault(Struct):
 
 
 def parse_fault(text: str) -> Fault:
-    """Read `name:nth:action`, nth from 1. Raises FaultProblem."""
+    """Read `name:nth:action`, nth from 1. Raises FaultVariableError."""
     name, nth, action = (*text.split(":"), "", "")[:3]
     if name not in POINT_DESCRIPTIONS:
         raise FaultVariableError(

@@ -88,7 +88,7 @@ def make_patterns(names: Iterable[str], folders: Iterable[str] = ()) -> tuple[st
 def fold_path(path: str) -> str:
     """Return a path as disks that ignore case, invisible characters, or dots and blanks at an end see it.
 
-    >>> fold("a/.GIT /Hooks")
+    >>> fold_path("a/.GIT /Hooks")
     'a/.git/hooks'
     """
     if path.isascii() and path.islower() and "~" not in path and ":" not in path and not re.search(r"[. ](/|$)", path):

@@ -169,7 +169,10 @@ def get_machine_name(scope: str) -> str:
 
 
 def read_start_time(pid: int) -> str:
-    """Return the start time of a process in the system's own unit, ALIVE if that is unknown, "" for no such process."""
+    """Return the start time of a process in the system's own unit; "" for no such process.
+
+    Without a usable /proc it is UNKNOWN_START_TIME.
+    """
     if _is_proc_usable():
         row = _read_process(pid, b"")
         return "" if row is None else row.started

@@ -51,35 +51,35 @@ def open_regular(path: Path) -> Generator[int]:
         os.close(descriptor)
 
 
-def read_start(path: Path, most: int) -> bytes:
-    """Return the first `most` bytes of a regular file. Raises OSError."""
+def read_start(path: Path, max_bytes: int) -> bytes:
+    """Return the first `max_bytes` bytes of a regular file. Raises OSError."""
     with open_regular(path) as descriptor:
-        return _read_at_most(descriptor, most)
+        return _read_at_most(descriptor, max_bytes)
 
 
-def read_start_or_empty(path: Path, most: int) -> bytes:
-    """Return the first `most` bytes of a regular file; b"" when it can't be read."""
+def read_start_or_empty(path: Path, max_bytes: int) -> bytes:
+    """Return the first `max_bytes` bytes of a regular file; b"" when it can't be read."""
     try:
-        return read_start(path, most)
+        return read_start(path, max_bytes)
     except OSError:
         return b""
 
 
-def read_bounded(path: Path, most: int) -> bytes:
-    """Return all bytes of a regular file. Raises OSError, also for a file of more than `most` bytes."""
+def read_bounded(path: Path, max_bytes: int) -> bytes:
+    """Return all bytes of a regular file. Raises OSError, also for a file of more than `max_bytes` bytes."""
     with open_regular(path) as descriptor:
         # A file of many gigabytes is refused before anything of it is read.
-        data = _read_at_most(descriptor, most + 1) if os.fstat(descriptor).st_size <= most else b""
-        if len(data) > most or os.fstat(descriptor).st_size > most:
+        data = _read_at_most(descriptor, max_bytes + 1) if os.fstat(descriptor).st_size <= max_bytes else b""
+        if len(data) > max_bytes or os.fstat(descriptor).st_size > max_bytes:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         return data
 
 
-def _read_at_most(descriptor: int, most: int) -> bytes:
+def _read_at_most(descriptor: int, max_bytes: int) -> bytes:
     pieces: list[bytes] = []
-    while most > 0 and (piece := os.read(descriptor, min(most, _CHUNK_BYTES))):
+    while max_bytes > 0 and (piece := os.read(descriptor, min(max_bytes, _CHUNK_BYTES))):
         pieces.append(piece)
-        most -= len(piece)
+        max_bytes -= len(piece)
     return b"".join(pieces)
 
 
@@ -196,7 +196,8 @@ def _remove_entry(top: int, name: str) -> bool:
             for each in _list_names(inside):
                 try:
                     os.unlink(each, dir_fd=inside)
-                except OSError:  # a folder
+                # It is a folder.
+                except OSError:
                     os.chmod(each, stat.S_IRWXU, dir_fd=inside)
                     # A new name: folders of several levels meet in `top`, and may have the same one.
                     os.rename(each, os.urandom(12).hex(), src_dir_fd=inside, dst_dir_fd=top)

@@ -88,7 +88,7 @@ class Server:
     """A running server: `start` it, then it serves in the running loop until `stop`."""
 
     def __init__(self, app: App, listening: ListenOptions) -> None:
-        """Bind the socket. Raises Unprotected, CodeloopError for an address that can't be used."""
+        """Bind the socket. Raises UnprotectedServer, CodeloopError for an address that can't be used."""
         self.app = app
         self.listening = listening
         self.hub = Hub(app)

@@ -181,9 +181,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
     if _read_version(connection) == len(MIGRATIONS):
         return
-    with lock(
-        path.parent, STORE_BUSY_TIME.seconds
-    ):  # SQLite's own locks cover neither the switch to WAL nor the backup
+    # SQLite's own locks cover neither the switch to WAL nor the backup.
+    with lock(path.parent, STORE_BUSY_TIME.seconds):
         _upgrade(connection, path)
 
 

@@ -66,8 +66,8 @@ class Leases:
     def is_held(self, session_id: str) -> bool:
         """Return whether a living process, this one or another, works on a session."""
         sql = "SELECT 1 FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
-        own = self._db.fetch_one(sql, session_id, self._host, os.getpid(), self._start_time)
-        return own is not None or self.find_other_holder(session_id) is not None
+        own_lease = self._db.fetch_one(sql, session_id, self._host, os.getpid(), self._start_time)
+        return own_lease is not None or self.find_other_holder(session_id) is not None
 
     def release(self, session_id: str) -> None:
         """Release this process's lease of a session."""
@@ -92,9 +92,8 @@ class Leases:
                 return False
             if start != UNKNOWN_START_TIME:
                 return True
-        return (
-            _read_clock_ms() <= holder.expires_at <= _read_clock_ms() + LEASE_TIME.value
-        )  # an end later than that: the clock was set back
+        # An end later than a lease can have: the clock was set back.
+        return _read_clock_ms() <= holder.expires_at <= _read_clock_ms() + LEASE_TIME.value
 
 
 def _describe_host(host: str) -> str:

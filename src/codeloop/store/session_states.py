@@ -68,7 +68,7 @@ def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
         row = db.fetch_one(last_sql, session.id)
         last_message = _decode_last_message(row[0]) if row else None
         is_running = session.id in running
-        # Questions of a killed process don't count.
+        # Questions of a killed process don't count, since nobody waits for their answers.
         question = waiting.get(session.id, "") if is_running else ""
         state: SessionStanding = (
             "waits" if question else "running" if is_running else _classify_idle_session(last_message)

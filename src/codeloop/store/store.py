@@ -90,8 +90,10 @@ class Store:
         """Store events in one transaction and wake the followers; return the sequence number of the last event."""
         return self.append_made_events(lambda: events) if events else self.read_last_seq()
 
-    def update_session(self, session_id: str, change: Callable[[Session], Session], *before: StoredEvent) -> Session:
-        """Read, change and store a session in one transaction, and return it; the events `before` are stored first.
+    def update_session(
+        self, session_id: str, change: Callable[[Session], Session], *earlier_events: StoredEvent
+    ) -> Session:
+        """Read, change and store a session in one transaction, and return it; `earlier_events` are stored first.
 
         If `change` returns the same object, the session is not stored. Raises OperationError (NotFoundError).
         """
@@ -100,7 +102,7 @@ class Store:
         def make_events() -> Sequence[StoredEvent]:
             session = self.get_session(session_id)
             result.append(change(session))
-            return before if result[0] is session else (*before, make_session_updated(result[0]))
+            return earlier_events if result[0] is session else (*earlier_events, make_session_updated(result[0]))
 
         self.append_made_events(make_events)
         return result[0]

@@ -180,9 +180,9 @@ async def test_a_cancelled_call_stops_the_work(tmp_path: Path, mode: str) -> Non
     script = [make_answer(make_call("bash", command="sleep 60", description="Waits"))]
     async with driven(tmp_path, script, mode, sandbox="off", permission={"bash": "allow"}) as (it, client):
         calling = asyncio.create_task(client.call_tool("prompt", {"prompt": "Wait"}))
-        await wait_until(lambda: it.project.runs.any_running)
+        await wait_until(lambda: it.project.runs.is_any_running)
         calling.cancel()
-        await wait_until(lambda: not it.project.runs.any_running)
+        await wait_until(lambda: not it.project.runs.is_any_running)
         (begun,) = report(await client.call_tool("status", {}))["sessions"]
         look = {"session_id": begun["session_id"], "wait": 20}
         assert report(await client.call_tool("status", look))["status"] == "stopped"

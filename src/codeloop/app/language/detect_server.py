@@ -19,7 +19,7 @@ from codeloop.kit.small_files import expand_user_path
 from codeloop.schema.bounds.language_tools import LSP_SEARCHED_FOLDERS
 
 _FOREIGN_CODE_FOLDERS = frozenset(("node_modules", "venv", "env", "vendor", "__pycache__"))
-"""Folders of code that is not the project's own."""
+"""Folders of code that is not the project's own: searching them would take long, and prove nothing."""
 _SERVERS_FILE = Path(str(codeloop.__file__)).with_name("lsp") / "servers" / "servers.json"
 
 
@@ -47,11 +47,11 @@ def has_language_server(settings: ProjectSettings) -> bool:
     top_folders = dict.fromkeys((project_root.directory, project_root.root))
     rows = [row for row in msgspec.json.decode(_SERVERS_FILE.read_bytes(), type=list[_ServerRow]) if not row.is_linter]
     if lsp_config and lsp_config is not True:
-        own = {name: each for name, each in lsp_config.items() if each.command or each.disabled}
-        rows = [row for row in rows if row.name not in own or not own[row.name].disabled]
+        changed_servers = {name: each for name, each in lsp_config.items() if each.command or each.disabled}
+        rows = [row for row in rows if row.name not in changed_servers or not changed_servers[row.name].disabled]
         rows += [
             _ServerRow(name, dict.fromkeys(each.extensions or (), ""), [each.command or []])
-            for name, each in own.items()
+            for name, each in changed_servers.items()
             if not each.disabled
         ]
     if not settings.trusted:
@@ -87,16 +87,16 @@ def _serves(row: _ServerRow, names: set[str]) -> bool:
 
 def _list_names_by_folder(top_folders: Iterable[Path]) -> Iterator[list[str]]:
     """Yield the names and endings in each folder of a project, from the top down, up to LSP_SEARCHED_FOLDERS."""
-    waiting = deque(map(str, top_folders))
+    unread_folders = deque(map(str, top_folders))
     for _ in range(LSP_SEARCHED_FOLDERS.value):
-        if not waiting:
+        if not unread_folders:
             return
         names: list[str] = []
-        with suppress(OSError), os.scandir(waiting.popleft()) as entries:
+        with suppress(OSError), os.scandir(unread_folders.popleft()) as entries:
             for entry in entries:
                 name, dot, ending = entry.name.rpartition(".")
                 names += (entry.name, dot + ending if name else "")
                 is_own_code = entry.name[:1] != "." and entry.name not in _FOREIGN_CODE_FOLDERS
                 if is_own_code and entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                    unread_folders.append(entry.path)
         yield names

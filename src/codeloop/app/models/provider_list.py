@@ -164,7 +164,8 @@ class ProviderList:
         best = choose_local_model(discovered_server.models)
         models: dict[str, Model] = {}
         for name in sorted(discovered_server.models, key=lambda name: name != best):
-            with suppress(UnknownModel):  # the configuration may exclude a model
+            # The configuration may exclude a model.
+            with suppress(UnknownModel):
                 models[name] = _describe_model(
                     self.providers.find_model(f"{discovered_server.server.id}/{name}"), discovered_server.server.url
                 )

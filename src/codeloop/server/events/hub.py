@@ -225,7 +225,8 @@ class Hub:
                     frames.clear()
                     size = 0
             reader.sent_position[project] = until
-        except GapError as error:  # events after the position have been deleted from the store
+        # Events after the position have been deleted from the store.
+        except GapError as error:
             self._resync(reader, str(error))
         if frames:
             yield b"".join(frames)
@@ -299,7 +300,8 @@ class Hub:
         directory = self._directories.find_directory(source.store, stamped)
         try:
             data = _encode(event)
-        except UnicodeEncodeError:  # lone surrogates; one event must not end the streams of all clients
+        # The text has lone surrogates; one event must not end the streams of all clients.
+        except UnicodeEncodeError:
             log.warning("An event whose text is not Unicode was left out: %s", type(event).__name__)
             return
         # Made when first needed, since an event is seldom read in both forms.

@@ -62,7 +62,8 @@ def _make_entry(args: AddProvider) -> JSON:
     ):
         raise OperationError("BadRequest", "Name at least one model, on one line each.")
     try:
-        parse_origin(args.base_url)  # only to check it
+        # This only checks it.
+        parse_origin(args.base_url)
     except ModelUnavailable as error:
         raise OperationError("BadRequest", str(error)) from error
     # A password in the address would be readable in the configuration file.

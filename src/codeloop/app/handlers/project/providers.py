@@ -139,5 +139,6 @@ async def remove_auth(project: Project, args: ProviderId) -> bool:
     """Remove the stored key of a provider, if there is one. Raises OperationError: no such provider."""
     if await asyncio.to_thread(project.providers.credentials.remove_entry, args.provider_id):
         return True
-    _find_provider(project, args.provider_id)  # an unknown provider is an error, an absent key is not
+    # An unknown provider is an error, an absent key is not.
+    _find_provider(project, args.provider_id)
     return True

@@ -15,6 +15,7 @@ from codeloop.agent.request.window import Window, compute_compaction_threshold, 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.toolbox import BUILTIN_TOOLS
+from codeloop.kit.text.truncate import count_bytes
 from codeloop.model.chat import ModelInfo, TextPiece, ToolSpec
 from codeloop.schema import operation
 from codeloop.schema.agent import Agent
@@ -86,9 +87,9 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
 def _measure_system(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[_PartSize]:
     """Yield the sizes of the system prompt, and of each file of instructions in it."""
     engine = project.engine
-    total = _count_bytes(RequestCache().get_system_prompt(engine, session, agent, info))
+    total = count_bytes(RequestCache().get_system_prompt(engine, session, agent, info))
     for path, text in engine.read_instructions():
-        size = _count_bytes(text)
+        size = count_bytes(text)
         total -= size
         yield _PartSize("instructions", str(path), size)
     yield _PartSize("system prompt", f"agent {agent.name}", max(total, 0))
@@ -116,7 +117,7 @@ def _measure_conversation(view: Conversation) -> Iterator[_PartSize]:
     """Yield the sizes of the conversation's parts in the request."""
     visible: Window = make_window(view.entries)
     for turn in visible.head:
-        size = sum(_count_bytes(each.text) for each in turn.content if isinstance(each, TextPiece))
+        size = sum(count_bytes(each.text) for each in turn.content if isinstance(each, TextPiece))
         yield _PartSize("conversation", "summary of what was before", size)
     for entry in visible.select(view.entries):
         for part in entry.parts:
@@ -128,26 +129,26 @@ def _list_text_sizes(entry: Entry, part: Part) -> Iterator[tuple[str, int]]:
     """Yield the name and size (bytes) of each text in a part."""
     match part:
         case TextPart(text=text) if not part.ignored:
-            yield "prompts" if isinstance(entry.info, UserMessage) else "answers", _count_bytes(text)
+            yield "prompts" if isinstance(entry.info, UserMessage) else "answers", count_bytes(text)
         case ReasoningPart(text=text):
-            yield "reasoning", _count_bytes(text)
+            yield "reasoning", count_bytes(text)
         case FilePart():
             yield "attachments", _measure_file(part)
         case ToolPart(tool=tool, state=state):
-            yield "calls", _count_bytes(msgspec.json.encode(state.input).decode())
+            yield "calls", count_bytes(msgspec.json.encode(state.input).decode())
             if isinstance(state, ToolStateCompleted) and state.time.compacted is None:
-                yield f"results of {tool}", _count_bytes(state.output)
+                yield f"results of {tool}", count_bytes(state.output)
                 for each in state.attachments or ():
                     yield "attachments", _measure_file(each)
             elif isinstance(state, ToolStateError):
-                yield f"results of {tool}", _count_bytes(state.error)
+                yield f"results of {tool}", count_bytes(state.error)
         case _:
             pass
 
 
 def _measure_file(part: FilePart) -> int:
     is_shown_as_image = part.mime.startswith("image/") or part.mime == "application/pdf"
-    return TOKENS_PER_IMAGE * BYTES_PER_TOKEN if is_shown_as_image else _count_bytes(part.url)
+    return TOKENS_PER_IMAGE * BYTES_PER_TOKEN if is_shown_as_image else count_bytes(part.url)
 
 
 def _find_last_usage(view: Conversation) -> tuple[int, bool]:
@@ -159,8 +160,4 @@ def _find_last_usage(view: Conversation) -> tuple[int, bool]:
 
 
 def _measure_spec(spec: ToolSpec) -> int:
-    return _count_bytes(spec.description) + len(msgspec.json.encode(spec.parameters))
-
-
-def _count_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return count_bytes(spec.description) + len(msgspec.json.encode(spec.parameters))

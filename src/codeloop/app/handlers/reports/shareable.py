@@ -70,7 +70,8 @@ def _list_secrets(project: Project) -> set[str]:
         for name, value in environment.items()
         if _SECRET_NAME.search(name) or (name not in own_variables and is_key_variable(name))
     }
-    with suppress(ModelUnavailable):  # the file of keys may be unreadable
+    # The file of keys may be unreadable.
+    with suppress(ModelUnavailable):
         secrets |= project.providers.credentials.list_secrets()
     return secrets | {str(row.options.get("apiKey") or "") for row in project.settings.config.provider.values()}
 
@@ -90,7 +91,8 @@ class _SessionCleaner:
 
     def __init__(self, hider: SecretHider, home: str) -> None:
         self._hider = hider
-        # Also in texts: the home directory has the user's name. `/home/ann` must not match in `/home/anna`.
+        # A home of `/` is in every path, so it is left. Texts are searched too: the home directory has the user's name.
+        # `/home/ann` must not match in `/home/anna`.
         self._home_pattern = re.compile(rf"{re.escape(home)}(?![\w.-])") if len(home) > 1 else None
 
     def clean(self, sessions: list[tuple[Session, list[MessageWithParts]]]) -> ShareableSession:

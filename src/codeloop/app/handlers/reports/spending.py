@@ -104,6 +104,7 @@ class _SpendingSums:
 
     def store(self) -> None:
         """Write the sums to the file if they have changed."""
+        # Sums of other databases stay too: another project may have stored them. Those of earlier months are dropped.
         daily_sums = {
             key: sums for key, sums in self._sums_by_day.items() if sums.month == self._month_start
         } | self._used

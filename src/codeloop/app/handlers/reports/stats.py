@@ -104,7 +104,8 @@ def _add_database(sums: _UsageSums, path: Path, since: int, directory: str | Non
         sessions = {each.id: each for each in queries.find_sessions(session_filter)} if requests else {}
     for request in requests:
         session = sessions.get(request.session_id)
-        if session is None:  # it was deleted meanwhile, or belongs to another directory
+        # It was deleted meanwhile, or belongs to another directory.
+        if session is None:
             continue
         root = session
         while root.parent_id in sessions:

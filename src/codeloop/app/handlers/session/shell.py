@@ -125,7 +125,8 @@ class _UserCommand:
         event = make_message_updated(message)
         discarded = discard_reverted(store, message.session_id)
         store.append(*discarded, event, make_part_updated(note))
-        if discarded:  # the undo became final, so its diff is empty now
+        # The undo became final, so its diff is empty now.
+        if discarded:
             store.publish_live(make_session_diff(message.session_id, []))
         info = make_answer(self._project.engine, message.session_id, message)
         part = ToolPart(

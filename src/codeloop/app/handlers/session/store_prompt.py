@@ -66,7 +66,8 @@ async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessag
     check_ids(project, args.message_id, part_ids)
     agent = choose_agent(project, session, args.agent)
     model = await choose_model(project, args, session, agent)
-    project.models.open(format_model_ref(model))  # a prompt for a model that can't be opened is not stored
+    # A prompt for a model that can't be opened is not stored.
+    project.models.open(format_model_ref(model))
     message = make_user_message(project, session.id, agent.name, model, args.message_id)
     message = replace(message, system=args.system, tools=args.tools, format=output_format)
     parts = await _make_parts(project, session, agent, message, await _add_context(project, args))
@@ -85,7 +86,8 @@ async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessag
 
 def _append_prompt(project: Project, args: Prompt, message: UserMessage, parts: Sequence[Part]) -> None:
     """Append a prompt to its session in one transaction, which also makes an undo final."""
-    session = project.store.get_session(args.session_id)  # read again, since a running turn may have changed it
+    # Read again, since a running turn may have changed it.
+    session = project.store.get_session(args.session_id)
     discarded: list[StoredEvent] = []
     if session.revert is not None:
         from codeloop.app.handlers.session.revert import discard_reverted
@@ -109,7 +111,8 @@ def _append_prompt(project: Project, args: Prompt, message: UserMessage, parts: 
         *(make_part_updated(part) for part in parts),
         make_session_updated(session),
     )
-    if discarded:  # the undo became final, so its diff is empty now
+    # The undo became final, so its diff is empty now.
+    if discarded:
         project.store.publish_live(make_session_diff(session.id, []))
 
 

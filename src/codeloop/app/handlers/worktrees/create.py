@@ -152,18 +152,18 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
         if not os.path.lexists(folder):
             await asyncio.to_thread(delete_record, project, record.name)
         raise
-    took = time.monotonic() - started_at
-    if sparse or took < SLOW_CHECKOUT_TIME.seconds:
+    seconds = time.monotonic() - started_at
+    if sparse or seconds < SLOW_CHECKOUT_TIME.seconds:
         return []
     how = "`worktree.sparse` in the configuration, or `codeloop worktree create --sparse DIR`"
-    return [f"Checking out all files took {took:.0f} s. {how}, checks out only the folders that you name."]
+    return [f"Checking out all files took {seconds:.0f} s. {how}, checks out only the folders that you name."]
 
 
-async def _run_setup_lines(project: Project, folder: Path, name: str | None, *, is_trusted: bool) -> None:
-    """Run the setup commands of a work tree: the project's, the configuration's, and the request's (`name`)."""
-    about = await asyncio.to_thread(read_details, project.settings.home)
+async def _run_setup_lines(project: Project, folder: Path, requested_line: str | None, *, is_trusted: bool) -> None:
+    """Run the setup commands of a work tree: the project's, the configuration's, and the `requested_line`."""
+    details = await asyncio.to_thread(read_details, project.settings.home)
     configured = project.settings.config.worktree.setup if is_trusted else ()
-    for line in (about.commands.start if about.commands else None, *configured, name):
+    for line in (details.commands.start if details.commands else None, *configured, requested_line):
         if line is not None and line.strip():
             await _run_setup_line(project, folder, line)
 
@@ -243,7 +243,8 @@ def _extend_trust(project: Project, folder: Path) -> bool:
     """
     settings = project.settings
     if settings.startup.trust:
-        return True  # for this run alone, so nothing is recorded
+        # `--trust` is for this run alone, so nothing is recorded.
+        return True
     record = find_trust_record(settings.paths, settings.project_root.root)
     if not settings.trusted or record is None or record.files is None:
         return False
