@@ -243,10 +243,10 @@ async def test_no_part_of_a_query_is_logged_nor_a_line_break_of_a_path(
 
 async def test_the_table_of_guessers_is_bounded() -> None:
     attempts = PasswordAttempts()
-    attempts.end()
-    waiting = [asyncio.create_task(attempts.slow_down(f"192.0.2.{n}")) for n in range(SERVER_ADDRESSES.value + 50)]
+    attempts.end_delays()
+    waiting = [asyncio.create_task(attempts.delay_answer(f"192.0.2.{n}")) for n in range(SERVER_ADDRESSES.value + 50)]
     await asyncio.gather(*waiting)
-    assert len(attempts._tries) == SERVER_ADDRESSES.value
+    assert len(attempts._attempts_by_address) == SERVER_ADDRESSES.value
 
 
 async def test_other_machines_are_only_served_with_a_password(tmp_path: Path) -> None:
