@@ -275,7 +275,9 @@ FILE_EDIT = Limit("file.edit", 64 * 1024 * 1024, "bytes", "a larger file is not 
 READ_LINES = Limit("read.lines", 2_000, "lines", "lines of a file shown by one call unless it names a limit")
 READ_LINE = Limit("read.line", 2_000, "characters", "a longer line is cut and marked")
 READ_BYTES = Limit("read.bytes", 50 * 1024, "bytes", "the text of a file shown by one call")
-READ_COUNTED_BYTES = Limit("read.scan", 1024 * 1024 * 1024, "bytes", "how far into a file its lines are counted")
+READ_COUNTED_BYTES = Limit(
+    "read.counted_bytes", 1024 * 1024 * 1024, "bytes", "how far into a file its lines are counted"
+)
 # 3,750,000 bytes are 5,000,000 characters of base64.
 READ_IMAGE = Limit("read.image", 3_750_000, "bytes", "a larger image is encoded again: services take 5 MB of base64")
 READ_PIXELS = Limit(
@@ -363,7 +365,7 @@ TITLE_THINKING = Limit("agent.title.thinking", 2_000, "tokens", "the answer of a
 SNAPSHOT_QUICK_SCAN = Limit("snapshot.quick", 5, "ms", "a scan that took less runs without a thread the next time")
 SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot; then the turn continues without it")
 SNAPSHOT_RETRY_TIME = Limit(
-    "snapshot.again", 200, "ms", "waiting after a scan that took too long, then there is no snapshot"
+    "snapshot.retry_time", 200, "ms", "waiting after a scan that took too long, then there is no snapshot"
 )
 SNAPSHOT_COMPARE = Limit("snapshot.compare", 10_000, "ms", "finding what a step changed, then it can't be undone")
 UNDO_TIME = Limit("snapshot.undo", 120_000, "ms", "putting files back; what takes longer is finished by doing it again")

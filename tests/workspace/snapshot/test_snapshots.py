@@ -233,7 +233,7 @@ async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
     try:
         with add_audit(hold), monkeypatch.context() as short:
             short.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 1, "ms", "for this test"))
-            short.setattr(file_jobs, "SNAPSHOT_RETRY_TIME", Limit("snapshot.again", 1, "ms", "for this test"))
+            short.setattr(file_jobs, "SNAPSHOT_RETRY_TIME", Limit("snapshot.retry_time", 1, "ms", "for this test"))
             first = await snapshots.take()
             assert isinstance(first, SkippedSnapshot)
             assert "takes longer" in first.reason

@@ -26,7 +26,7 @@ CI_GIT = Limit("ci.git", 600_000, "ms", "one command of git, then it is ended an
 CI_END = Limit("ci.end", 60_000, "ms", "a session ending after its own time limit; then it is killed")
 CI_POLL = Limit("ci.poll", 10_000, "ms", "how often a run looks whether another one on the same thread is over")
 CI_CLAIM_DELAY = Limit(
-    "ci.settle", 3_000, "ms", "before a run looks whether another one took the thread at that moment"
+    "ci.claim_delay", 3_000, "ms", "before a run looks whether another one took the thread at that moment"
 )
 CI_FINDINGS = Limit("ci.findings", 10, "count", "findings that one review posts; further ones are counted")
 CI_EXPORT = Limit("ci.export", 120_000, "ms", "writing a session's page, then it is left out")
@@ -42,20 +42,22 @@ BENCH_GRACE = Limit("bench.grace", 60_000, "ms", "after a benchmark's run was to
 FLEET_TABLE = Limit("fleet.table", 64 * 1024 * 1024, "bytes", "a larger table of jobs is refused")
 FLEET_JOBS = Limit("fleet.jobs", 100_000, "count", "jobs of one table; with more it is refused")
 FLEET_BUSY = Limit("fleet.busy", 30_000, "ms", "waiting for another process's change of a fleet, then an error")
-FLEET_POLL = Limit("fleet.look", 200, "ms", "how often it is looked whether a job has ended, or the fleet is to stop")
+FLEET_POLL = Limit("fleet.poll", 200, "ms", "how often it is looked whether a job has ended, or the fleet is to stop")
 FLEET_JOB_END_TIME = Limit("fleet.end", 3_000, "ms", "a job's program ending when it is asked to; then it is killed")
 FLEET_STOP_TIME = Limit(
     "fleet.stop", 1_000, "ms", "the agents of a fleet that stops cleaning up; then the rest is killed"
 )
 FLEET_CLEANUP_TIME = Limit(
-    "fleet.tidy", 1_000, "ms", "removing the clones of stopped jobs; the rest is left to the next run"
+    "fleet.cleanup_time", 1_000, "ms", "removing the clones of stopped jobs; the rest is left to the next run"
 )
 FLEET_GIT = Limit("fleet.git", 600_000, "ms", "one command of git for a job, then the job has failed")
 FLEET_DIFF = Limit("fleet.diff", 200_000, "characters", "kept of a job's diff; its clone has all of it")
 FLEET_ORPHANS = Limit("fleet.orphans", 5_000, "ms", "how often it is looked for jobs whose coordinator has ended")
 FLEET_PUBLISH = Limit("fleet.publish", 4, "count", "pull requests of a fleet that are opened at the same time")
-FLEET_DRIVER_LOSSES = Limit("fleet.lost", 3, "count", "times in a row that a driver is lost, then it gets no more jobs")
-FLEET_DRIVER_RETRY = Limit("fleet.lost_wait", 500, "ms", "after a driver was lost; doubled each time in a row")
+FLEET_DRIVER_LOSSES = Limit(
+    "fleet.driver_losses", 3, "count", "times in a row that a driver is lost, then it gets no more jobs"
+)
+FLEET_DRIVER_RETRY = Limit("fleet.driver_retry", 500, "ms", "after a driver was lost; doubled each time in a row")
 FLEET_API_ANSWER = Limit("fleet.api_answer", 30_000, "ms", "the Kubernetes API answering; then it is asked again")
 FLEET_API_TRIES = Limit("fleet.api_tries", 8, "count", "tries of a request to the Kubernetes API, then it has failed")
 FLEET_API_RETRY = Limit("fleet.api_retry", 500, "ms", "before the second try; doubled with each try")
@@ -71,7 +73,9 @@ FLEET_POD_STOP = Limit("fleet.pod_stop", 4_000, "ms", "deleting the Job of a fle
 FLEET_BUNDLE = Limit("fleet.bundle", 4 * 1024 * 1024, "bytes", "of commits in a pod's log; with more the job fails")
 FLEET_ENVIRONMENT = Limit("fleet.environment", 100_000, "bytes", "of a job as a pod's variable; a longer one fails")
 FLEET_CONNECT = Limit("fleet.connect", 15_000, "ms", "for a host that `ssh` connects to, then it is lost")
-FLEET_HEARTBEAT = Limit("fleet.beat", 2_000, "ms", "between the signs of life that a coordinator sends to a worker")
+FLEET_HEARTBEAT = Limit(
+    "fleet.heartbeat", 2_000, "ms", "between the signs of life that a coordinator sends to a worker"
+)
 FLEET_LEASE = Limit("fleet.lease", 15_000, "ms", "without a sign of its coordinator, then a worker ends its job")
 FLEET_HOST_END = Limit("fleet.host_end", 4_000, "ms", "a worker on a host ending what it started; then it is killed")
 FLEET_ORDER = Limit("fleet.order", 4 * 1024 * 1024, "bytes", "a longer description of a job is refused by a worker")

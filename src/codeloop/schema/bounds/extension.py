@@ -7,19 +7,21 @@ HOST_LOAD = Limit("host.load", 30_000, "ms", "an extension being imported, then 
 HOST_CALL = Limit("host.call", 600_000, "ms", "an extension's tool working, then the call is cancelled and has failed")
 HOST_SIGN_IN = Limit("host.sign_in", 600_000, "ms", "a sign-in with a plugin being waited for, then it has failed")
 HOST_STOP = Limit("host.stop", 2_000, "ms", "a cancelled call, or the last events: then the host is ended")
-HOST_SLOW_ANSWER = Limit("host.slow", 100, "ms", "an extension answering; what takes longer is noted in its log")
+HOST_SLOW_ANSWER = Limit("host.slow_answer", 100, "ms", "an extension answering; what takes longer is noted in its log")
 HOST_WAIT = Limit("host.wait", 5_000, "ms", "the first request waiting for extensions that nobody knows yet")
 HOST_BACK_OFF = Limit("host.back_off", 500, "ms", "before a host that failed is started again; doubles each time")
 HOST_BACK_OFF_MOST = Limit("host.back_off_most", 60_000, "ms", "the longest of these pauses")
 HOST_RESTART_WAIT = Limit("host.restart_wait", 1_000, "ms", "a call waits for a shorter pause, or else fails")
 HOST_MESSAGE_BYTES = Limit(
-    "host.line", 50_000_000, "bytes", "a longer message of a host ends it; of its results, they fail"
+    "host.message_bytes", 50_000_000, "bytes", "a longer message of a host ends it; of its results, they fail"
 )
 HOST_METADATA = Limit("host.metadata", 256 * 1024, "bytes", "more metadata of a result is left out, which is said")
 HOST_EVENTS = Limit("host.events", 1_000, "count", "events that a host has not dealt with; then it misses deltas")
 HOST_EVENTS_MOST = Limit("host.events_most", 10_000, "count", "the same of other events; then it misses those, too")
 HOST_ENTRIES = Limit("host.entries", 200, "count", "extensions of a project; further files are named and left out")
-HOST_WATCHED_FILES = Limit("host.beside", 1_000, "count", "files beside an extension whose change loads it again")
+HOST_WATCHED_FILES = Limit(
+    "host.watched_files", 1_000, "count", "files beside an extension whose change loads it again"
+)
 HOST_FILE = Limit("host.file", 4 * 1024 * 1024, "bytes", "of a file that is looked at for changes")
 PROGRAM_SCHEMA = Limit("program.schema", 10_000, "ms", "a program in tool/ answering --schema, then it is no tool")
 PROGRAM_OUTPUT = Limit(
@@ -45,14 +47,16 @@ HOOK_TRANSCRIPT = Limit(
     "hooks.transcript", 8 * 1024 * 1024, "bytes", "a session as hooks read it; its oldest are left out"
 )
 HOOK_TRANSCRIPTS = Limit("hooks.transcripts", 200, "count", "sessions of a project that are kept for hooks to read")
-HOOK_MEDIAN_SAMPLES = Limit("hooks.times", 200, "count", "times of a handler at a hook that are kept for its median")
+HOOK_MEDIAN_SAMPLES = Limit(
+    "hooks.median_samples", 200, "count", "times of a handler at a hook that are kept for its median"
+)
 HOOK_TIMINGS = Limit("hooks.timings", 500, "count", "handlers and hooks of a project whose calls are counted")
 HOOK_TIMINGS_EVERY = Limit(
     "hooks.timings_every", 5_000, "ms", "between two times that the counts are written to the disk"
 )
 HOOK_TIMINGS_LOCK = Limit("hooks.timings_lock", 200, "ms", "other processes writing theirs, then these counts are lost")
 HOOK_ANSWER_TIME = Limit(
-    "hooks.deadline", 5_000, "ms", "an extension answering at a hook, then it is named and passed over"
+    "hooks.answer_time", 5_000, "ms", "an extension answering at a hook, then it is named and passed over"
 )
 CLIENT_TOOLS = Limit("client.tools", 15_000, "ms", "a client's tools, unless it offers them again; then they are gone")
 CLIENT_TOOL_CALL = Limit(

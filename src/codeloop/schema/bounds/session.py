@@ -2,7 +2,9 @@
 
 from codeloop.kit.limit import Limit
 
-SESSION_TEXT_MATCHES = Limit("session.found", 10_000, "count", "places of a text in one session; more are left out")
+SESSION_TEXT_MATCHES = Limit(
+    "session.text_matches", 10_000, "count", "places of a text in one session; more are left out"
+)
 SHARED_BUDGETS = Limit(
     "session.budgets", 1_000, "count", "shared budgets that a server remembers; the oldest are forgotten"
 )
@@ -16,7 +18,7 @@ MEMORY_NOTE_FILES = Limit("memory.files", 20, "count", "files of a note that are
 MEMORY_NOTE_FILE_BYTES = Limit(
     "memory.file", 4 * 1024 * 1024, "bytes", "of a file that is compared with the commit of a note"
 )
-STOP_POLL = Limit("session.stop_look", 200, "ms", "how often a turn looks whether everything is to stop")
+STOP_POLL = Limit("session.stop_poll", 200, "ms", "how often a turn looks whether everything is to stop")
 STOP_ALL_TIME = Limit(
     "session.stop_all", 5_000, "ms", "waiting until everything has stopped, then what has not is named"
 )
