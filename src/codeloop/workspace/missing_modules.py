@@ -41,7 +41,7 @@ _MAX_SHOWN = 5
 class _Declaration(NamedTuple):
     """A clause on the list that declares a package, and the command that installs it."""
 
-    where: str
+    list_clause: str
     command: str
 
 
@@ -58,7 +58,7 @@ def find_missing_module(output: str, folder: Path, root: Path) -> str:
     folders = [each for each in (folder, *folder.parents) if each.is_relative_to(root)]
     for each in folders:
         for declaration in find(each, name):
-            return f"`{name}` is {declaration.where}; it is not installed. To install it: {declaration.command}"
+            return f"`{name}` is {declaration.list_clause}; it is not installed. To install it: {declaration.command}"
     return ""
 
 
@@ -82,7 +82,7 @@ def find_missing_test_packages(folder: Path, root: Path, environment: Mapping[st
             if missing:
                 more = f" and {len(missing) - _MAX_SHOWN} more" if len(missing) > _MAX_SHOWN else ""
                 are = "is" if len(missing) == 1 else "are"
-                listed = f"{', '.join(missing[:_MAX_SHOWN])}{more}, {declaration.where},"
+                listed = f"{', '.join(missing[:_MAX_SHOWN])}{more}, {declaration.list_clause},"
                 return f"Tests here may need {listed} which {are} not installed. To install: {declaration.command}"
     return ""
 

@@ -74,7 +74,7 @@ async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem
     result = await run_bounded_program(_PROGRAM, (ceil(seconds),), text, environment, deadline, _MAX_LINE_BYTES)
     if result.is_late:
         raise SchemaTooCostly(f"checking it takes more than {seconds:g} s. Make its patterns simpler.")
-    if result.failed or not result.lines:
+    if result.has_failed or not result.lines:
         raise SchemaTooCostly("it can't be checked: that takes too much memory.")
     return msgspec.json.decode(result.lines[-1], type=list[Problem])
 

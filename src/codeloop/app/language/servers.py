@@ -80,7 +80,7 @@ def make_languages(settings: ProjectSettings, workspace: Workspace, publish_live
 
     callbacks = ServerCallbacks(
         start=start,
-        log=lambda name, line: get_log(name).note(f"[{time.strftime('%H:%M:%S')} codeloop: {line}]"),
+        log=lambda name, line: get_log(name).add_line(f"[{time.strftime('%H:%M:%S')} codeloop: {line}]"),
         on_change=lambda: publish_live(LspUpdated()),
         on_report=lambda name, path: publish_live(LspDiagnosed(properties=LspFile(server_id=name, path=str(path)))),
         warn=lambda text: publish_live(ToastShown(properties=Toast(message=text, variant="warning"))),

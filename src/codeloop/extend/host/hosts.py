@@ -209,7 +209,7 @@ class ExtensionHosts:
             return await host.ask(extension.load_spec, message, HOST_CALL.seconds, listener)
         finally:
             if (took := time.monotonic() - began) >= HOST_SLOW_ANSWER.seconds:
-                self._callbacks.log(self.get_key(extension).name).note(
+                self._callbacks.log(self.get_key(extension).name).add_line(
                     f"[codeloop: {extension.name} took {took:.2f} s]"
                 )
 
@@ -239,7 +239,7 @@ class ExtensionHosts:
             self.failures[extension.name] = str(error)
             self._callbacks.warn(f"{extension.name} can't be used: {error}")
             log = self._callbacks.log(self.get_key(extension).name)
-            log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
+            log.add_line(f"{extension.name}: {getattr(error, 'trace', '') or error}")
             self._callbacks.changed()
 
     async def load(self, extension: Extension, *, again: bool = False) -> None:
@@ -290,7 +290,7 @@ class ExtensionHosts:
             log = self._callbacks.log(key.name)
 
             def note(line: str) -> None:
-                log.note(f"[codeloop: {line}]")
+                log.add_line(f"[codeloop: {line}]")
 
             def acknowledge(count: int | None) -> None:
                 if key in self._feeds:

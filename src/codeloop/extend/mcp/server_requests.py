@@ -101,7 +101,7 @@ class ServerRequests:
     async def _handle(self, message: Any) -> None:
         method = getattr(message, "method", "")
         if isinstance(message, Exception):
-            self._log.note(f"[{message}]")
+            self._log.add_line(f"[{message}]")
         elif method.endswith("list_changed"):
             self._on_change.lists()
         elif method == "notifications/resources/updated":
@@ -110,7 +110,7 @@ class ServerRequests:
 
     async def _note(self, params: "LoggingMessageNotificationParams") -> None:
         text = params.data if isinstance(params.data, str) else msgspec.json.encode(params.data).decode()
-        self._log.note(f"[{params.level}] {text}")
+        self._log.add_line(f"[{params.level}] {text}")
 
     async def _roots(self, _context: "ClientRequestContext") -> "ListRootsResult":
         from mcp_types import ListRootsResult, Root
@@ -157,7 +157,7 @@ class ServerRequests:
         """Refuse a form that no user has seen, without claiming that the user declined it."""
         from mcp_types import ElicitResult
 
-        self._log.note(f"[refused a form: {why}]")
+        self._log.add_line(f"[refused a form: {why}]")
         ctx.report(metadata={"declined": why})
         line = f"A form of the MCP server {self._server} was refused by codeloop, not by the user: {why}."
         ctx.services.notices.add(ctx.session_id, line)

@@ -39,7 +39,7 @@ async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float =
     with suppress(msgspec.DecodeError):
         for line in result.lines:
             lines.append(msgspec.json.decode(line, type=_PdfProgramLine))
-    return _make_pdf(lines, is_late=result.is_late, failed=result.failed)
+    return _make_pdf(lines, is_late=result.is_late, failed=result.has_failed)
 
 
 def _make_pdf(lines: Sequence[_PdfProgramLine], *, is_late: bool, failed: bool) -> Pdf:

@@ -18,14 +18,14 @@ _SAMPLE_BYTES = 64 * 1024
 class LineRange(Struct, frozen=True):
     """Lines of a file from line `first` (from 1), without their ends.
 
-    `total`: the number of lines in the file, None when they were not counted to its end. `cut`: the limit that ended
+    `total_lines`: of the file, None when they were not counted to its end. `reached_limit`: the limit that ended
     the range before the file's end, "lines" or "bytes"; "" for neither.
     """
 
     lines: tuple[str, ...]
     first: int
-    total: int | None
-    cut: str
+    total_lines: int | None
+    reached_limit: str
     stamp: FileStamp
 
 

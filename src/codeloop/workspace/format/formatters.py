@@ -87,7 +87,7 @@ class Formatters:
         if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
             return []
         formatters = [
-            self._make(row, config, real, self._workspace.directory)
+            self._make_formatter(row, config, real, self._workspace.directory)
             for row, config in self._list_configured()
             if real.suffix in _choose_extensions(row, config) and not config.disabled
         ]
@@ -103,7 +103,7 @@ class Formatters:
             extensions = _choose_extensions(row, config)
             is_on = bool(extensions) and not self._is_off and not config.disabled
             if is_on and (name in configured or self._find_marker(row, folder) is not None):
-                is_on = not self._make(row, config, folder / "a", folder).missing_program
+                is_on = not self._make_formatter(row, config, folder / "a", folder).missing_program
             else:
                 is_on = False
             states.append(FormatterState(name, extensions, is_on))
@@ -121,7 +121,7 @@ class Formatters:
                 folder = self._find_marker(row, real.parent)
                 if (
                     folder is not None
-                    and not (formatter := self._make(row, _EMPTY_CONFIG, real, folder)).missing_program
+                    and not (formatter := self._make_formatter(row, _EMPTY_CONFIG, real, folder)).missing_program
                 ):
                     yield formatter
 
@@ -140,7 +140,7 @@ class Formatters:
                 return
             yield folder
 
-    def _make(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
+    def _make_formatter(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
         values = {EDITION_PLACEHOLDER: self._find_edition(real.parent)} if EDITION_PLACEHOLDER in row.command else {}
         words = tuple(config.command or row.command)
         success_codes = (0, 1) if any(Path(word).name in FIXER_PROGRAMS for word in words) else (0,)

@@ -85,7 +85,7 @@ async def _run_formatter(
             )
         if result.code not in formatter.success_codes:
             raise _FormatterFailed(
-                f"failed: {_find_reason(result.errors or result.output.decode('utf-8', 'replace'), result.code)}"
+                f"failed: {_find_reason(result.stderr or result.output.decode('utf-8', 'replace'), result.code)}"
             )
         output, is_complete = result.output, True
     except TimeoutError:

@@ -37,9 +37,9 @@ class MergeResult(Struct, frozen=True):
 
 
 class BranchMerger(Struct, frozen=True):
-    """Merges and rebases branches of the repository of `trees`."""
+    """Merges and rebases branches of the repository of `worktrees`."""
 
-    trees: Worktrees
+    worktrees: Worktrees
 
     async def commit_all(self, tree: Git, message: str, *, is_rescue: bool = False) -> list[str]:
         """Commit all uncommitted files of a work tree; return their paths. Hooks are not run.
@@ -53,23 +53,23 @@ class BranchMerger(Struct, frozen=True):
                 "would not hold. Commit and push them there, or move it out of the work tree.",
                 is_unsaved=True,
             )
-        files = await self.trees.list_changed_files(tree)
+        files = await self.worktrees.list_changed_files(tree)
         if not files:
             return []
         if not is_rescue and (conflicted := await _list_conflicted(tree)):
             raise WorktreeRefused(
                 f"{', '.join(conflicted[:3])} in {tree.root} is in conflict. Have that solved there, and commit."
             )
-        if not self.trees.is_trusted and not is_rescue and (filtered := await _list_filtered(tree, files)):
+        if not self.worktrees.is_trusted and not is_rescue and (filtered := await _list_filtered(tree, files)):
             raise WorktreeRefused(
                 f"{', '.join(filtered[:3])} in {tree.root} would be committed by a filter, which is run only for a "
                 "trusted project. Commit it there yourself, or trust the project: codeloop trust"
             )
         await fault_injection.reach("worktree.commit")
-        self._read_line(await self.trees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
+        self._read_line(await self.worktrees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
         arguments = ("commit", "--quiet", "--no-verify", "--message", message)
         self._read_line(
-            await self.trees.run(tree, *await read_identity_options(tree), *arguments), f"commit in {tree.root}"
+            await self.worktrees.run(tree, *await read_identity_options(tree), *arguments), f"commit in {tree.root}"
         )
         return files
 
@@ -78,7 +78,7 @@ class BranchMerger(Struct, frozen=True):
 
         Raises WorktreeRefused: no such branch, or its work tree has changes of its own in the way. Raises GitFailed.
         """
-        git = self.trees.git
+        git = self.worktrees.git
         ours, theirs = await self._find_commit(into), await self._find_commit(branch)
         base = await git.find_merge_base(ours, theirs)
         if base == theirs:
@@ -87,7 +87,7 @@ class BranchMerger(Struct, frozen=True):
             new = theirs  # a fast-forward: no merge commit is needed
         else:
             # Prints the tree's id, then the files in conflict; the code is 1 if there are any.
-            output = await self.trees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
+            output = await self.worktrees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
             tree, *names = os.fsdecode(output.data).partition("\0\0")[0].split("\0")
             if output.code == 1:
                 conflicts = [name for name in names if files is None or name in files]
@@ -105,7 +105,7 @@ class BranchMerger(Struct, frozen=True):
             tree = tree if files is None else await self._build_tree(ours, tree, files)
             arguments = ("commit-tree", tree, *parents, "-m", message)
             new = self._read_line(
-                await self.trees.run(git, *await read_identity_options(git), *arguments), "commit the merge"
+                await self.worktrees.run(git, *await read_identity_options(git), *arguments), "commit the merge"
             )
         await fault_injection.reach("worktree.merge")
         await self._move_branch(into, ours, new)
@@ -117,29 +117,29 @@ class BranchMerger(Struct, frozen=True):
         Raises WorktreeRefused.
         """
         await self._find_commit(onto)
-        changed = await self.trees.list_changed_files(tree)
+        changed = await self.worktrees.list_changed_files(tree)
         if changed:
             raise WorktreeRefused(f"{tree.root} has uncommitted changes ({', '.join(changed[:3])}). Commit them first.")
         arguments = ("rebase", "--quiet", "--no-autostash", _HEADS + onto)
-        output = await self.trees.run(tree, *await read_identity_options(tree), *arguments)
+        output = await self.worktrees.run(tree, *await read_identity_options(tree), *arguments)
         if output.code == 0:
             return MergeResult(await tree.resolve_commit("HEAD"))
         conflicts = tuple(ConflictedFile(name, _read_text(tree.root / name)) for name in await _list_conflicted(tree))
-        await self.trees.run(tree, "rebase", "--abort")
+        await self.worktrees.run(tree, "rebase", "--abort")
         if not conflicts:
             raise WorktreeRefused(f"git can't rebase {tree.root}: {describe_failure(output)}")
         return MergeResult(None, conflicts)
 
     async def _find_commit(self, branch: str) -> str:
         """Return the commit of a branch. Raises WorktreeRefused when there is no such branch."""
-        commit = await self.trees.git.resolve_commit(_HEADS + branch)
+        commit = await self.worktrees.git.resolve_commit(_HEADS + branch)
         if commit is None:
             raise WorktreeRefused(f"There is no branch {branch}. `git branch` lists them.")
         return commit
 
     async def _read_marked_file(self, tree: str, name: str, labels: Mapping[str, str]) -> ConflictedFile:
         """Read a file of the merge's tree; `labels`: the marks that git wrote, with commits -> with branches."""
-        data = await self.trees.git.read_blob(tree, name, _CONFLICT_BYTES)
+        data = await self.worktrees.git.read_blob(tree, name, _CONFLICT_BYTES)
         if data is None or b"\0" in data:
             return ConflictedFile(name, None)
         text = data.decode("utf-8", "replace")
@@ -149,7 +149,7 @@ class BranchMerger(Struct, frozen=True):
 
     async def _build_tree(self, ours: str, merged: str, files: Sequence[str]) -> str:
         """Return the tree of commit `ours` with these files taken from another tree."""
-        git = self.trees.git
+        git = self.worktrees.git
         with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
             index = Path(folder, "index")
             self._read_line(await git.run("read-tree", ours, index=index), "read the branch")
@@ -168,14 +168,16 @@ class BranchMerger(Struct, frozen=True):
         folder = await self._find_checkout(branch)
         if folder is None:
             # `old` makes git refuse when the branch has moved since the merge was computed.
-            output = await self.trees.git.run("update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old)
+            output = await self.worktrees.git.run("update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old)
         else:
-            output = await self.trees.run(Git(folder, self.trees.environment), "merge", "--ff-only", "--quiet", new)
+            output = await self.worktrees.run(
+                Git(folder, self.worktrees.environment), "merge", "--ff-only", "--quiet", new
+            )
         self._read_line(output, f"bring {branch} forward{f' in {folder}' if folder else ''}")
 
     async def _find_checkout(self, branch: str) -> Path | None:
         """Return the work tree in which a branch is checked out, if any."""
-        output = await self.trees.git.run("worktree", "list", "--porcelain", "-z")
+        output = await self.worktrees.git.run("worktree", "list", "--porcelain", "-z")
         folder = None
         for row in os.fsdecode(output.data).split("\0"):
             if row.startswith("worktree "):

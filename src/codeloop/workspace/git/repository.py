@@ -25,12 +25,12 @@ class GitFailed(CodeloopError):
 
 
 class GitOutput(Struct, frozen=True):
-    """The result of a git command. `data`: its output; `is_complete`: False when that was cut; `errors`: its stderr."""
+    """The result of a git command. `data`: its output; `is_complete`: False when that was cut."""
 
     code: int
     data: bytes
     is_complete: bool
-    errors: str
+    stderr: str
 
     @property
     def lines(self) -> list[str]:
@@ -83,7 +83,7 @@ class Git(Struct, frozen=True):
         output = await self.run("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         # With `-q`, 1 says that there is no such commit; when git itself fails, it is 128.
         if output.code > 1:
-            raise GitFailed(f"git can't read the repository of {self.root}: {' '.join(output.errors.split())}")
+            raise GitFailed(f"git can't read the repository of {self.root}: {' '.join(output.stderr.split())}")
         return output.lines[0] if output.code == 0 and output.lines else None
 
     async def find_merge_base(self, first: str, second: str) -> str | None:
@@ -164,4 +164,4 @@ class Git(Struct, frozen=True):
             )
         # Stopped at `cap` it did not fail, so its exit code says nothing.
         code = 0 if program_result.stop_reason else program_result.code
-        return GitOutput(code, bytes(data[:cap]), not program_result.stop_reason, program_result.errors)
+        return GitOutput(code, bytes(data[:cap]), not program_result.stop_reason, program_result.stderr)

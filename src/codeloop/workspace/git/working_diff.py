@@ -96,7 +96,7 @@ class _TemporaryGit:
         """Run git with this directory. Raises GitFailed, also for an exit code other than 0."""
         output = await self._git.run_in_git_folder(self._folder, self._options, arguments, cap)
         if output.code != 0:
-            reason = " ".join(output.errors.split())
+            reason = " ".join(output.stderr.split())
             raise GitFailed(f"git can't compare the work tree {self._git.root}: {reason or f'code {output.code}'}.")
         return output
 
@@ -143,7 +143,7 @@ async def _make_temporary_git(git: Git) -> AsyncGenerator[_TemporaryGit]:
         git.run("rev-parse", *arguments), git.run_config("--null", "--get-regexp", _CONVERSION_SETTINGS)
     )
     if output.code != 0 or len(output.lines) != len(_GIT_PATHS):
-        raise GitFailed(f"git can't find the repository of {git.root}: {' '.join(output.errors.split())}")
+        raise GitFailed(f"git can't find the repository of {git.root}: {' '.join(output.stderr.split())}")
     rows = [row.partition("\n") for row in os.fsdecode(settings.data).split("\0") if row]
     objects, index, exclude = (git.root / line for line in output.lines)
     try:

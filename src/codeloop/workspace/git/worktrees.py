@@ -227,4 +227,4 @@ async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -
 
 def describe_failure(output: GitOutput) -> str:
     """Return git's error message on one line, or its exit code."""
-    return " ".join(output.errors.split()) or f"code {output.code}."
+    return " ".join(output.stderr.split()) or f"code {output.code}."

@@ -13,13 +13,13 @@ from msgspec import Struct
 class BoundedRunResult(Struct, frozen=True):
     """The result of a run: the lines that the program wrote.
 
-    `is_late`: it was ended at the deadline, or by the limit of processor time that it has set itself. `failed`: its
+    `is_late`: it was ended at the deadline, or by the limit of processor time that it has set itself. `has_failed`: its
     exit code was not 0.
     """
 
     lines: tuple[bytes, ...]
     is_late: bool = False
-    failed: bool = False
+    has_failed: bool = False
 
 
 async def run_bounded_program(
@@ -28,11 +28,11 @@ async def run_bounded_program(
     data: bytes,
     environment: Mapping[str, str],
     seconds: float,
-    longest: int,
+    max_line_bytes: int,
 ) -> BoundedRunResult:
     """Run a Python program with `data` on its stdin, for at most `seconds`, and return its output.
 
-    A line longer than `longest` bytes ends the reading.
+    A line longer than `max_line_bytes` ends the reading.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", str(program), *map(str, arguments)),
@@ -42,7 +42,7 @@ async def run_bounded_program(
         env=dict(environment),
         cwd="/",
         start_new_session=True,
-        limit=longest,
+        limit=max_line_bytes,
     )
     lines = list[bytes]()
     is_late = False

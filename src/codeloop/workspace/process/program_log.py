@@ -20,27 +20,27 @@ class ProgramLog:
     def __init__(self, file: Path) -> None:
         self.file = file
         self._size = 0
-        self._end = ""
+        self._recent_text = ""
 
     @property
     def last_line(self) -> str:
         """The last line since the last start, preferably one of an error; "" for none."""
-        lines = [line.strip() for line in self.end.splitlines()]
+        lines = [line.strip() for line in self.recent_text.splitlines()]
         errors = [line for line in lines if _ERROR_LINE.search(line)]
         return (errors or lines or [""])[-1][-_LINE_CHARS:]
 
     @property
-    def end(self) -> str:
+    def recent_text(self) -> str:
         """The end of the text since the last start."""
-        return self._end.strip()
+        return self._recent_text.strip()
 
-    def begin(self) -> None:
-        """Begin a new start of the program. Earlier output stays in the file only."""
-        self._end = ""
+    def begin_start(self) -> None:
+        """Record a new start of the program. Earlier output stays in the file only."""
+        self._recent_text = ""
 
     def feed(self, data: bytes) -> None:
         """Add output of the program."""
-        self._end = (self._end + data[-_END_CHARS:].decode("utf-8", "replace"))[-_END_CHARS:]
+        self._recent_text = (self._recent_text + data[-_END_CHARS:].decode("utf-8", "replace"))[-_END_CHARS:]
         data = data[-MCP_LOG.value :]
         with suppress(OSError):
             if self._size + len(data) > MCP_LOG.value or not self._size:
@@ -52,7 +52,7 @@ class ProgramLog:
                 file.write(data)
             self._size += len(data)
 
-    def note(self, line: str) -> None:
+    def add_line(self, line: str) -> None:
         """Add a line that did not come from stderr: one of ours, or a log message of the program's protocol."""
         self.feed(f"{line}\n".encode("utf-8", "replace"))
 

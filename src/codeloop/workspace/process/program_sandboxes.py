@@ -21,7 +21,7 @@ _REFUSAL_WARNING = (
 
 
 class ProgramSandboxes:
-    """The sandboxes of a work tree's programs. `refused`: why this machine has no sandbox, once that is known.
+    """The sandboxes of a work tree's programs. `refusal_reason`: why this machine has no sandbox, once that is known.
 
     `warn` is called with a text for the user when a program first runs without one for that reason.
     """
@@ -29,7 +29,7 @@ class ProgramSandboxes:
     def __init__(
         self, policy_input: PolicyInput, config: SandboxConfig, warn: Callable[[str], None] = lambda _: None
     ) -> None:
-        self.refused = ""
+        self.refusal_reason = ""
         self._input = policy_input
         self._config = config
         self._warn = warn
@@ -39,17 +39,17 @@ class ProgramSandboxes:
 
     def is_used(self, entry: bool | ProgramSandboxConfig) -> bool:
         """Return whether a program with this configuration entry runs in a sandbox, as far as is known."""
-        return entry is not False and self._config.mode != "off" and not self.refused
+        return entry is not False and self._config.mode != "off" and not self.refusal_reason
 
     async def probe(self) -> None:
         """Find out whether a sandbox works by making one, unless that is known."""
-        if self._sandboxes_by_folder or self.refused or self._config.mode == "off":
+        if self._sandboxes_by_folder or self.refusal_reason or self._config.mode == "off":
             return
         sandboxes = Sandboxes(self._launcher)
         try:
             await sandboxes.enter(self._find_policy_maker(ProgramProfile(self._input.scratch)).make_policy())
         except SandboxRefused as error:
-            self.refused = str(error)
+            self.refusal_reason = str(error)
         finally:
             await sandboxes.close()
 
@@ -69,7 +69,7 @@ class ProgramSandboxes:
         except SandboxRefused as error:
             if self._config.mode == "required":
                 raise
-            self.refused = str(error)
+            self.refusal_reason = str(error)
             self._warn(_REFUSAL_WARNING)
             return await self._launcher.start(launch)
 

@@ -20,7 +20,7 @@ class ProgramResult(Struct, frozen=True):
     """The end of a program: its exit code (negative: the signal), the start of its stderr, and why it was stopped."""
 
     code: int
-    errors: str
+    stderr: str
     stop_reason: Literal["", "enough", "time"]
 
 

@@ -24,7 +24,7 @@ class SandboxedResult(Struct, frozen=True):
 
     code: int
     output: bytes
-    errors: str
+    stderr: str
 
 
 def make_policy(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> SandboxPolicy:

@@ -178,9 +178,9 @@ class Ripgrep:
         if program.stop_reason == "time" and (cause := await asyncio.to_thread(find_unreadable, folder)):
             stopped += f", since it waited for {cause}, which is not a regular file: remove it"
         stopped = "; ".join(filter(None, (stopped, note)))
-        if program.code != 2 or not program.errors:
+        if program.code != 2 or not program.stderr:
             return stopped
-        first, _, rest = program.errors.removeprefix("rg: ").strip().partition("\nrg: ")
+        first, _, rest = program.stderr.removeprefix("rg: ").strip().partition("\nrg: ")
         if not first.startswith("./"):
             raise SearchFailed(first)
         more = f" and {1 + rest.count(_ERROR_SEPARATOR)} more" if rest else ""

@@ -44,7 +44,7 @@ async def apply_patch(project: Project, args: ApplyPatch) -> AppliedPatch:
         await asyncio.to_thread(file.write_bytes, args.patch.encode("utf-8", "surrogatepass"))
         output = await git.run("apply", "--whitespace=nowarn", str(file))
     if output.code != 0:
-        problem = replace_undecodable(" ".join(output.errors.split()).replace(str(file), "the patch"))
+        problem = replace_undecodable(" ".join(output.stderr.split()).replace(str(file), "the patch"))
         raise OperationError(
             "VcsApplyError", f"The patch does not apply; nothing was changed: {problem}", reason="not-clean"
         )

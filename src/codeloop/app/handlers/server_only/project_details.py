@@ -48,7 +48,7 @@ async def init_repository(project: Project, _args: NoArguments) -> ProjectInfo:
         # Without templates: those of the user may have hooks, which are programs.
         output = await Git(directory, project.workspace.environment).run("init", "--quiet", "--template=")
         if output.code != 0:
-            raise GitFailed(f"git can't make a repository in {directory}: {' '.join(output.errors.split())}")
+            raise GitFailed(f"git can't make a repository in {directory}: {' '.join(output.stderr.split())}")
         if project.reload is not None:
             await project.reload()
     return replace(await get_current_project(project, NoArguments()), vcs="git", worktree=str(project_root.root))

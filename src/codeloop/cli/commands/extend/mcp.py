@@ -176,7 +176,7 @@ async def _try_server(project: Project, definition: ServerDefinition) -> str:
             reason = escape_controls(status.reason).rstrip(".")
             return f"{escape_controls(definition.name)} can't be used yet: {reason}."
         # The error quotes the last line already.
-        log = server.log.end if server.log.end != server.log.last_line else ""
+        log = server.log.recent_text if server.log.recent_text != server.log.last_line else ""
         log_note = f"\nThe end of its log:\n{escape_controls(log)}" if log else ""
         raise CodeloopError(f"{escape_controls(str(error))} Nothing was written.{log_note}") from error
     return _format_summary(server.name, listing)
@@ -326,8 +326,8 @@ async def _show_server(server: McpServer) -> None:
 
 
 def _show_log(server: McpServer) -> None:
-    if server.log.end:
-        click.echo(f"The end of its log ({server.log.file}):\n{escape_controls(server.log.end)}")
+    if server.log.recent_text:
+        click.echo(f"The end of its log ({server.log.file}):\n{escape_controls(server.log.recent_text)}")
 
 
 @mcp.command()

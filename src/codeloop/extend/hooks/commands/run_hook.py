@@ -117,7 +117,7 @@ async def _run_command(row: CommandHookConfig, payload: JSON, scope: HookScope) 
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
     if len(result.output) > most:
         raise HookFailed(f"it printed more than {most:,} bytes")
-    return decide_by_output(result.code, result.output, result.errors, is_context=row.event in _CONTEXT_EVENTS)
+    return decide_by_output(result.code, result.output, result.stderr, is_context=row.event in _CONTEXT_EVENTS)
 
 
 def _choose_folder(row: CommandHookConfig, scope: HookScope) -> Path:

@@ -75,7 +75,7 @@ async def open_stdio(
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
                     if line.strip():
-                        log.note(f"[not a message on stdout: {line[:_MAX_SHOWN_BYTES].decode('utf-8', 'replace')}]")
+                        log.add_line(f"[not a message on stdout: {line[:_MAX_SHOWN_BYTES].decode('utf-8', 'replace')}]")
                     continue
                 await to_session.send(SessionMessage(message))
             # The end of the output comes a moment before the exit code, which says more.

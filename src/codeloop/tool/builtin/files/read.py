@@ -113,13 +113,13 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             first, limit = block.first_line, block.last_line - block.first_line + 1
         lines_range = await asyncio.to_thread(_read_lines, target, first, limit or READ_LINES.value)
         outline = list[str]()
-        if limit is None and params.offset is None and (lines_range.total or 0) > READ_WHOLE_LINES.value:
+        if limit is None and params.offset is None and (lines_range.total_lines or 0) > READ_WHOLE_LINES.value:
             outline = format_outline(await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE_LINES.value)
         if len(outline) >= _MIN_OUTLINE_ROWS:
-            lines_range = replace(lines_range, lines=lines_range.lines[:_HEAD_LINES], cut="lines")
+            lines_range = replace(lines_range, lines=lines_range.lines[:_HEAD_LINES], reached_limit="lines")
     if lines_range.lines or lines_range.first == 1:
         ctx.workspace.read_log.record_read(ctx.session_id, target.real, lines_range.stamp)
-    is_complete = lines_range.cut == "lines" and bool(params.symbol or (params.offset and params.limit))
+    is_complete = lines_range.reached_limit == "lines" and bool(params.symbol or (params.offset and params.limit))
     result = _format_file(ctx, target, lines_range, is_complete=is_complete)
     if len(outline) >= _MIN_OUTLINE_ROWS:
         rows = "\n".join(outline)
@@ -200,7 +200,7 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
     workspace, path = ctx.workspace, replace_undecodable(str(target.path))
     name, last = format_path(workspace, target.path), lines_range.first + len(lines_range.lines) - 1
     if not lines_range.lines and lines_range.first > 1:
-        count = f"{lines_range.total} lines" if lines_range.total is not None else "too many lines to count"
+        count = f"{lines_range.total_lines} lines" if lines_range.total_lines is not None else "too many lines to count"
         raise ToolFailure(f"{name} has {count}; offset {lines_range.first} is beyond its end")
     text = "\n".join(lines_range.lines)
     output = "\n".join(f"{number}: {line}" for number, line in enumerate(lines_range.lines, lines_range.first))
@@ -213,11 +213,11 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
     earlier_first = _find_earlier_first(lines_read, lines_range)
     is_known = earlier_first is not None
     if is_known:
-        total = f" of {lines_range.total}" if lines_range.total is not None else ""
+        total = f" of {lines_range.total_lines}" if lines_range.total_lines is not None else ""
         earlier_last = earlier_first + last - lines_range.first
         moved = "" if earlier_first == lines_range.first else f", as {earlier_first}-{earlier_last}"
         output = f"{name} lines {lines_range.first}-{last}{total} have not changed since you read them above{moved}."
-    ends_here = is_complete or not lines_range.cut
+    ends_here = is_complete or not lines_range.reached_limit
     closing = [] if is_known and ends_here else _format_closing(lines_range, last, is_complete=is_complete)
     output = "\n\n".join([output or "(The file is empty)", *closing])
     instructions = _find_instructions(ctx, target)
@@ -228,12 +228,12 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
         "text": text,
         "lineStart": lines_range.first,
         "lineEnd": max(last, lines_range.first) if lines_range.lines else 0,
-        "totalLines": lines_range.total if lines_range.total is not None else last,
-        "truncated": bool(lines_range.cut),
+        "totalLines": lines_range.total_lines if lines_range.total_lines is not None else last,
+        "truncated": bool(lines_range.reached_limit),
     }
     metadata: JSON = {
         "preview": "\n".join(lines_range.lines[:_PREVIEW_LINES]),
-        "truncated": bool(lines_range.cut),
+        "truncated": bool(lines_range.reached_limit),
         "loaded": [str(file) for file in instructions],
         "display": display,
     }
@@ -258,9 +258,9 @@ def _find_earlier_first(lines_read: Mapping[int, str], lines_range: LineRange) -
 
 def _format_closing(lines_range: LineRange, last: int, *, is_complete: bool) -> list[str]:
     """Return the closing line of a result, if it needs one: the range, the total, and the offset to read on from."""
-    total = lines_range.total if lines_range.total is not None else f"more than {last}"
-    why = f"cut at {READ_BYTES.value // 1024} KB; " if lines_range.cut == "bytes" else ""
-    if lines_range.cut and not is_complete:
+    total = lines_range.total_lines if lines_range.total_lines is not None else f"more than {last}"
+    why = f"cut at {READ_BYTES.value // 1024} KB; " if lines_range.reached_limit == "bytes" else ""
+    if lines_range.reached_limit and not is_complete:
         return [f"(lines {lines_range.first}-{last} of {total}; {why}offset={last + 1} goes on)"]
     if lines_range.first > 1 or is_complete:
         return [f"(lines {lines_range.first}-{last} of {total})"]

@@ -33,21 +33,21 @@ _MINIMAL_CONFIG = b"[core]\n\trepositoryformatversion = 0\n"
 class RepositoryCleaner:
     """Looks through the git directories of new repositories, once for all that are found after a command.
 
-    `quarantine`: the folder that files are moved to; `of_user`: the repositories that no command made; `known_lines`:
-    lines that git runs, by file, which were there before the command.
+    `quarantine`: the folder that files are moved to; `user_repositories`: those that no command made;
+    `earlier_lines`: lines that git runs, by file, which were there before the command.
     """
 
     def __init__(
         self,
         roots: Sequence[Path],
         quarantine: Path,
-        of_user: AbstractSet[Path] = frozenset(),
-        known_lines: Mapping[Path, set[bytes]] | None = None,
+        user_repositories: AbstractSet[Path] = frozenset(),
+        earlier_lines: Mapping[Path, set[bytes]] | None = None,
     ) -> None:
         self._roots = roots
         self._quarantine = quarantine
-        self._of_user = of_user
-        self._known_lines = known_lines or {}
+        self._user_repositories = user_repositories
+        self._earlier_lines = earlier_lines or {}
         self._visited: set[Path] = set()
         # Old path -> new path; None where the file could not be moved.
         self.moves: dict[Path, Path | None] = {}
@@ -64,9 +64,11 @@ class RepositoryCleaner:
             real = target
         elif not real.is_dir():
             return
-        if not is_inside(real, self._roots) or (real in self._of_user and not _is_work_tree(entry.parent, real)):
+        if not is_inside(real, self._roots) or (
+            real in self._user_repositories and not _is_work_tree(entry.parent, real)
+        ):
             self.move([entry])
-        elif real not in self._of_user:
+        elif real not in self._user_repositories:
             self.clean_folder(real)
 
     def clean_folder(self, folder: Path) -> None:
@@ -96,7 +98,7 @@ class RepositoryCleaner:
         # The rest of a longer file is not checked, so it is dropped.
         if is_cut := len(text) >= MAX_LINES_BYTES:
             text = text[: text.rfind(b"\n") + 1]
-        known_lines = self._known_lines.get(path, set())
+        known_lines = self._earlier_lines.get(path, set())
         if is_cut or any(line not in known_lines for line in pattern.findall(text)):
             rest = pattern.sub(lambda line: line[0] if line[0] in known_lines else b"", text)
             self.moves[path] = move_away(path, self._quarantine, rest)
@@ -107,7 +109,7 @@ class RepositoryCleaner:
         if shared is None:
             return
         is_linked_tree = folder.parent.name == "worktrees" and (folder.parent.parent / "HEAD").is_file()
-        is_of_user = shared in self._of_user
+        is_of_user = shared in self._user_repositories
         is_its_own = shared == folder.parent.parent if is_linked_tree else not is_of_user
         if (
             not is_inside(shared, self._roots)

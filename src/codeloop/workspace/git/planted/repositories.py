@@ -49,7 +49,7 @@ _TOO_MANY_FOLDERS = (
 _REFERRING_FILES = ("index", "commondir")
 
 
-class _Before(NamedTuple):
+class _StateBeforeCommand(NamedTuple):
     """The state of the user's repositories before a command.
 
     `links`: the links out of git directories; `scanned_folders`: the folders in which they were looked for, None where
@@ -79,7 +79,7 @@ class PlantedRepositories:
         self._user_repositories: set[Path] = set()
         # With the stamp of each when it was last looked through; () if it never was.
         self._command_repositories: dict[Path, tuple[int, ...]] = {}
-        self._before = _Before(frozenset(), None, {}, {})
+        self._before = _StateBeforeCommand(frozenset(), None, {}, {})
         # Commands of several sessions begin and end in threads of their own.
         self._lock = threading.Lock()
         self._runs = CommandRuns()
@@ -161,7 +161,7 @@ class PlantedRepositories:
         folders = self._list_git_folders()
         scans = [find_outward_links(folder) for folder in folders]
         scanned_folders = [folder for scan in scans for folder in scan.read_folders]
-        self._before = _Before(
+        self._before = _StateBeforeCommand(
             frozenset(link for scan in scans for link in scan.links),
             None if any(scan.unread_folders for scan in scans) else frozenset(scanned_folders),
             {
