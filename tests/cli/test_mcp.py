@@ -193,3 +193,18 @@ def test_servers_of_other_programs_are_taken_over_when_asked_for(tmp_path: Path)
     rest = desk.run("mcp", "import", "--all")
     assert "a: npx -y a" in rest.stdout
     assert set(configured(desk)) == {"a", "b", "c", "d"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--env", "=v", "--", "true"), "'=v' has no name: write NAME=VALUE"),
+        (("--env", "A", "--", "true"), "'A' has no value: write NAME=VALUE"),
+        (("--header", ": v", "http://127.0.0.1:1/"), "': v' has no name: write NAME:VALUE"),
+    ],
+)
+def test_an_option_without_a_name_or_a_value_is_refused(tmp_path: Path, words: tuple[str, ...], reason: str) -> None:
+    done = Desk(tmp_path).run("mcp", "add", "p", "--no-try", *words)
+    assert done.returncode == 2
+    assert reason in done.stderr

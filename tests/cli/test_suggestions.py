@@ -6,6 +6,7 @@ import pytest
 from codeloop.cli.command_table import COMMANDS as TABLE
 from codeloop.cli.command_table import app
 from codeloop.cli.commands.run import run
+from codeloop.cli.group import CommandGroup
 from codeloop.cli.suggestions import (
     COMMAND_SYNONYMS,
     OPTION_SYNONYMS,
@@ -68,3 +69,12 @@ def test_every_suggested_slash_command_is_one() -> None:
 )
 def test_a_word_is_found_on_every_level(root: click.Context, word: str, best: str) -> None:
     assert find_similar_commands(root, word)[0] == best
+
+
+def test_every_group_suggests_commands(root: click.Context) -> None:
+    assert isinstance(root.command, click.Group)
+    groups = {name: root.command.get_command(root, name) for name in root.command.list_commands(root)}
+    plain = [
+        name for name, each in groups.items() if isinstance(each, click.Group) and not isinstance(each, CommandGroup)
+    ]
+    assert plain == []

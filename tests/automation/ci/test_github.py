@@ -221,6 +221,20 @@ def test_a_revoked_token_and_a_forbidden_push_lose_nothing(tmp_path: Path) -> No
         assert "changes.patch" in text
 
 
+def test_a_failed_run_on_a_protected_branch_is_tried_again_when_it_is_delivered_again(tmp_path: Path) -> None:
+    with open_project(tmp_path, FIX, Answer(status=400, text="no")) as it:
+        payload = it.host.event("issues", "opened", it.host.add_issue("add is wrong", "/codeloop"))
+        hook = it.host.bare / "hooks" / "update"
+        hook.write_text('#!/bin/sh\ncase "$1" in refs/heads/codeloop/issue-1) echo protected >&2; exit 1;; esac\n')
+        hook.chmod(0o755)
+        failed = it.handle("issues", payload)
+        assert failed.returncode == 3, failed.stderr
+        assert "so the commit is on" in it.host.own_comments(1)[0]
+        asked = len(it.model.requests)
+        it.handle("issues", payload, run_id="2")
+        assert len(it.model.requests) > asked
+
+
 def test_a_schedule_keeps_one_pull_request_and_limits_end_a_run_that_is_kept(tmp_path: Path) -> None:
     with open_project(tmp_path, FIX, bash("python3 -m unittest -q", "c2"), DONE) as it:
         first = it.handle("schedule", {}, "--task", "Fix what is broken.", "--max-steps", "1")

@@ -14,6 +14,7 @@ from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.thread_comment import sanitize_answer
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import replace
 
 # The title of the comment for each exit code of `codeloop run`; for any other code it is "failed".
 _OUTCOME_TITLES = {
@@ -83,7 +84,7 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
         raise CodeloopError(f"{problem} The changes are in {patch.name} among the files of this job.") from None
     if branch != start.branch:
         note = f"`{start.branch}` has moved or is protected, so the commit is on `{branch}`."
-        outcome = CiOutcome(outcome.title, f"{outcome.text}\n\n{note}", outcome.exit_code, outcome.cost, outcome.facts)
+        outcome = replace(outcome, text=f"{outcome.text}\n\n{note}")
         start = StartPoint(start.commit, branch, start.base, start.base_commit, is_pull=start.is_pull)
         # The pull request has a branch already; no second one is opened for the new branch.
         if event.is_pull:
@@ -140,10 +141,7 @@ async def _open_pull_request(
         # A plain git host has no pull requests, and so no URL of one.
         if pull.url:
             result_link = f"[pull request #{pull.number}]({pull.url}), {result_link}"
-    text = outcome.text or sanitize_answer(answer)
-    return CiOutcome(
-        outcome.title, text, outcome.exit_code, outcome.cost, (result_link, *outcome.facts), outcome.is_done
-    )
+    return replace(outcome, text=outcome.text or sanitize_answer(answer), facts=(result_link, *outcome.facts))
 
 
 def _make_title(event: CiEvent, task: Task, thread: Thread) -> str:

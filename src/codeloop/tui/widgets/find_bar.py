@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
@@ -68,7 +69,7 @@ class FindLabel(CachedWidget):
     def show(self, text: str) -> None:
         """Show a text."""
         self._text = text
-        self.styles.width = len(text)
+        self.styles.width = cell_len(text)
         self.refresh()
 
     def render_line(self, y: int) -> Strip:

@@ -21,6 +21,7 @@ from codeloop.automation.fleet.remote.ray_driver import RayDriver
 from codeloop.automation.fleet.remote.ssh_driver import SshDriver, SshSettings
 from codeloop.automation.fleet.report import describe_job, render_page, sum_jobs
 from codeloop.cli import exit_codes
+from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import (
     AGENT_OPTION,
     AUTO_OPTION,
@@ -42,7 +43,7 @@ from codeloop.schema.wire import JSON
 MESSAGE_CHARS = 70
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def fleet() -> None:
     """Do a table of jobs, each once, in clones of their own."""
 

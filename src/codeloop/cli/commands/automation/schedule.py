@@ -13,6 +13,7 @@ from codeloop.automation.schedule.cron import get_local_time, parse_cron, to_loc
 from codeloop.automation.schedule.runner import run_due_schedules, run_schedule
 from codeloop.automation.schedule.schedule_store import RUNNING_STATE, Schedule, ScheduledRun, ScheduleStore
 from codeloop.automation.schedule.timers import choose_timers, make_timers, select_timer_environment
+from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import (
     AGENT_OPTION,
     AUTO_OPTION,
@@ -37,7 +38,7 @@ ID_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 NOTHING_SCHEDULED = 'Nothing is scheduled. `codeloop schedule add "0 7 * * 1-5" PROMPT` schedules a prompt.'
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def schedule() -> None:
     """Run prompts at set times, by the system's own timers."""
 

@@ -155,8 +155,8 @@ def _parse_pairs(pairs: Sequence[str], separator: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for pair in pairs:
         name, found_separator, value = pair.partition(separator)
-        if name and (not found_separator or not name.strip()):
-            raise UsageProblem(f"{name!r} has no value: write NAME{separator}VALUE.")
+        if not found_separator or not name.strip():
+            raise UsageProblem(f"{pair!r} has no {'name' if found_separator else 'value'}: write NAME{separator}VALUE.")
         # Spaces around a header mean nothing; those of a variable are part of its value.
         values[name.strip()] = value.strip() if separator == ":" else value
     return values
