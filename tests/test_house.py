@@ -97,7 +97,7 @@ TABLES = {
     "cli/command_table.py",
     "model/credentials/chains.py",
     "model/providers.py",
-    "tool/web/providers.py",
+    "tool/search_providers.py",
     "tui/commands.py",
 }
 TARGET = re.compile(r"(?:[a-z_]\w*\.)*[a-z_]\w*:[A-Za-z_]\w*")

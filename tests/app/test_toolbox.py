@@ -6,8 +6,8 @@ from subprocess import run
 
 import pytest
 
-from codeloop.app.language import detect_server
-from codeloop.app.language.detect_server import has_language_server
+from codeloop.app import detect_server
+from codeloop.app.detect_server import has_language_server
 from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import find_settings
 from codeloop.app.toolbox import BUILTIN_PARAMETERS_FILE, BUILTIN_TOOLS, list_builtin_tools

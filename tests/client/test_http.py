@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from codeloop.client import http
+from codeloop.client.client import ServerLost
 from codeloop.client.http import HttpClient
 from codeloop.client.wire import connection_state
-from codeloop.client.wire.connection_state import ServerLost
 from codeloop.schema.api.session_inputs import TextPartInput
 from codeloop.schema.api.session_requests import ArchiveTime, SessionId
 from codeloop.schema.errors import CodeloopError, GapError, OperationError

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import msgspec
 import pytest
 
-from codeloop.extend.docstring import read_docstring
 from codeloop.extend.functions import (
     FunctionResult,
     FunctionTool,
@@ -17,6 +16,7 @@ from codeloop.extend.functions import (
     WrongArguments,
     convert_result,
     make_function_tool,
+    read_docstring,
 )
 from codeloop.extension import Context
 

@@ -11,9 +11,9 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.agent.hooks.turn_hooks import NO_HOOKS, TurnHooks
 from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.agent.subagent.supervisor import Supervisor
+from codeloop.agent.turn_hooks import NO_HOOKS, TurnHooks
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.model.chat import ChatModel

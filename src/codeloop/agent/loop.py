@@ -6,7 +6,6 @@ from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover,
 from codeloop.agent.recovery import fall_back, recover
 from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.step import ask_model
-from codeloop.agent.subagent.delegate import delegate
 from codeloop.schema.message import format_model_ref
 
 
@@ -31,6 +30,9 @@ async def run(engine: Engine, session_id: str) -> Stop:
             case FallBack() as move:
                 fall_back(engine, move)
             case Delegate() as move:
+                # Imported late: most turns have no subtasks.
+                from codeloop.agent.subagent.delegate import delegate
+
                 await delegate(engine, session_id, move)
             case AskModel() as move:
                 has_asked = True

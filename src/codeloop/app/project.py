@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeloop.agent.engine import Engine, OutputLimits
-from codeloop.agent.hooks.turn_hooks import NO_HOOKS
-from codeloop.app.language.detect_server import has_language_server
+from codeloop.agent.turn_hooks import NO_HOOKS
+from codeloop.app.detect_server import has_language_server
 from codeloop.app.models.open_models import ModelSource, open_model_source
 from codeloop.app.runs import Runs
 from codeloop.app.services import Services
@@ -37,9 +37,9 @@ from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
 from codeloop.store.shared_stores import SharedStores
 from codeloop.store.store import Store
+from codeloop.tool.search_providers import SEARCH_KEY_VARIABLES
 from codeloop.tool.tool import Subtask, SubtaskResult, Tool
 from codeloop.tool.toolbox import ServerTools
-from codeloop.tool.web.providers import SEARCH_KEY_VARIABLES
 from codeloop.workspace.files.temp_files import remove_leftovers
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.snapshot.snapshots import Snapshots

@@ -11,11 +11,11 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.agent.answer.live_status import show_error, show_status
+from codeloop.agent.answer.turn_diffs import store_diffs
 from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, decide_next_move
 from codeloop.agent.title import find_missing_title, is_untitled, make_title, store_first_line
-from codeloop.agent.turn_diffs import store_diffs
 from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef

@@ -7,15 +7,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+import codeloop
 from codeloop.extend.agents import make_subagent_description
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool import builtin
-from codeloop.tool.builtin.session.batch import make_batch_tool
+from codeloop.tool.batch import make_batch_tool
+from codeloop.tool.search_providers import choose_provider
 from codeloop.tool.tool import BuiltinTool, Tool
 from codeloop.tool.toolbox import ServerTools, Toolbox
-from codeloop.tool.web.providers import choose_provider
 
 BUILTIN_TOOLS = {
     "bash": "tool.builtin.shell.bash:bash",
@@ -40,7 +40,7 @@ BUILTIN_TOOLS = {
 }
 """The module and name of each tool, in the order of every request. A module is imported at its tool's first call."""
 
-BUILTIN_PARAMETERS_FILE = Path(str(builtin.__file__)).with_name("parameters.json")
+BUILTIN_PARAMETERS_FILE = Path(str(codeloop.__file__)).parent / "tool" / "builtin" / "parameters.json"
 
 
 class BuiltinToolSchema(Struct, frozen=True):

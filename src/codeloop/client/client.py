@@ -1,11 +1,24 @@
-"""The `Client` protocol, by which user interfaces reach a project, in this process or on a server."""
+"""The `Client` protocol, by which user interfaces reach a project, in this process or on a server; its `ServerLost`."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol
 
 from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import StampedEvent
 from codeloop.schema.operation import SESSION_GET, Gives, Operation, Takes
+
+
+class ServerLost(CodeloopError):
+    """The server can't be reached, or the connection broke.
+
+    `why`: the cause, to be quoted in a sentence. `is_unsent`: the server can't have seen the request.
+    """
+
+    def __init__(self, message: str, why: str, *, is_unsent: bool = False) -> None:
+        super().__init__(message)
+        self.why = why
+        self.is_unsent = is_unsent
 
 
 class Client(Protocol):

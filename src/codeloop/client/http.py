@@ -10,7 +10,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from codeloop.client.wire.connection_state import ConnectionState, ServerLost
+from codeloop.client.client import ServerLost
+from codeloop.client.wire.connection_state import ConnectionState
 from codeloop.client.wire.refusal import decode_refusal
 from codeloop.client.wire.transport import Credential, HttpTransport, Renew
 from codeloop.net.sse import EventTooLong, SseParser

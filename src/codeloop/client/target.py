@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.client.wire.connection_state import ConnectionState
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
+
+if TYPE_CHECKING:
+    from codeloop.client.wire.connection_state import ConnectionState
 
 
 def refuse_directory(directory: str) -> Client:
@@ -30,7 +33,7 @@ class Target(Struct, frozen=True):
     get_session_client: Callable[[Session], Client]
     attach_file: Callable[[Path], FilePartInput]
     notes: tuple[str, ...] = ()
-    connection: ConnectionState | None = None
+    connection: "ConnectionState | None" = None
     """The state of the connection to the server; None: the project is open in this process."""
     problems: Callable[[], list[str]] = list
     """Returns the problems of a recording so far, a line each."""

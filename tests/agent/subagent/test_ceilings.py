@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.agent.calls.call_rules import make_call_rules
-from codeloop.agent.subagent.ceilings import CEILINGS_KEY, Ceiling, set_ceilings
+from codeloop.agent.calls.call_rules import CEILINGS_KEY, Ceiling, make_call_rules, set_ceilings
 from codeloop.agent.subagent.spawn import run_subagent
 from codeloop.app.handlers.session.fork import fork_session
 from codeloop.app.handlers.session.session import update_session

@@ -1,6 +1,7 @@
 """What a person hears of a server that does not answer."""
 
-from codeloop.client.wire.connection_state import ConnectionState, ServerLost
+from codeloop.client.client import ServerLost
+from codeloop.client.wire.connection_state import ConnectionState
 
 URL = "http://127.0.0.1:4096"
 

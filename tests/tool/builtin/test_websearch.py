@@ -12,10 +12,10 @@ import pytest
 from codeloop.app.toolbox import find_search_tools
 from codeloop.permission.gate import Denied
 from codeloop.schema.config import SearchConfig
+from codeloop.tool.search_providers import PROVIDERS, SEARCH_KEY_VARIABLES
 from codeloop.tool.tool import Tool, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.tool.web.json_search import search_tavily
-from codeloop.tool.web.providers import PROVIDERS, SEARCH_KEY_VARIABLES
 from codeloop.tool.web.search_service import SearchService
 from tests.tool.context import TestContext, make_context
 from tests.tool.web_server import Answer, Request, answer, json_answer, redirect, serving

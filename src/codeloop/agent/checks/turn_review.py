@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
+from codeloop.agent.answer.turn_diffs import compare_turn, list_subagent_entries
 from codeloop.agent.checks.changed_tests import (
     CODE_FILE,
     ChangedTest,
@@ -16,7 +17,6 @@ from codeloop.agent.checks.changed_tests import (
 )
 from codeloop.agent.checks.check_runs import list_checks, read_failures
 from codeloop.agent.engine import Engine
-from codeloop.agent.turn_diffs import compare_turn, list_subagent_entries
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry

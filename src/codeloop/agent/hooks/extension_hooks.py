@@ -12,8 +12,8 @@ from codeloop.agent.hooks.request_hooks import (
     transform_history,
     transform_prompt,
 )
-from codeloop.agent.hooks.turn_hooks import T, TurnHooks
 from codeloop.agent.request.window import read_own_text
+from codeloop.agent.turn_hooks import T, TurnHooks
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.bounds.extension import HOOK_STOPS

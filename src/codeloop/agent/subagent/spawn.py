@@ -6,10 +6,10 @@ from contextlib import suppress
 from functools import partial
 
 from codeloop.agent.answer.live_status import show_status
+from codeloop.agent.calls.call_rules import Ceiling, set_ceilings
 from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, count_used_tokens
-from codeloop.agent.subagent.ceilings import Ceiling, set_ceilings
 from codeloop.agent.subagent.supervisor import wait_until_overdue
 from codeloop.extend.agents import parse_model_ref
 from codeloop.schema.agent import Agent

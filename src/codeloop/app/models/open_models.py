@@ -152,7 +152,6 @@ def open_model_source(settings: ProjectSettings, providers: Providers) -> ModelS
     if startup.replay is None and startup.record is None:
         return OpenModels(providers)
     # Imported late: recordings are for tests.
-    from codeloop.model.testing.answer_recorder import AnswerRecorder
     from codeloop.model.testing.replay import ReplayModel
     from codeloop.model.testing.script import ProjectPaths
 
@@ -161,5 +160,7 @@ def open_model_source(settings: ProjectSettings, providers: Providers) -> ModelS
         model = ReplayModel(startup.replay, paths, speed=startup.pace)
         return SingleModel(model, model.list_problems)
     if startup.record is not None:
+        from codeloop.model.testing.answer_recorder import AnswerRecorder
+
         return OpenModels(providers, AnswerRecorder(startup.record, paths))
     return OpenModels(providers)

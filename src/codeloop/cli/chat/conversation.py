@@ -16,8 +16,8 @@ from codeloop.cli.options import Options
 from codeloop.cli.output.style import Look
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.target.selection import check_agent, check_model, choose_session, prepare_session
+from codeloop.client.client import ServerLost
 from codeloop.client.target import Target
-from codeloop.client.wire.connection_state import ServerLost
 from codeloop.schema.api.session_requests import ListMessages
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import ATTACH_SHOWN

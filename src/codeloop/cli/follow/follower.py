@@ -14,8 +14,7 @@ from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.result import Tally
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer, OpenRequests
-from codeloop.client.client import Client
-from codeloop.client.wire.connection_state import ServerLost
+from codeloop.client.client import Client, ServerLost
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, GapError
 from codeloop.schema.event import Event, get_session_id

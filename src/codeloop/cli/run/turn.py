@@ -14,8 +14,7 @@ from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.run.signals import SignalHandlers
-from codeloop.client.client import Client
-from codeloop.client.wire.connection_state import ServerLost
+from codeloop.client.client import Client, ServerLost
 from codeloop.schema.api.session_inputs import MessageWithParts, TurnEnd
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError

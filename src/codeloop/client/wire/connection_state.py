@@ -4,20 +4,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from codeloop.schema.errors import CodeloopError
+from codeloop.client.client import ServerLost
 from codeloop.schema.limits import CLIENT_BACKOFF_MOST, CLIENT_GONE_TIME, CLIENT_STREAM_IDLE, CLIENT_UNRESPONSIVE_TIME
-
-
-class ServerLost(CodeloopError):
-    """The server can't be reached, or the connection broke.
-
-    `why`: the cause, to be quoted in a sentence. `is_unsent`: the server can't have seen the request.
-    """
-
-    def __init__(self, message: str, why: str, *, is_unsent: bool = False) -> None:
-        super().__init__(message)
-        self.why = why
-        self.is_unsent = is_unsent
 
 
 class ConnectionState:

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from codeloop.client.wire.connection_state import ConnectionState, ServerLost
+from codeloop.client.client import ServerLost
+from codeloop.client.wire.connection_state import ConnectionState
 from codeloop.net.hosts import is_loopback
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.errors import CodeloopError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.host.installed_plugins import ENTRY_POINT_GROUP
+from codeloop.extend.installed_plugins import ENTRY_POINT_GROUP
 from codeloop.extend.packages.lock_file import LockFile, PackageName, get_lock_path, hash_files, hash_stats, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.kit.small_files import make_private

@@ -4,7 +4,6 @@ A recording contains no key and no path of the project: the working directory an
 arguments are stored complete, with the number of pieces that they came in and the time that took.
 """
 
-import hashlib
 import os
 import time
 from collections.abc import AsyncGenerator
@@ -13,24 +12,20 @@ from pathlib import Path
 import msgspec
 
 from codeloop.model.chat import (
-    AssistantModelMessage,
     CallDelta,
-    CallPiece,
     CallReady,
     CallStarted,
     ChatModel,
     Finished,
     ModelEvent,
     ModelInfo,
-    ModelMessage,
     ModelRequest,
     ReasoningDelta,
     RetryScheduled,
     TextDelta,
-    ToolModelMessage,
     UsageUpdate,
-    UserModelMessage,
 )
+from codeloop.model.testing.replay import RequestDigester
 from codeloop.model.testing.script import (
     NO_PATHS,
     CallBlock,
@@ -209,52 +204,6 @@ class EventFold:
         self._blocks[index] = CallBlock(
             call, max(1, block.deltas if isinstance(block, CallBlock) else 1), block.ms + ms
         )
-
-
-class RequestDigester:
-    """Digests requests for a recording, which stores only what is new since the last request of the same kind."""
-
-    def __init__(self) -> None:
-        self._message_counts: dict[RequestKind, int] = {}
-
-    def digest_request(self, request: ModelRequest, paths: ProjectPaths) -> RecordedRequest:
-        """Return what a recording stores of a request: digests, and the shape of the messages that are new in it."""
-        kind = classify_request(request)
-        before = self._message_counts.get(kind)
-        self._message_counts[kind] = len(request.messages)
-        new = (
-            request.messages[before:]
-            if before is not None and before <= len(request.messages)
-            else request.messages[-1:]
-        )
-        return RecordedRequest(
-            digest=_digest(_mask_paths(repr(new), paths)),
-            system=_digest(request.system),
-            messages=tuple(_describe_message(message) for message in new),
-            tools=tuple(tool.name for tool in request.tools),
-        )
-
-
-def _describe_message(message: ModelMessage) -> str:
-    match message:
-        case UserModelMessage():
-            return "a prompt"
-        case AssistantModelMessage(content=content):
-            calls = [piece.name for piece in content if isinstance(piece, CallPiece)]
-            return f"calls of {' and '.join(calls)}" if calls else "an answer"
-        case ToolModelMessage(content=content):
-            return f"{len(content)} results"
-
-
-def _mask_paths(text: str, paths: ProjectPaths) -> str:
-    """Replace the project's paths by placeholders, so that the text is the same in every directory."""
-    for path, word in ((paths.directory, "{directory}"), (paths.root, "{root}")):
-        text = text.replace(path, word) if len(path) > 1 else text
-    return text
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _mask_answer(answer: ScriptedAnswer, paths: ProjectPaths) -> ScriptedAnswer:

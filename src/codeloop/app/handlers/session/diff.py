@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.agent.turn_diffs import compare_turn, find_undo_start, list_positioned_entries
+from codeloop.agent.answer.turn_diffs import compare_turn, find_undo_start, list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import diff_undo
 from codeloop.app.project import Project

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from codeloop import __version__
-from codeloop.agent.calls.call_rules import find_profile, list_ceilings
+from codeloop.agent.calls.call_rules import find_profile, list_ceilings, set_ceilings
 from codeloop.agent.moves import is_open
-from codeloop.agent.subagent.ceilings import set_ceilings
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.slugs import make_slug

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import msgspec
 from msgspec import Struct
 
-from codeloop.agent.turn_diffs import (
+from codeloop.agent.answer.turn_diffs import (
     MessageChanges,
     add_diffs,
     find_step_changes,

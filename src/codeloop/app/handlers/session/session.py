@@ -5,7 +5,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 
 from codeloop import __version__
-from codeloop.agent.subagent.ceilings import read_ceilings, set_ceilings
+from codeloop.agent.calls.call_rules import read_ceilings, set_ceilings
 from codeloop.agent.title import UNTITLED_PREFIX
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.turn_settings import check_model

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from codeloop.agent.turn_diffs import find_step_changes, find_undo_start, list_positioned_entries
+from codeloop.agent.answer.turn_diffs import find_step_changes, find_undo_start, list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import (
     add_conflicts,

@@ -9,8 +9,8 @@ from codeloop.kit.lazy import load_object
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
+from codeloop.tool.search_providers import SearchProvider
 from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolResult, tool
-from codeloop.tool.web.providers import SearchProvider
 from codeloop.tool.web.search_service import SearchFunction, SearchService, check_query
 
 
