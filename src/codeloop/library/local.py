@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
-from codeloop.app.handlers.session.prompt_parts import make_local_file_part
+from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target

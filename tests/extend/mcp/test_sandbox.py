@@ -107,7 +107,7 @@ async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "is_sandboxed"),
+    ("entry", "has_sandbox"),
     [
         ({"command": ["npx", "x"]}, True),
         ({"command": ["npx", "x"], "sandbox": True}, True),

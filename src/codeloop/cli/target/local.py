@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
-from codeloop.app.handlers.session.prompt_parts import make_local_file_part
 from codeloop.app.project import Project
+from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
 from codeloop.cli.target.open_target import AskTrust

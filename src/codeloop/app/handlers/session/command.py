@@ -12,10 +12,10 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.agents import find_commands
 from codeloop.app.handlers.project.mcp import open_mcp_servers
 from codeloop.app.handlers.session.prompt import find_sent_prompt, run_prompt, summarize_session, wait_for_answer
-from codeloop.app.handlers.session.prompt_parts import guess_mime
 from codeloop.app.handlers.session.store_prompt import wait_for_extensions
 from codeloop.app.handlers.session.turn_settings import check_model, choose_agent
 from codeloop.app.project import Project
+from codeloop.app.prompt_parts import guess_mime
 from codeloop.app.settings import find_newest_model
 from codeloop.extend.agents import parse_model_ref
 from codeloop.extend.commands import COMPACT_COMMAND

@@ -4,9 +4,9 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from codeloop.app.handlers.session.prompt_parts import is_mention, make_parts
 from codeloop.app.handlers.session.turn_settings import choose_agent, choose_model
 from codeloop.app.project import Project
+from codeloop.app.prompt_parts import is_mention, make_parts
 from codeloop.kit import fault_injection
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, Prompt, TextPartInput
@@ -140,7 +140,7 @@ async def _make_parts(
     switch_note = make_switch_note(_find_previous_agent(project, session), agent.name)
     allowed = part_inputs
     if any(map(is_mention, part_inputs)):
-        from codeloop.app.handlers.session.check_mentions import check_mentions
+        from codeloop.app.handlers.workspace.check_mentions import check_mentions
 
         allowed = await check_mentions(project, agent, message, part_inputs)
     notices = project.services.notices.take(session.id)

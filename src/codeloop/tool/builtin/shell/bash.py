@@ -134,7 +134,7 @@ async def _make_context(ctx: ToolContext, shells: Shells, *, is_outside: bool) -
     variables = await ctx.session.hooks.collect_shell_variables(arguments)
     if not variables:
         return context
-    return replace(context, environment={**work.environment, **variables}, given=frozenset(variables))
+    return replace(context, environment={**work.environment, **variables}, pinned_variables=frozenset(variables))
 
 
 def _check_params(params: BashParams) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.handlers.session.prompt_parts import make_parts
+from codeloop.app.prompt_parts import make_parts
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import ATTACHED_FILE, READ_IMAGE, READ_PDF, READ_PIXELS

@@ -5,8 +5,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from codeloop.agent.calls.call_context import CallContext
-from codeloop.app.handlers.session.prompt_parts import is_mention
 from codeloop.app.project import Project
+from codeloop.app.prompt_parts import is_mention
 from codeloop.kit.wildcard import escape_names
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
