@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from codeloop.extend.mcp.cache.definition import parse_definition
-from codeloop.extend.mcp.cache.import_servers import (
+from codeloop.extend.mcp.import_servers import (
     looks_like_json,
     parse_snippet,
     reject_placeholders,

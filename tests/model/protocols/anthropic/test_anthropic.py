@@ -287,6 +287,15 @@ async def test_turns_that_nothing_is_left_of_are_not_sent(anthropic: Any, asking
     assert "system" not in server.requests[0].json
 
 
+@pytest.mark.parametrize("metadata", [{"signature": "SIG"}, {"redacted": "QUJD"}])
+async def test_an_answer_of_thinking_alone_is_not_sent(metadata: dict[str, str], anthropic: Any, asking: Any) -> None:
+    thought = AssistantModelMessage((ReasoningPiece("", {"anthropic": metadata}),), origin="anthropic/claude")
+    turns = (UserModelMessage((TextPiece("Look"),)), thought, UserModelMessage((TextPiece("Go on"),)))
+    async with ModelServer([Answer(text="ok")]) as server:
+        await asking(anthropic(server, info=INFO), *turns)
+        assert "thinking" not in server.requests[0].body.decode()
+
+
 async def test_calls_of_another_service_are_sent_under_ids_that_are_accepted(anthropic: Any, asking: Any) -> None:
     turns = (
         UserModelMessage((TextPiece("x"),)),

@@ -22,7 +22,8 @@ from codeloop.cli.target.project import load_settings, run_with_local_client
 from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entry
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definition
-from codeloop.extend.mcp.cache.import_servers import (
+from codeloop.extend.mcp.cache.listing import Listing
+from codeloop.extend.mcp.import_servers import (
     FoundServer,
     looks_like_json,
     parse_snippet,
@@ -30,7 +31,6 @@ from codeloop.extend.mcp.cache.import_servers import (
     resolve_paths,
     split_command_line,
 )
-from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.mcp_server import McpServer, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted_line

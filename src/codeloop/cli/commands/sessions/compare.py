@@ -59,8 +59,8 @@ MODELS_OPTION = click.option(
 def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool, **flags: Any) -> None:
     """Send MESSAGE to several models at once, and show diffs, checks, cost and time side by side.
 
-    Each works in a work tree of its own. Questions are refused, unless --auto approves them. Exit code 1: no model
-    ended well and passed the check.
+    Each works in a work tree of its own. The model's questions are refused, and permissions too unless --auto
+    approves them. Exit code 1: no model ended well and passed the check.
     """
     comparison = Comparison(
         prompt=" ".join(message),

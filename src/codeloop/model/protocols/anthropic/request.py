@@ -47,6 +47,7 @@ MARKED_MESSAGE_COUNT = 2
 """Messages at the end that get a mark: with those of tools and system prompt four, the most that the service takes."""
 EFFORT_BY_BUDGET = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
 """Least thinking budgets (tokens) -> the effort that replaces them, for models that take no budget."""
+_THINKING_TYPES = ("thinking", "redacted_thinking")
 THINKING_BLOCK_STARTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
 """The beginnings of thinking blocks, which can't carry a cache mark."""
 
@@ -156,7 +157,7 @@ class AnthropicBody:
             case AssistantModelMessage(content=content, origin=origin):
                 blocks = [_encode_assistant_piece(piece, is_same_model=origin == self._info.ref) for piece in content]
                 # An answer that was cut while the model thought: the service refuses a message of thinking alone.
-                if all(block is None or "thinking" in block for block in blocks):
+                if all(block is None or block["type"] in _THINKING_TYPES for block in blocks):
                     return []
         return [to_json(block) for block in blocks if block is not None]
 
