@@ -35,7 +35,7 @@ sso_role_name = Dev/Ops
 PROGRAM = """
 import asyncio, os, sys
 from codeloop.model.credentials.aws.keys import fetch_keys
-print(asyncio.run(fetch_keys(os.environ, "eu-west-1")).access)
+print(asyncio.run(fetch_keys(os.environ, "eu-west-1")).access_key)
 """
 
 

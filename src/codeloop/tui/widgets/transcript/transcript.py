@@ -331,7 +331,7 @@ class Transcript(ScrollView, can_focus=False):
         if kind:
             self.post_message(self.Clicked(kind, str(meta[kind])))
             return
-        self.toggle_first([event.y], is_marked="toggle_first" in meta)
+        self.toggle_first([event.y], is_marked="toggle" in meta)
 
     def toggle_first(self, rows: Iterable[int], *, is_marked: bool = False) -> bool:
         """Open or close the first item on these rows of the view that can be; return whether there is one.
