@@ -49,12 +49,12 @@ import asyncio, sys
 from pathlib import Path
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import TextPartInput
-from tests.support.scripted_project import call, calls, rig
+from tests.support.scripted_project import make_call, make_answer, open_scripted_project
 async def main():
     script = [
-        calls(call("bash", command="echo run >> count; touch begun; sleep 5"), call("bash", command="touch later")),
+        make_answer(make_call("bash", command="echo run >> count; touch begun; sleep 5"), make_call("bash", command="touch later")),
     ]
-    async with rig(Path(sys.argv[1]), script) as it:
+    async with open_scripted_project(Path(sys.argv[1]), script) as it:
         print(it.session_id, flush=True)
         await it.prompt("go")
 asyncio.run(main())
@@ -64,13 +64,13 @@ STEPS = """
 import asyncio, sys
 from pathlib import Path
 from codeloop.model.testing.script import ScriptedAnswer
-from tests.support.scripted_project import call, calls, rig
+from tests.support.scripted_project import make_call, make_answer, open_scripted_project
 async def main():
     script = [
-        calls(call("bash", command=f"echo {n} >> log"), call("write", filePath=f"{n}.txt", content=str(n)), text="On.")
+        make_answer(make_call("bash", command=f"echo {n} >> log"), make_call("write", filePath=f"{n}.txt", content=str(n)), text="On.")
         for n in range(12)
     ]
-    async with rig(Path(sys.argv[1]), [*script, ScriptedAnswer(text="Done.")]) as it:
+    async with open_scripted_project(Path(sys.argv[1]), [*script, ScriptedAnswer(text="Done.")]) as it:
         print(it.session_id, flush=True)
         await it.prompt("go")
 asyncio.run(main())

@@ -59,14 +59,14 @@ from pathlib import Path
 import codeloop
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.library.opened import here
-from tests.support.scripted_project import call, calls
+from tests.support.scripted_project import make_answer, make_call
 
 def fails() -> None:
     '''Fail.'''
     raise ValueError("out of order")
 
 async def main() -> None:
-    answers = [calls(call("fails")), ScriptedAnswer(text="Too bad.")]
+    answers = [make_answer(make_call("fails")), ScriptedAnswer(text="Too bad.")]
     async with here(Path(sys.argv[1]), answers, tools=[fails]) as project:
         print(await project.ask("go"))
 

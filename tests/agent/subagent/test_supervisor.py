@@ -36,9 +36,9 @@ VICTIM = """
 import asyncio, sys
 from pathlib import Path
 from tests.agent.subagent.test_supervisor import BACKGROUND, DONE, SLOW
-from tests.support.scripted_project import calls, rig
+from tests.support.scripted_project import make_answer, open_scripted_project
 async def main():
-    async with rig(Path(sys.argv[1]), [calls(BACKGROUND), SLOW, DONE]) as it:
+    async with open_scripted_project(Path(sys.argv[1]), [make_answer(BACKGROUND), SLOW, DONE]) as it:
         print(it.session_id, flush=True)
         await it.prompt()
         await asyncio.sleep(60)
