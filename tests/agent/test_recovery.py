@@ -52,7 +52,10 @@ from codeloop.schema.api.session_inputs import TextPartInput
 from tests.support.scripted_project import make_call, make_answer, open_scripted_project
 async def main():
     script = [
-        make_answer(make_call("bash", command="echo run >> count; touch begun; sleep 5"), make_call("bash", command="touch later")),
+        make_answer(
+            make_call("bash", command="echo run >> count; touch begun; sleep 5"),
+            make_call("bash", command="touch later"),
+        ),
     ]
     async with open_scripted_project(Path(sys.argv[1]), script) as it:
         print(it.session_id, flush=True)
@@ -67,7 +70,11 @@ from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.scripted_project import make_call, make_answer, open_scripted_project
 async def main():
     script = [
-        make_answer(make_call("bash", command=f"echo {n} >> log"), make_call("write", filePath=f"{n}.txt", content=str(n)), text="On.")
+        make_answer(
+            make_call("bash", command=f"echo {n} >> log"),
+            make_call("write", filePath=f"{n}.txt", content=str(n)),
+            text="On.",
+        )
         for n in range(12)
     ]
     async with open_scripted_project(Path(sys.argv[1]), [*script, ScriptedAnswer(text="Done.")]) as it:
