@@ -5,7 +5,6 @@ so also if the work tree is a home directory. Paths are compared as on a disk th
 """
 
 import re
-from collections.abc import Iterable
 from fnmatch import translate
 from functools import cache
 
@@ -77,12 +76,6 @@ CONFIRMED_FOLDERS = (
 
 _INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Characters that HFS+ ignores when it compares names."""
-
-
-def make_patterns(names: Iterable[str], folders: Iterable[str] = ()) -> tuple[str, ...]:
-    """Make the wildcards of rules, for paths relative to a work tree and absolute ones."""
-    patterns = [pattern for name in names for pattern in (name, f"*/{name}")]
-    return (*patterns, *(each for name in folders for each in (name, f"{name}/*", f"*/{name}", f"*/{name}/*")))
 
 
 def fold_path(path: str) -> str:

@@ -164,7 +164,7 @@ def make_endpoint(
     """Return the provider's endpoint with the key bound to it; `service`: a model's, where known.
 
     Raises `ModelUnavailable`: the address is not known or no URL, a key is missing (`NoKey`), or the stored one is
-    for another origin (`WrongOrigin`).
+    for another origin (`WrongKeyOrigin`).
     """
     from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 

@@ -1,4 +1,4 @@
-"""Tells whether a host is this machine, and formats hosts for URLs and headers. Pure."""
+"""Recognises hosts that are this machine, and formats hosts for URLs and headers. Pure."""
 
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import SplitResult

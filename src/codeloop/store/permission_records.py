@@ -31,7 +31,7 @@ _SELECT_SESSION_GRANTS = """
 
 
 def get_grant_scope(metadata: JSON) -> str:
-    """Return what else limits a grant besides its patterns: a command's directory, a host's address, or ""."""
+    """Return the limit of a grant besides its patterns: a command's directory, a host's address, or ""."""
     location = metadata.get(WORKDIR_KEY) or metadata.get(ADDRESS_KEY)
     return location if isinstance(location, str) else ""
 

@@ -112,7 +112,7 @@ class CallSession:
                     yield part.tool, part.state
 
     def publish_edit(self, path: Path, directory: Path) -> None:
-        """Tell every client that a call, which works in `directory`, has changed a file."""
+        """Report to every client that a call, which works in `directory`, has changed a file."""
         self._store.publish_live(FileEdited(properties=FilePath(file=str(path))), str(directory))
 
     def warn(self, note: str) -> None:

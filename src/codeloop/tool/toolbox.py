@@ -33,7 +33,7 @@ class PreparedCall(Struct, frozen=True):
     params: msgspec.Struct | JSON
     input: JSON
     note: str = ""
-    """Tells the model which arguments were repaired, and how; empty: none."""
+    """A note for the model on the arguments that were repaired, and how; empty: none was."""
     hook_verdict: Literal["ask", "allow"] | None = None
     """The decision of an extension's hook on the call's permissions; None: the rules decide."""
 

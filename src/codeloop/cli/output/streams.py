@@ -172,7 +172,7 @@ class OutputQueue:
             self._start_timer()
 
     def abandon(self) -> None:
-        """Give up the readers that output still waits for."""
+        """Stop waiting for readers of the output."""
         while self._waiting:
             self._give_up(self._waiting[0][0])
 

@@ -47,7 +47,6 @@ ServerState = Literal[
 ]
 CHANGED_PERMISSION = "mcp_changed"
 """The permission for a server whose definition or tools differ from the approved ones."""
-ListingRequest = Callable[["Client"], Awaitable[Any]]
 # Versions are dates in ISO form, so they can be compared as text.
 LAST_VERSION_WITH_REQUESTS = "2025-11-25"
 """The last protocol version in which servers can send requests."""

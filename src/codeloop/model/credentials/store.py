@@ -84,7 +84,7 @@ class Credentials:
 
         `homes` are the provider's base URLs in the catalog: a key for one of them is for all of them, and entries
         without an origin belong to them.
-        Raises `WrongOrigin` when the key is stored for another origin, `ModelUnavailable` when the file is broken.
+        Raises `WrongKeyOrigin` when the key is stored for another origin, `ModelUnavailable` when the file is broken.
         """
         entry = self.read_entries().get(provider)
         if entry is None:

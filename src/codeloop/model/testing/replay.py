@@ -142,7 +142,7 @@ class RequestDigester:
         self._message_counts: dict[RequestKind, int] = {}
 
     def digest_request(self, request: ModelRequest, paths: ProjectPaths) -> RecordedRequest:
-        """Return what a recording stores of a request: digests, and the shape of the messages that are new in it."""
+        """Return the record of a request: digests, and the shape of the messages that are new in it."""
         kind = classify_request(request)
         before = self._message_counts.get(kind)
         self._message_counts[kind] = len(request.messages)

@@ -79,7 +79,7 @@ class TerminalWatcher:
             )
 
     def set_on(self, is_on: bool) -> None:
-        """Tell the watcher whether the UI has the terminal."""
+        """Set whether the UI has the terminal: only then the watcher restores it."""
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.write(b"on\n" if is_on else b"off\n")

@@ -158,7 +158,7 @@ class _PendingReplacement:
             )
 
     def commit(self) -> None:
-        """Give the new bytes the file's name, keeping a second name of the old ones until `close`."""
+        """Put the new bytes in place, or remove the file; the old bytes keep a second name until `close`."""
         self.check()
         if self._replacement.before is not None:
             self._old = self._names.old
@@ -179,7 +179,7 @@ class _PendingReplacement:
         self._sync()
 
     def _link_new(self) -> None:
-        """Give a new file its name; a rename would replace a file that was created in the meantime."""
+        """Link a new file to its name; a rename would replace a file that was created in the meantime."""
         real = self._replacement.real
         try:
             os.link(
@@ -197,7 +197,7 @@ class _PendingReplacement:
             file.write(before.data)
 
     def roll_back(self) -> None:
-        """Give the old bytes their name back."""
+        """Put the old bytes in place again; a file that was new is removed."""
         if not self._is_committed:
             return
         if self._old is None:

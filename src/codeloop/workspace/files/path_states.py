@@ -1,4 +1,4 @@
-"""Tells whether folders and files are unchanged, by their change times, which no program can set back."""
+"""Detects changes of folders and files by their change times, which no program can set back."""
 
 import os
 import time

@@ -94,7 +94,7 @@ def _is_bare(folder: Path) -> bool:
 
 
 def _find_program_setting(folder: Path, top: Path) -> str:
-    """Return what in a repository may run programs, as a clause for the user; "" for nothing."""
+    """Return a clause for the user that names the parts of a repository that may run programs; "": there are none."""
     common = find_common_folder(folder)
     hooks = common / "hooks"
     for file in (common / "config", folder / "config.worktree"):

@@ -1,4 +1,4 @@
-"""Tells what commands may have made: the times at which they ran, compared with the change times of git's files.
+"""Recognises files that commands may have made: compares the change times of git's files with when commands ran.
 
 A *stamp* holds the change times (ctime) of the files in a repository that decide what git runs and follows.
 """

@@ -221,7 +221,7 @@ class PlantedRepositories:
         return cleaner.moves
 
     def _describe_moves(self, moves: Mapping[Path, Path | None]) -> str:
-        """Return what was moved away, and which folder was not searched, for the model and the user."""
+        """Describe the files that were moved away, and the folder that was not searched, for model and user."""
         new_paths = {path: new_path for path, new_path in moves.items() if new_path is not None}
         unsearched = self._finder.unsearched_folder
         warning = unsearched and _TOO_MANY_FOLDERS.format(_shorten(Path(unsearched), self._roots))
