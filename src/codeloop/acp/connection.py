@@ -117,13 +117,16 @@ class EditorConnection:
             self._settle(message)
         elif request_id is None:
             await self._receive_notification(method, message.get("params"))
-        elif isinstance(request_id, str | int):
+        elif not isinstance(request_id, str | int):
+            answer(_make_failure(None, INVALID_REQUEST, "An id is a string or an integer."))
+        elif request_id in self._running_tasks:
+            # Without the id: with it, the editor would take the error for the answer to the request that is running.
+            answer(_make_failure(None, INVALID_REQUEST, f"The id {request_id!r} belongs to a request that is running."))
+        else:
             task = asyncio.create_task(self._handle(method, message.get("params")))
             self._running_tasks[request_id] = task
             # Also a cancelled request must be answered, so the answer is sent when the task has ended in any way.
             task.add_done_callback(lambda done: answer(self._make_answer(request_id, method, done)))
-        else:
-            answer(_make_failure(None, INVALID_REQUEST, "An id is a string or an integer."))
 
     async def _receive_notification(self, method: str, params: Any) -> None:
         if method == "$/cancel_request":
