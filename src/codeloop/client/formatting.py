@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from codeloop.schema.message import Tokens
 
-Look = Literal["bold", "dim", "italic", "underline", "red", "green", "yellow", "cyan"]
-"""How a text stands out in a plain terminal."""
+TextStyle = Literal["bold", "dim", "italic", "underline", "red", "green", "yellow", "cyan"]
+"""How a text is emphasised or coloured in a terminal."""
 
 
 def format_duration(ms: float) -> str:

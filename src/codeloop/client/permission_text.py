@@ -12,7 +12,7 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from codeloop.client.formatting import Look, format_cost, measure_width
+from codeloop.client.formatting import TextStyle, format_cost, measure_width
 from codeloop.client.requester import MAX_LABEL, Requester
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.permission import PermissionRequest
@@ -28,15 +28,15 @@ _MAX_DETAILS, _DETAIL_ROWS = 8, 3
 _REASON_ROWS = 3
 """Rows of the model's reason to run a command outside the sandbox."""
 # Of the lines of a diff, by their first character; a line without one of these is the name of a file.
-_LOOKS_BY_SIGN: dict[str, Look] = {"+": "green", "-": "red", " ": "dim", "@": "dim", "\\": "dim", "": "dim"}
+_STYLES_BY_SIGN: dict[str, TextStyle] = {"+": "green", "-": "red", " ": "dim", "@": "dim", "\\": "dim", "": "dim"}
 _DIFF_FILE_HEADER = re.compile("^Index: ", re.MULTILINE)
 
 
 class RequestText(Struct, frozen=True):
-    """The texts of a request. `rows`: its details, each with its look. `always`: the effect of "always"."""
+    """The texts of a request. `rows`: its details, each with its style. `always`: the effect of "always"."""
 
     title: str
-    rows: list[tuple[Look, str]]
+    rows: list[tuple[TextStyle, str]]
     always: str
 
     @property
@@ -67,7 +67,7 @@ def describe_request(request: PermissionRequest, requester: Requester, columns: 
     return RequestText(f"{action}{tool_suffix}{subagent_suffix}", rows, always)
 
 
-def _wrap_warning(text: str, columns: int) -> Iterator[tuple[Look, str]]:
+def _wrap_warning(text: str, columns: int) -> Iterator[tuple[TextStyle, str]]:
     for line in wrap(text, max(columns - 3, 20)):
         yield "yellow", f"  {line}"
 
@@ -121,7 +121,7 @@ def _wrap_line(line: str, room: int) -> list[str]:
     return [*pieces, line[start:]]
 
 
-def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Iterator[tuple[Look, str]]:
+def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Iterator[tuple[TextStyle, str]]:
     """Yield the rows below the title: names that it can't hold, then the diff, the command or the arguments."""
     metadata = request.metadata
     other_details = _list_other_details(metadata)
@@ -178,7 +178,7 @@ def _can_stand_in_title(names: Sequence[str]) -> bool:
     return all(len(name) <= MAX_LABEL and len(escape_controls(name)) <= MAX_LABEL for name in names)
 
 
-def _quote_bold(text: str, columns: int, max_rows: int) -> Iterator[tuple[Look, str]]:
+def _quote_bold(text: str, columns: int, max_rows: int) -> Iterator[tuple[TextStyle, str]]:
     for row in quote_text(text, columns, max_rows):
         yield "bold", row
 
@@ -191,7 +191,7 @@ def _format_arguments(call: JSON) -> str:
     return "\n".join([*pieces, *(f"{name}:\n{value}" for name, value in texts.items())])
 
 
-def _quote_diff(diff: str, paths: list[str], columns: int, max_rows: int) -> Iterator[tuple[Look, str]]:
+def _quote_diff(diff: str, paths: list[str], columns: int, max_rows: int) -> Iterator[tuple[TextStyle, str]]:
     """Quote the hunks of a diff in colours; a diff of several files names each file above its hunks."""
     files = _DIFF_FILE_HEADER.split(diff)[1:] or [diff]
     rows: list[str] = []
@@ -201,13 +201,13 @@ def _quote_diff(diff: str, paths: list[str], columns: int, max_rows: int) -> Ite
             path = next((path for path in paths if name == path or name.endswith(f"/{path}")), name)
             rows.append(path.replace("\n", "⏎"))
         rows.append((rest[rest.find("@@") :] if "@@" in rest else rest).rstrip("\n"))
-    look: Look = "dim"
+    style: TextStyle = "dim"
     for row in quote_text("\n".join(rows), columns, max_rows):
         if row.startswith(QUOTE_MARK):
             # The row of a wrapped line keeps the colour of its first row.
             sign = row[len(QUOTE_MARK) :][:1]
-            look = _LOOKS_BY_SIGN.get(sign, "bold")
-        yield look, row
+            style = _STYLES_BY_SIGN.get(sign, "bold")
+        yield style, row
 
 
 def describe_always(request: PermissionRequest) -> str:

@@ -13,7 +13,7 @@ from codeloop.cli.bootstrap import list_end_signals
 from codeloop.cli.chat.line_terminal import LineTerminal
 from codeloop.cli.chat.open_session import OpenSession, SendCall
 from codeloop.cli.options import Options
-from codeloop.cli.output.style import Look
+from codeloop.cli.output.style import TextStyle
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.target.selection import check_agent, check_model, choose_session, prepare_session
 from codeloop.client.client import ServerLost
@@ -111,7 +111,7 @@ class LineConversation:
         else:
             self._refresh_prompt()
 
-    def show_text(self, text: str, look: Look = "dim") -> None:
+    def show_text(self, text: str, look: TextStyle = "dim") -> None:
         """Show lines above the prompt."""
         self._terminal.show_text(text, look)
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from codeloop.cli.output.streams import OutputStream
-from codeloop.cli.output.style import Look, has_colour, paint
+from codeloop.cli.output.style import TextStyle, has_colour, paint
 from codeloop.cli.output.text_view import TextView
 from codeloop.cli.output.transcript import print_transcript
 from codeloop.cli.output.view import ViewAbovePrompt
@@ -47,7 +47,7 @@ class LineTerminal:
         """Make the view that prints a session's events above the prompt."""
         return ViewAbovePrompt(TextView(self._answers, self._notes, thinking=self._thinking), self)
 
-    def show_text(self, text: str, look: Look = "dim") -> None:
+    def show_text(self, text: str, look: TextStyle = "dim") -> None:
         """Show lines above the prompt, with control characters escaped."""
         painted_text = paint(escape_controls(text), look, colour=has_colour(self._notes.stream))
         self.write_above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + painted_text + "\n"))

@@ -10,7 +10,7 @@ from codeloop.cli.chat.line_terminal import LineTerminal
 from codeloop.cli.follow.follower import FollowCallbacks, SessionFollower
 from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.result import Tally
-from codeloop.cli.output.style import Look
+from codeloop.cli.output.style import TextStyle
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.run.turn import read_ending
 from codeloop.client.client import Client
@@ -155,7 +155,7 @@ class _PromptDisplay:
     `session`: the session as last seen. `error`: the last error of the session that was shown.
     """
 
-    def __init__(self, session: Session, show_text: Callable[[str, Look], object]) -> None:
+    def __init__(self, session: Session, show_text: Callable[[str, TextStyle], object]) -> None:
         self.session = session
         self.error = ""
         self._show_text = show_text

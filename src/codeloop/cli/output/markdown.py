@@ -10,7 +10,7 @@ rows of a toolkit that takes longer to load than a whole run.
 import re
 
 from codeloop.cli.output.markdown_table import SGR_PATTERN, draw_table, split_cells
-from codeloop.cli.output.style import Look, paint
+from codeloop.cli.output.style import TextStyle, paint
 
 # The start of a line that may still become a heading, a list, a fence, a quotation or a rule.
 UNDECIDED_PATTERN = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
@@ -246,6 +246,6 @@ def _match_at(pattern: str, text: str, at: int) -> re.Match[str] | None:
 
 
 def _render_emphasis(inner: str, mark_length: int) -> str:
-    look: Look = "italic" if mark_length == 1 else "bold"
+    look: TextStyle = "italic" if mark_length == 1 else "bold"
     # Looks can't be nested: the end of an inner one resets the outer one as well.
     return paint(_strip_styles(_render_inline(inner)), look, colour=True)

@@ -7,14 +7,14 @@ from typing import TextIO
 import click
 import msgspec
 
-from codeloop.client.formatting import Look
+from codeloop.client.formatting import TextStyle
 from codeloop.kit.terminal_text import escape_json_controls
 
 # The numbers of colours and styles in the terminal's control sequence for them (SGR).
 SGR_CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 # The look of a line of a patch, by its first character.
-PATCH_LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
+PATCH_LOOKS: dict[str, TextStyle] = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def has_colour(stream: TextIO) -> bool:
@@ -29,7 +29,7 @@ def can_redraw(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def paint(text: str, look: Look, *, colour: bool) -> str:
+def paint(text: str, look: TextStyle, *, colour: bool) -> str:
     """Return the text with the control sequences of a look, or unchanged without `colour`."""
     return f"\x1b[{SGR_CODES[look]}m{text}\x1b[0m" if colour and text else text
 

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from codeloop.cli.output.style import Look, paint
+from codeloop.cli.output.style import TextStyle, paint
 from codeloop.client.formatting import compute_elapsed_ms, describe_command_end, format_duration
 from codeloop.kit.terminal_text import escape_controls, format_arguments, format_json, one_line
 from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolPart, ToolStateCompleted, ToolStateError
@@ -68,7 +68,7 @@ def _format_line_counts(metadata: JSON) -> list[str]:
     return [f"+{diff.get('additions', 0)} -{diff.get('deletions', 0)}"]
 
 
-def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) -> list[tuple[Look, str]]:
+def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) -> list[tuple[TextStyle, str]]:
     """Return the lines below the first one, each with its look: a diff, todos, or the end of the output."""
     diff = metadata.get("diff")
     if isinstance(diff, str) and diff:
@@ -89,19 +89,19 @@ def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) ->
     return []
 
 
-def _style_lines(look: Look, lines: list[str]) -> list[tuple[Look, str]]:
+def _style_lines(look: TextStyle, lines: list[str]) -> list[tuple[TextStyle, str]]:
     return [(look, line) for line in lines]
 
 
-def _format_diff(diff: str) -> list[tuple[Look, str]]:
-    rows: list[tuple[Look, str]] = []
+def _format_diff(diff: str) -> list[tuple[TextStyle, str]]:
+    rows: list[tuple[TextStyle, str]] = []
     # The lines before the first `@@` name the file, as the first line of the call does.
     is_in_hunk = False
     for line in escape_controls(diff).splitlines():
         is_in_hunk = is_in_hunk or line.startswith("@@")
         if not is_in_hunk:
             continue
-        look: Look = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+        look: TextStyle = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
         rows.append((look, line))
     if len(rows) > MAX_DIFF_LINES:
         rows = [*rows[:MAX_DIFF_LINES], ("dim", f"… {len(rows) - MAX_DIFF_LINES} more lines")]

@@ -13,10 +13,10 @@ from codeloop.app.doctor.finding import Finding
 from codeloop.app.settings import Startup
 from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION
 from codeloop.cli.output.style import has_colour, paint, print_json
-from codeloop.client.formatting import Look
+from codeloop.client.formatting import TextStyle
 from codeloop.kit.terminal_text import escape_controls, one_line
 
-STATE_MARKS: dict[str, tuple[str, Look]] = {
+STATE_MARKS: dict[str, tuple[str, TextStyle]] = {
     "ok": ("ok", "green"),
     "warning": ("warning", "yellow"),
     "problem": ("PROBLEM", "red"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from codeloop.cli.options import JSON_OPTION
-from codeloop.cli.output.style import Look, can_redraw, has_colour, paint, print_json
+from codeloop.cli.output.style import TextStyle, can_redraw, has_colour, paint, print_json
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_time
@@ -18,7 +18,7 @@ from codeloop.schema.operation import SESSION_OVERVIEW
 
 # Seconds between two requests of `--watch`.
 WATCH_INTERVAL = 1.0
-STATE_LOOKS: dict[str, Look] = {"waits": "yellow", "running": "cyan", "failed": "red", "finished": "green"}
+STATE_LOOKS: dict[str, TextStyle] = {"waits": "yellow", "running": "cyan", "failed": "red", "finished": "green"}
 # Control sequences: the cursor to the top left, and everything erased.
 _CLEAR_SCREEN = "\x1b[H\x1b[2J"
 _TITLE_CHARS, _DETAIL_CHARS = 48, 60

@@ -2,7 +2,7 @@
 
 from rich.segment import Segment
 
-from codeloop.client.formatting import Look
+from codeloop.client.formatting import TextStyle
 from codeloop.tui.dialogs.parts.dialog import draw_keys
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import fill_background, justify_row, wrap_text
@@ -10,7 +10,7 @@ from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.request_panel.form import Form, FormChoice, FormContent
 
-_STYLES_BY_LOOK: dict[Look | None, tuple[str, str]] = {
+_STYLES_BY_LOOK: dict[TextStyle | None, tuple[str, str]] = {
     None: ("text", ""),
     "bold": ("text", "bold"),
     "dim": ("text_muted", ""),

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from codeloop.client.formatting import Look
+from codeloop.client.formatting import TextStyle
 from codeloop.schema.permission import Reply
 
 
@@ -46,9 +46,9 @@ class FormContent(Struct, frozen=True):
     """
 
     title: str
-    rows: list[tuple[Look | None, str]]
+    rows: list[tuple[TextStyle | None, str]]
     diff: str = ""
-    rows_without_diff: tuple[tuple[Look | None, str], ...] = ()
+    rows_without_diff: tuple[tuple[TextStyle | None, str], ...] = ()
 
 
 class FormAnswer(Struct, frozen=True):

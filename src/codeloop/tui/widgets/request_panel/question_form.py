@@ -3,7 +3,7 @@
 Several questions are shown as tabs, with a last tab that sends the answers.
 """
 
-from codeloop.client.formatting import Look
+from codeloop.client.formatting import TextStyle
 from codeloop.client.permission_text import UNLIMITED_ROWS, quote_text
 from codeloop.client.requester import Requester
 from codeloop.kit.terminal_text import one_line
@@ -70,7 +70,7 @@ class QuestionForm:
 
     def get_content(self, width: int) -> FormContent:
         """Return the question, or in the last tab all answers."""
-        rows: list[tuple[Look | None, str]] = []
+        rows: list[tuple[TextStyle | None, str]] = []
         who = f"The {self._requester.subagent or 'model'} asks"
         if self._question is not None:
             return FormContent(who, _apply_look("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
@@ -215,5 +215,5 @@ class QuestionForm:
         self.cursor = labels.index(selection[0]) if selection and not self.is_multiple else 0
 
 
-def _apply_look(look: Look | None, rows: list[str]) -> list[tuple[Look | None, str]]:
+def _apply_look(look: TextStyle | None, rows: list[str]) -> list[tuple[TextStyle | None, str]]:
     return [(look, row) for row in rows]
