@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from bench.bench_run import BenchRun
-from codeloop.kit.diff import make_unified_diff
+from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolTime
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas

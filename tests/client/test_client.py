@@ -24,7 +24,8 @@ from codeloop.schema.operation import (
     SESSION_MESSAGES,
     AnyOperation,
 )
-from codeloop.store.conversation import Conversation, ConversationView
+from codeloop.store.conversation import Conversation
+from codeloop.store.conversation_view import ConversationView
 from codeloop.store.store import Store
 from tests.support.scripted_project import (
     LOCAL_CLIENT_ONLY,

@@ -10,8 +10,8 @@ from codeloop.client.permission_text import UNLIMITED_ROWS, describe_request
 from codeloop.client.requester import Requester
 from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend import template
-from codeloop.kit import diff, frontmatter, glob, suggest, terminal_text, wildcard
-from codeloop.kit.text import terminal_output
+from codeloop.kit import glob, terminal_text, wildcard
+from codeloop.kit.text import diff, frontmatter, suggest, terminal_output
 from codeloop.net.sse import SseParser
 from codeloop.permission.defaults import make_base_rules
 from codeloop.schema.permission import PermissionRequest, PermissionRule

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.kit.diff import make_unified_diff
+from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.part import ToolPart
 from codeloop.tui.state.conversation_items import Child, Item, NoticeItem, SummaryItem, ToolItem

@@ -15,7 +15,7 @@ from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.agent.turn_hooks import NO_HOOKS, TurnHooks
 from codeloop.extend.rulebook import Rulebook
-from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.chat import ChatModel
 from codeloop.permission.gate import Gate
 from codeloop.schema.agent import Agent

@@ -26,7 +26,6 @@ from codeloop.schema.permission import PROFILE_KEY, Action, Need, PermissionRequ
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import walk_ancestors
 from codeloop.tool.builtin.shell.sandbox_preview import SandboxPreview, preview_sandbox
 from codeloop.tool.tool import ToolFailure
 
@@ -163,7 +162,7 @@ async def _open_scratch_engine(project: Project, situation: Situation) -> AsyncG
     stores before it is stopped reaches the real store.
     """
     project_root, project_store = project.settings.project_root, project.store
-    sessions = list(walk_ancestors(project_store, situation.session_id)) if situation.session_id else []
+    sessions = list(project_store.walk_ancestors(situation.session_id)) if situation.session_id else []
     session = sessions[0] if sessions else _make_session(str(project_root.directory), project_root.project_id)
     if situation.profile is not None:
         session = replace(session, metadata={**(session.metadata or {}), PROFILE_KEY: situation.profile})

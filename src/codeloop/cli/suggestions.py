@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from codeloop.kit.suggest import MAX_SUGGESTIONS, find_similar
+from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar
 
 # Words that users type, often as commands of other programs, with the commands and options that do that here.
 # An empty tuple stands for `codeloop` without a command.

@@ -4,7 +4,7 @@ import base64
 import mimetypes
 from pathlib import Path
 
-from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.paths import expand_user_path
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import CLIENT_FILE

@@ -13,7 +13,7 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import REFERENCE_PATTERN, read_variable
 from codeloop.config.sources import CODELOOP_FILES
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.paths import expand_user_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON

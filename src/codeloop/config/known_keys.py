@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
-from codeloop.kit.suggest import find_similar
+from codeloop.kit.text.suggest import find_similar
 from codeloop.schema.config import (
     AgentConfig,
     CommandConfig,

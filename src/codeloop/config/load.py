@@ -19,7 +19,7 @@ from codeloop.config.trust.layer_filter import filter_layer
 from codeloop.config.validation import find_fault
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.small_files import FileState
-from codeloop.kit.suggest import format_suggestion
+from codeloop.kit.text.suggest import format_suggestion
 from codeloop.net.offline import is_offline
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError

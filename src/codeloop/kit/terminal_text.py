@@ -1,7 +1,7 @@
 """Makes text from models, files and programs safe to print: nothing in it can control a terminal or stay invisible."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 _INVISIBLE_CHARACTERS = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
@@ -75,36 +75,3 @@ def _format_visibly(char: str) -> str:
 def _escape_for_json(char: str) -> str:
     data = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))
-
-
-def format_json(value: object) -> str:
-    """Format a value as indented JSON."""
-    import json
-
-    return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def format_arguments(values: Mapping[str, object]) -> str:
-    """Return a call's arguments as people read them: `name: value, name: value`."""
-    return ", ".join(f"{escape_controls(name)}: {_format_argument(value)}" for name, value in values.items())
-
-
-def _format_argument(value: object) -> str:
-    if isinstance(value, str):
-        return escape_controls(value[:500])
-    import json
-
-    return escape_controls(json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:500])
-
-
-def format_json_block(text: str) -> str:
-    """Return a text that is a JSON object or list as a code block in markdown; any other text as it is."""
-    plain = text.strip()
-    if plain[:1] + plain[-1:] not in {"{}", "[]"}:
-        return text
-    import json
-
-    try:
-        return f"```json\n{format_json(json.loads(plain))}\n```"
-    except (ValueError, RecursionError):
-        return text

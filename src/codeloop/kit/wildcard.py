@@ -182,15 +182,6 @@ def is_within(pattern: str, patterns: Sequence[str]) -> bool:
     return pattern in patterns or any(covers(text, each) for each in patterns)
 
 
-def compile_word_search(query: str, between: str = r"\s+") -> re.Pattern[str]:
-    """Compile a search pattern for typed words: case counts if there is a capital letter.
-
-    `between`: what may match a blank of the text.
-    """
-    words = between.join(map(re.escape, query.split()))
-    return re.compile(words, 0 if any(map(str.isupper, query)) else re.IGNORECASE)
-
-
 class TooManyOverlaps(Exception):
     """The overlap of two wildcards needs too many patterns."""
 

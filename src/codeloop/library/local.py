@@ -10,7 +10,7 @@ from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target
-from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.paths import expand_user_path
 from codeloop.library.budget import make_budget_registry
 from codeloop.library.options import OpenOptions
 from codeloop.model.testing.recording_file import open_recording

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 
-from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.library.budget import Budget
 from codeloop.library.events import EMPTY_MAPPING
 from codeloop.schema.permission import Profile

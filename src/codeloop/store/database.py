@@ -103,10 +103,12 @@ def _describe_error(error: sqlite3.Error | OSError, path: Path) -> str:
 
 
 def _classify_error(error: sqlite3.Error | OSError) -> str:
+    """Return the primary code of an error of SQLite without its prefix, such as `IOERR`, or its like for another error."""
     if isinstance(error, TimeoutError):
         return "BUSY"
     if isinstance(error, OSError):
         return "FULL" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "IOERR"
+    # Errors of the module `sqlite3` itself have no name. An extended code has a suffix: SQLITE_IOERR_WRITE.
     return "".join(getattr(error, "sqlite_errorname", "").split("_")[1:2])
 
 
@@ -114,7 +116,7 @@ class Database:
     """The connection to one file. Every method raises StoreError, which says what to do, when the file fails."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file; `read_only`: as it is. Else it is created if needed, and upgraded to the newest version."""
+        """Open the file. Unless `read_only`, it is created if needed and upgraded to the newest version."""
         self.path = path
         self._connection = open_read_only(path) if read_only else open_database(path)
 
@@ -208,19 +210,21 @@ def _read_version(connection: sqlite3.Connection) -> int:
 
 def back_up(connection: sqlite3.Connection, copy: Path) -> None:
     """Copy the database to a file that only its owner can read, and that appears only when it is complete."""
-    part = copy.with_name(copy.name + ".part")
+    unfinished_copy = copy.with_name(copy.name + ".part")
     try:
-        part.unlink(missing_ok=True)
-        part.touch(mode=0o600)
+        unfinished_copy.unlink(missing_ok=True)
+        unfinished_copy.touch(mode=0o600)
     except OSError as error:
-        raise StoreError(f"The backup {part} can't be written ({error.strerror}). Nothing was changed.") from error
-    target = sqlite3.connect(part)
+        raise StoreError(
+            f"The backup {unfinished_copy} can't be written ({error.strerror}). Nothing was changed."
+        ) from error
+    target = sqlite3.connect(unfinished_copy)
     try:
         connection.backup(target)
     finally:
         target.close()
     fault_injection.point("migration.backup")
-    part.replace(copy)
+    unfinished_copy.replace(copy)
 
 
 @contextmanager

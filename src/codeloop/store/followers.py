@@ -16,7 +16,7 @@ from codeloop.schema.live_events import LiveEvent
 from codeloop.store.outbox import Outbox
 
 FAST_POLL_COUNT = 250
-"""The number of polls in a row that find no event for a follower, after which polling slows down."""
+"""Polling slows down after this number of polls in a row that found no event for a follower."""
 
 
 def read_event_range(
@@ -164,7 +164,7 @@ class Followers:
         self._timer = None
         if not self._followers:
             return
-        # A follower that finds an event for itself sets it back to 0.
+        # A follower that finds an event for itself sets the count back to 0.
         self._empty_polls += 1
         self._start_timer()
         if self._outbox.has_foreign_changes():

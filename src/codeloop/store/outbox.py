@@ -16,6 +16,7 @@ BATCH_SIZE = 500
 PRUNE_INTERVAL = 1_000
 """The number of events between two deletions of old ones: deleting costs more than adding."""
 _ORDER_CLAUSE = "ORDER BY seq LIMIT ?3"
+# ?4: the roots as a JSON list of session ids.
 _TREE_FILTER = """AND (session_id IS NULL OR session_id IN (
     WITH RECURSIVE tree (id) AS (
         SELECT value FROM json_each(?4) UNION SELECT session.id FROM session JOIN tree ON parent_id = tree.id)

@@ -23,10 +23,10 @@ _PRUNE_INTERVAL = 100
 """The number of decisions between two deletions of old ones."""
 _SELECT_GRANTS = "SELECT id, session_id, directory, time, permission, patterns, place FROM remembered ORDER BY time, id"
 _SELECT_SESSION_GRANTS = """
-    WITH RECURSIVE line(id) AS (
-        VALUES (?1) UNION SELECT parent_id FROM session JOIN line USING (id) WHERE parent_id IS NOT NULL)
+    WITH RECURSIVE lineage(id) AS (
+        VALUES (?1) UNION SELECT parent_id FROM session JOIN lineage USING (id) WHERE parent_id IS NOT NULL)
     SELECT id, session_id, directory, time, permission, patterns, place FROM remembered
-    WHERE (directory = '' AND session_id IN line) OR directory = (SELECT directory FROM session WHERE id = ?1)
+    WHERE (directory = '' AND session_id IN lineage) OR directory = (SELECT directory FROM session WHERE id = ?1)
     ORDER BY time, id"""
 
 
@@ -44,12 +44,20 @@ class PermissionRecords:
 
     def store_always_answer(self, request: PermissionRequest) -> None:
         """Store what the answer "always" allows, for the directory of the session that asked."""
-        values = (request.id, request.session_id, now_ms(), request.permission, _encode_json(request.always).decode())
-        if request.always:
-            self._db.execute(
-                "INSERT OR IGNORE INTO remembered SELECT ?1, id, directory, ?3, ?4, ?5, ?6 FROM session WHERE id = ?2",
-                (*values, get_grant_scope(request.metadata)),
-            )
+        if not request.always:
+            return
+        values = (
+            request.id,
+            request.session_id,
+            now_ms(),
+            request.permission,
+            _encode_json(request.always).decode(),
+            get_grant_scope(request.metadata),
+        )
+        self._db.execute(
+            "INSERT OR IGNORE INTO remembered SELECT ?1, id, directory, ?3, ?4, ?5, ?6 FROM session WHERE id = ?2",
+            values,
+        )
 
     def store_session_grant(self, grant: Grant) -> None:
         """Store a grant that holds for the rest of its session."""
@@ -67,8 +75,8 @@ class PermissionRecords:
     def revoke(self, ids: Sequence[str]) -> None:
         """Delete grants by their ids; from the next call on, the user is asked again."""
         with self._db.transaction():
-            for each in ids:
-                self._db.execute("DELETE FROM remembered WHERE id = ?", (each,))
+            for grant_id in ids:
+                self._db.execute("DELETE FROM remembered WHERE id = ?", (grant_id,))
 
     def store_decision(self, decision: Decision) -> None:
         """Store a decision; once in `_PRUNE_INTERVAL` decisions, delete the oldest."""

@@ -3,10 +3,12 @@
 Reports and handlers use them through `Store.queries`, or through `open_queries` for a project that is not open.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +28,7 @@ _part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
 NO_LIMIT = 1 << 60
 """A `limit` that returns all rows. It is also later than any time in ms."""
+_NON_ASCII = re.compile("[^\x00-\x7f]")
 _TEXT_PART_PREFIX, _TOOL_PART_PREFIX = b'{"type":"text"', b'{"type":"tool"'
 """The first bytes of stored parts of these types: msgspec writes the tag first."""
 
@@ -34,7 +37,7 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
     """The sessions to list; a field that is None accepts all.
 
     `below_path`: a path in the work tree; accepts sessions at this path and below it. `only_roots`: leaves subagents
-    out. `changed_since`: in ms since the epoch. `search`: a part of the title, in any case.
+    out. `changed_since`: in ms since the epoch. `search`: a part of the title, ignoring case.
     """
 
     directory: str | None = None
@@ -45,13 +48,13 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
-class AnswerCost(msgspec.Struct, frozen=True):
-    """The only field that a sum of costs decodes of a stored answer: dollars."""
+class AnswerCost(Struct, frozen=True):
+    """The cost of a stored answer in dollars. It has no other field: decoding the whole answer would take longer."""
 
     cost: float
 
 
-class AnswerUsage(msgspec.Struct, frozen=True):
+class AnswerUsage(Struct, frozen=True):
     """The fields of a stored answer that statistics add up."""
 
     cost: float
@@ -68,7 +71,10 @@ HOOK_USAGE_KEY = "judgedUsage"
 
 
 class SideUsage(Wire):
-    """The usage of a request outside the conversation, such as for a title; `created` in ms since the epoch."""
+    """The usage of a request outside the conversation, such as for a title, as it is stored in a session's metadata.
+
+    `created` in ms since the epoch, `cost` in dollars.
+    """
 
     created: int
     cost: float
@@ -80,7 +86,7 @@ class SideUsage(Wire):
 class RequestUsage(Struct, frozen=True):
     """The usage of one request to a model, and the number of tool calls in its answer.
 
-    `created` in ms since the epoch. `is_step`: False for a request outside the conversation.
+    `created` in ms since the epoch, `cost` in dollars. `is_step`: False for a request outside the conversation.
     """
 
     session_id: str
@@ -91,6 +97,14 @@ class RequestUsage(Struct, frozen=True):
     """`provider/model`."""
     tool_calls: int = 0
     is_step: bool = True
+
+
+class RequestCost(NamedTuple):
+    """The cost of one request to a model in dollars; `created` in ms since the epoch."""
+
+    session_id: str
+    created: int
+    cost: float
 
 
 class UsedDirectory(Struct, frozen=True):
@@ -148,14 +162,14 @@ class Queries:
         return list(islice((each for each in matches if needle in each.title.casefold()), session_filter.limit))
 
     def list_busy_sessions(self) -> list[str]:
-        """Return the sessions that a living process works on."""
+        """Return the ids of the sessions that a living process works on."""
         leases = Leases(self._db)
         return [row[0] for row in self._db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])]
 
     def list_session_overviews(self, limit: int) -> list[SessionOverview]:
-        """Return the states of sessions, newest change first."""
+        """Return an overview of each session that is neither a subagent nor archived, newest change first."""
         # Only overviews need it, so most runs don't load it.
-        from codeloop.store.session_states import list_session_overviews
+        from codeloop.store.session_overviews import list_session_overviews
 
         return list_session_overviews(self._db, limit)
 
@@ -176,7 +190,7 @@ class Queries:
         ]
 
     def list_titles(self, start: str) -> list[str]:
-        """Return the titles of sessions that begin with a text."""
+        """Return the session titles that begin with a text."""
         sql = "SELECT title FROM session WHERE substr(title, 1, ?) = ?"
         return [row[0] for row in self._db.fetch_all(sql, len(start), start)]
 
@@ -192,7 +206,7 @@ class Queries:
         sql = """
             SELECT id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
             ORDER BY created DESC, id DESC LIMIT ?"""
-        # One row more than the page holds tells whether there are older messages.
+        # One row more than fits on the page shows whether there are older messages.
         count = NO_LIMIT if limit is None else limit + 1
         rows = self._db.fetch_all(sql, session_id, created, message_id, count)
         page = rows if limit is None else rows[:limit]
@@ -252,19 +266,28 @@ class Queries:
             WHERE message.created >= ? AND substr(part.data, 1, ?) = ? GROUP BY part.message_id"""
         calls: dict[str, int] = dict(self._db.fetch_all(sql, since, len(_TOOL_PART_PREFIX), _TOOL_PART_PREFIX))
         requests: list[RequestUsage] = []
-        for key, session_id, created, data in self._db.fetch_all(_SELECT_ANSWERS_SINCE, since):
+        for message_id, session_id, created, data in self._db.fetch_all(_SELECT_ANSWERS_SINCE, since):
             step = _decode_answer_usage(data)
-            model, tokens = f"{step.provider_id}/{step.model_id}", step.tokens.plus(step.retried)
-            requests.append(RequestUsage(session_id, created, step.cost, tokens, model, calls.get(key, 0)))
+            requests.append(
+                RequestUsage(
+                    session_id=session_id,
+                    created=created,
+                    cost=step.cost,
+                    tokens=step.tokens.plus(step.retried),
+                    model=f"{step.provider_id}/{step.model_id}",
+                    tool_calls=calls.get(message_id, 0),
+                )
+            )
         return requests + self._list_side_requests(since)
 
-    def list_request_costs(self, since: int) -> list[tuple[str, int, float]]:
-        """Return session id, time (ms) and dollars of each request of `list_request_usages`; this is faster."""
+    def list_request_costs(self, since: int) -> list[RequestCost]:
+        """Return the cost of each request of `list_request_usages`; this is faster."""
         costs = [
-            (name, at, _decode_answer_cost(data).cost)
-            for _, name, at, data in self._db.fetch_all(_SELECT_ANSWERS_SINCE, since)
+            RequestCost(session_id, created, _decode_answer_cost(data).cost)
+            for _, session_id, created, data in self._db.fetch_all(_SELECT_ANSWERS_SINCE, since)
         ]
-        return costs + [(each.session_id, each.created, each.cost) for each in self._list_side_requests(since)]
+        costs += [RequestCost(each.session_id, each.created, each.cost) for each in self._list_side_requests(since)]
+        return costs
 
     def _list_side_requests(self, since: int) -> list[RequestUsage]:
         sql = """
@@ -280,9 +303,17 @@ class Queries:
         for session_id, data in rows:
             # A client may have written its own metadata under the same key.
             with suppress(msgspec.DecodeError):
-                used = _decode_side_usage(data)
-                model = f"{used.provider_id}/{used.model_id}"
-                requests.append(RequestUsage(session_id, used.created, used.cost, used.tokens, model, is_step=False))
+                usage = _decode_side_usage(data)
+                requests.append(
+                    RequestUsage(
+                        session_id=session_id,
+                        created=usage.created,
+                        cost=usage.cost,
+                        tokens=usage.tokens,
+                        model=f"{usage.provider_id}/{usage.model_id}",
+                        is_step=False,
+                    )
+                )
         return requests
 
 
@@ -291,8 +322,8 @@ def make_like_pattern(text: str) -> str:
 
     LIKE ignores the case of ASCII letters only, so other characters become wildcards, and callers must check the rows.
     """
-    pattern = "".join(f"!{char}" if char in "!%_" else char if char.isascii() else "%" for char in text)
-    return f"%{pattern}%"
+    escaped_text = "".join(f"!{char}" if char in "!%_" else char for char in text)
+    return f"%{_NON_ASCII.sub('%', escaped_text)}%"
 
 
 def open_queries(path: Path) -> Queries:

@@ -7,7 +7,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from codeloop.kit.small_files import write_atomically
+from codeloop.kit.small_files import read_file_state, write_atomically
 from codeloop.schema.bounds.session import STOP_POLL
 
 
@@ -24,16 +24,8 @@ def request_stop(file: Path) -> None:
 
 async def wait_for_stop(*files: Path) -> None:
     """Return once one of the files changes, which asks the turns that run now to stop."""
-    before = [_read_file_state(file) for file in files]
+    before = [read_file_state(file) for file in files]
     while True:
         await asyncio.sleep(STOP_POLL.seconds)
-        if [_read_file_state(file) for file in files] != before:
+        if [read_file_state(file) for file in files] != before:
             return
-
-
-def _read_file_state(file: Path) -> tuple[int, int]:
-    try:
-        status = file.stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_ino

@@ -6,7 +6,7 @@ transaction takes about 25 µs.
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,30 +28,15 @@ from codeloop.schema.live_events import Idle, LiveEvent, Status, StatusChanged
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
-from codeloop.store.conversation import Conversation, ConversationView, Entry
+from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.conversation_view import ConversationView
 from codeloop.store.database import Database, StoreError
 from codeloop.store.followers import Followers
 from codeloop.store.lease import Leases
 from codeloop.store.outbox import Outbox
 from codeloop.store.queries import Queries
+from codeloop.store.session_facts import SessionFacts
 from codeloop.store.tables import apply_event, read_entries
-
-
-class SessionFacts:
-    """The facts about the environment of each session, as JSON; the first that are stored for a session stay."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    def find(self, session_id: str) -> str | None:
-        """Return the facts of a session, or None if none are stored."""
-        row = self._db.fetch_one("SELECT data FROM facts WHERE session_id = ?", session_id)
-        return row[0] if row else None
-
-    def add(self, session_id: str, facts: str) -> None:
-        """Store the facts of a session, unless it already has facts."""
-        self._db.execute("INSERT OR IGNORE INTO facts (session_id, data) VALUES (?, ?)", (session_id, facts))
-
 
 _decode_session = msgspec.json.Decoder(Session).decode
 _decode_todos = msgspec.json.Decoder(list[Todo]).decode
@@ -164,6 +149,16 @@ class Store:
         """Return a session, or None."""
         return self.queries.find_session(session_id)
 
+    def walk_ancestors(self, session_id: str) -> Iterator[Session]:
+        """Yield a session, then its parent, and so on up to the session without one; none: there is no such session."""
+        seen: set[str] = set()
+        current: str | None = session_id
+        # Sessions that name each other as parents end the walk.
+        while current is not None and current not in seen and (session := self.find_session(current)) is not None:
+            seen.add(current)
+            yield session
+            current = session.parent_id
+
     def list_sessions(
         self, *, directory: str | None = None, parent: str | None = None, limit: int = 100
     ) -> list[Session]:
@@ -178,8 +173,8 @@ class Store:
         view, entries = self._open_view(session_id)
         if not view.is_trimmed:
             return view.take_snapshot()
-        # No entries: the view was open already, and holds only those that requests need.
-        if not entries:
+        # The view was open already, and has dropped the entries that no request needs.
+        if entries is None:
             entries = read_entries(self._db, session_id)
         return Conversation(view.session, tuple(entries))
 
@@ -190,10 +185,11 @@ class Store:
         """
         return self._open_view(session_id)[0].take_snapshot()
 
-    def _open_view(self, session_id: str) -> tuple[ConversationView, list[Entry]]:
-        """Return a session's view, and if the view had to be created, all entries, else none."""
+    def _open_view(self, session_id: str) -> tuple[ConversationView, list[Entry] | None]:
+        """Return a session's view, and all entries if they were read to create it; None: the view was open already."""
         self._apply_foreign_events(None)
-        view, entries = self._views.get(session_id), list[Entry]()
+        view = self._views.get(session_id)
+        entries: list[Entry] | None = None
         if view is None:
             entries = read_entries(self._db, session_id)
             view = self._views[session_id] = ConversationView(self.get_session(session_id), entries)
@@ -203,7 +199,7 @@ class Store:
         return view, entries
 
     def list_todos(self, session_id: str) -> list[Todo]:
-        """Return the task list of a session."""
+        """Return the task list of a session, empty if it has none."""
         row = self._db.fetch_one("SELECT data FROM todo WHERE session_id = ?", session_id)
         return _decode_todos(row[0]) if row else []
 
@@ -223,12 +219,12 @@ class Store:
         """Return the highest sequence number that was ever given to an event."""
         return self.outbox.read_last_seq()
 
-    # Views of other processes' changes
+    # Keeping the views up to date
 
     def _apply_foreign_events(self, until: int | None) -> None:
         """Apply the events that other processes have stored since the last call to the open views.
 
-        `until`: only events with smaller numbers; None: all.
+        `until`: the sequence number before which to stop; None: apply all.
         """
         if until is None:
             until = self.read_last_seq() + 1

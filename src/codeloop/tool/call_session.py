@@ -25,9 +25,10 @@ from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolSta
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import find_context_start, make_next_prompt
+from codeloop.store.conversation import find_context_start
+from codeloop.store.next_message import make_next_prompt
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import SubagentStatus, make_subagent_report, read_subagent_state, walk_ancestors
+from codeloop.store.subagents import SubagentStatus, make_subagent_report, read_subagent_state
 from codeloop.tool.superseded_outputs import CacheAge, find_superseded
 from codeloop.tool.tool_hooks import NO_TOOL_HOOKS, ToolHooks
 
@@ -121,7 +122,7 @@ class CallSession:
 
     def includes_session(self, session_id: str) -> bool:
         """Return whether a session is this one, or that of a subagent of it at any depth."""
-        return any(session.id == self._id for session in walk_ancestors(self._store, session_id))
+        return any(session.id == self._id for session in self._store.walk_ancestors(session_id))
 
     def list_subagents(self) -> list[Session]:
         """Return the sessions of the subagents, newest first."""

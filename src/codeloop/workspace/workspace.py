@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 
-from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.paths import expand_user_path
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import RECORDS_FOLDER

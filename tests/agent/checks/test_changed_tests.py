@@ -12,7 +12,7 @@ from codeloop.agent.checks.changed_tests import (
     has_moved_commit,
     is_check_file,
 )
-from codeloop.kit.diff import make_unified_diff
+from codeloop.kit.text.diff import make_unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.message import SnapshotFileDiff

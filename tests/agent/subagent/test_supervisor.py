@@ -17,7 +17,7 @@ from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ToolPart, ToolStateError, ToolStateRunning
 from codeloop.schema.permission import PermissionRequest
-from codeloop.store.subagent_state import read_subagent_state
+from codeloop.store.subagents import read_subagent_state
 from codeloop.tool.tool import SubtaskResult, ToolFailure
 from tests.agent.subagent.test_spawn import DONE, FOUND, INFO, children
 from tests.support.scripted_project import (

@@ -22,7 +22,6 @@ from codeloop.schema.errors import SessionNotFound
 from codeloop.schema.message import Session
 from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionRule, Profile, Ruleset
 from codeloop.schema.wire import JSON, Wire
-from codeloop.store.subagent_state import walk_ancestors
 
 CEILINGS_KEY = "within"
 """The key of the ceilings in a session's metadata."""
@@ -78,7 +77,7 @@ def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
     A child is never allowed more than its parents are. The agent's rules are the current ones, even if they changed
     during the step. Raises SessionNotFound.
     """
-    lineage = tuple(walk_ancestors(engine.store, session_id))
+    lineage = tuple(engine.store.walk_ancestors(session_id))
     if not lineage:
         raise SessionNotFound(session_id)
     profile = _find_profile(engine, lineage)
@@ -101,7 +100,7 @@ def list_rulesets(engine: Engine, session_id: str, agent: Agent) -> tuple[tuple[
 
 def list_ceilings(engine: Engine, session_id: str) -> tuple[Ceiling, ...]:
     """Return the ceilings of a session: those stored with it, and its parents with theirs."""
-    return _collect_ceilings(engine, tuple(walk_ancestors(engine.store, session_id)))
+    return _collect_ceilings(engine, tuple(engine.store.walk_ancestors(session_id)))
 
 
 def _collect_ceilings(engine: Engine, lineage: tuple[Session, ...]) -> tuple[Ceiling, ...]:
@@ -110,7 +109,7 @@ def _collect_ceilings(engine: Engine, lineage: tuple[Session, ...]) -> tuple[Cei
 
 def find_profile(engine: Engine, session_id: str) -> Profile:
     """Return the profile of a session: its own, a parent's, or the configured one."""
-    return _find_profile(engine, walk_ancestors(engine.store, session_id))
+    return _find_profile(engine, engine.store.walk_ancestors(session_id))
 
 
 def _find_profile(engine: Engine, lineage: Iterable[Session]) -> Profile:

@@ -26,7 +26,6 @@ from codeloop.schema.message import GOAL_KEY, AssistantMessage, describe_move
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-from codeloop.store.subagent_state import walk_ancestors
 from codeloop.workspace.check_files import compile_patterns, describe_changes, hash_check_files
 
 # Characters of a command that a message names.
@@ -272,7 +271,7 @@ async def _end_background(engine: Engine, session_id: str) -> None:
     """Wait for subagents at work, and end background commands: nothing may change files while a check runs."""
 
     def is_own(session_of_task: str) -> bool:
-        return any(session.id == session_id for session in walk_ancestors(engine.store, session_of_task))
+        return any(session.id == session_id for session in engine.store.walk_ancestors(session_of_task))
 
     # Subagents are awaited, since their work belongs to the turn; commands may never end.
     working: Sequence[asyncio.Task[object]] = [

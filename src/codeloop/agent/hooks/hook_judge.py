@@ -24,7 +24,6 @@ from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.queries import HOOK_USAGE_KEY, SideUsage
-from codeloop.store.subagent_state import walk_ancestors
 from codeloop.tool.tool import Subtask, ToolFailure
 
 VERDICT_SCHEMA: JSON = {
@@ -66,7 +65,7 @@ class HookJudge:
         """See AskJudge."""
         engine = self._engine()
         # A judging subagent would otherwise start another one, without end.
-        if any(session.id in self._judging for session in walk_ancestors(engine.store, session_id)):
+        if any(session.id in self._judging for session in engine.store.walk_ancestors(session_id)):
             return HookVerdict(ok=True)
         try:
             ref = self._choose_model(engine, row, session_id, model)

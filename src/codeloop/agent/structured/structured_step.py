@@ -26,7 +26,8 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry, make_next_prompt
+from codeloop.store.conversation import Entry
+from codeloop.store.next_message import make_next_prompt
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Toolbox
 

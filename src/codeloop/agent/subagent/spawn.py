@@ -32,9 +32,9 @@ from codeloop.schema.message import (
 from codeloop.schema.part import Part, TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import choose_creation_time
+from codeloop.store.next_message import choose_creation_time
 from codeloop.store.stop_request import wait_for_stop
-from codeloop.store.subagent_state import make_subagent_report, store_subagent_state, walk_ancestors
+from codeloop.store.subagents import make_subagent_report, store_subagent_state
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
 _NO_NESTING_RULE = PermissionRule(permission="task", pattern="*", action="deny")
@@ -198,7 +198,7 @@ def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, ce
 
 def _check_subagent_count(engine: Engine, parent: Session) -> None:
     """Raise ToolFailure beyond the total of subagents of a session tree; counted from the store."""
-    *_, root = walk_ancestors(engine.store, parent.id)
+    *_, root = engine.store.walk_ancestors(parent.id)
     max_count = TREE_SUBAGENTS.value if engine.subagents.most is None else engine.subagents.most
     count, waiting = 0, [root.id]
     while waiting:

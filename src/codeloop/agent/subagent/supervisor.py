@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codeloop.schema.limits import RUNNING_SUBAGENTS, SUBAGENT_CHECK, SUBAGENT_IDLE, SUBAGENT_TIME
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import is_waiting_for_answer
+from codeloop.store.subagents import is_waiting_for_answer
 from codeloop.tool.tool import SubtaskResult, ToolFailure
 
 

@@ -18,7 +18,7 @@ from codeloop.automation.benchmark.agents import IDLE_AGENT, RUN_COMMAND, SOLUTI
 from codeloop.automation.benchmark.tasks import BenchTask, NamedTask
 from codeloop.automation.command_lines import CODELOOP_COMMAND, make_git_command
 from codeloop.kit.processes import make_safe_environment
-from codeloop.kit.small_files import remove_tree
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT_CHARACTERS
 
 # A program that ends by itself has an exit code from 0 to 255.

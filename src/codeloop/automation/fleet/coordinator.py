@@ -9,7 +9,8 @@ from codeloop.automation.fleet.driver import Driver, DriverLost, FleetStopped, J
 from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE, JobAttempt, read_result
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
 from codeloop.automation.fleet.local_driver import end_programs
-from codeloop.kit.small_files import lock, remove_tree
+from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.small_files import lock
 from codeloop.schema.bounds.automation import (
     FLEET_CLEANUP_TIME,
     FLEET_DRIVER_LOSSES,

@@ -10,7 +10,7 @@ import msgspec
 
 from codeloop.automation.fleet.driver import Driver, JobTask
 from codeloop.automation.fleet.git import run_git
-from codeloop.kit.small_files import remove_tree
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.bounds.automation import FLEET_DIFF
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON

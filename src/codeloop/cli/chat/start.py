@@ -18,8 +18,8 @@ from codeloop.cli.options import Options
 from codeloop.cli.output.streams import OutputQueue, open_standard_streams
 from codeloop.cli.suggestions import COMMAND_WORDS, find_similar_commands
 from codeloop.cli.target.open_target import OpenTarget, make_trust_prompt
-from codeloop.kit.small_files import expand_user_path
-from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.paths import expand_user_path
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
 
 # A word that could be the name of a command.

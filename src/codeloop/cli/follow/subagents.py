@@ -13,7 +13,7 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.event import Event, SessionCreated, SessionUpdated, get_session_id
 from codeloop.schema.limits import BACKGROUND_WAIT
 from codeloop.schema.message import Session
-from codeloop.store.subagent_state import STATE_KEY, SubagentState
+from codeloop.store.subagents import STATE_KEY, SubagentState
 
 NoteCallback = Callable[[str], object]
 # The states of a subagent that has not ended.

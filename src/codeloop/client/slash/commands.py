@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from codeloop.kit.suggest import MAX_SUGGESTIONS, find_similar
+from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar
 
 
 class SlashCommand(Struct, frozen=True):

@@ -7,7 +7,7 @@ from codeloop.config.trust.contents import TooManyFiles, TrustedContents, read_c
 from codeloop.config.trust.copies import read_copy
 from codeloop.config.trust.state import TrustChange, compare_files
 from codeloop.config.trust.store import TrustedDirectory, find_trust_record
-from codeloop.kit.diff import make_unified_diff
+from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.errors import CodeloopError
 
 

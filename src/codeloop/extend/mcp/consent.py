@@ -11,8 +11,9 @@ import msgspec
 
 from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.transport.transports import ServerDependencies
-from codeloop.kit.diff import make_unified_diff
-from codeloop.kit.small_files import expand_user_path, lock, make_private, read_start, write_atomically
+from codeloop.kit.paths import expand_user_path
+from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
+from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.limits import MCP_FILE, MCP_PROJECT_FILES, TRUST_LOCK
 from codeloop.schema.wire import Wire
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.small_files import read_start
+from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.schema.bounds.session import MEMORY_NOTE_BYTES, MEMORY_NOTES, MEMORY_NOTES_OFFERED_BYTES
 
 NOTES_FOLDER = ".codeloop/memory"

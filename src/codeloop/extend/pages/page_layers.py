@@ -18,8 +18,8 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, format_keys
 from codeloop.config.validation import find_fault
 from codeloop.extend.homes import Home, find_page_files, is_valid_name
-from codeloop.kit.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.jsonc import Document, KeyPath, Position, is_list, is_object
+from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import EXTEND_FILES, EXTEND_VALUES, PAGE_BYTES

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.catalog.services import WireProtocol, find_protocol
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from codeloop.kit.diff import Diff, make_unified_diff, trim_indent
+from codeloop.kit.text.diff import Diff, make_unified_diff, trim_indent
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.files.edit_finisher import FileChange, FinishedChanges, skip_formatting

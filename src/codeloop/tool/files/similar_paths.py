@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.kit.suggest import find_similar
+from codeloop.kit.text.suggest import find_similar
 from codeloop.workspace.search.rg_output import SearchFailed
 from codeloop.workspace.workspace import Workspace
 

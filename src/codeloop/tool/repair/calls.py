@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from codeloop.kit.suggest import find_similar
+from codeloop.kit.text.suggest import find_similar
 from codeloop.schema.limits import WEB_TIMEOUT_MAX
 from codeloop.schema.wire import JSON
 

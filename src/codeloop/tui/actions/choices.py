@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILES, Profile
 from codeloop.schema.wire import replace

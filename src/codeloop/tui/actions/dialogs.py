@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from textual.screen import Screen
 
-from codeloop.kit.suggest import find_similar, format_suggestion
 from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import NO_VARIANT, ModelRef

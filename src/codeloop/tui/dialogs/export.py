@@ -8,7 +8,7 @@ import msgspec
 
 from codeloop.client.export.html import export_html
 from codeloop.client.export.markdown import export_markdown
-from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.paths import expand_user_path
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from codeloop.kit.diff import BoundedMatcher, list_edits
+from codeloop.kit.text.diff import BoundedMatcher, list_edits
 from codeloop.workspace.files.encoding import NormalizedText
 
 # The most comparisons of lines in one edit.

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import find_common_folder, find_git_folder
-from codeloop.kit.small_files import expand_user_path, read_bounded, read_start
+from codeloop.kit.git_folders import find_common_folder, find_git_folder
+from codeloop.kit.paths import expand_user_path
+from codeloop.kit.small_files import read_bounded, read_start
 from codeloop.workspace.git.settings import read_settings
 
 # Variables that make git use other folders or files than those it would find.

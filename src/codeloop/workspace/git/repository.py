@@ -5,7 +5,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import find_blocking_file, make_git_call
+from codeloop.kit.git import make_git_call
+from codeloop.kit.git_folders import find_blocking_file
 from codeloop.kit.processes import find_program
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME

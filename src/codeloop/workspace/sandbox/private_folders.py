@@ -14,7 +14,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.small_files import make_private, remove_tree
+from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.small_files import make_private
 from codeloop.schema.bounds.sandbox import SANDBOX_PRIVATE_AGE, SANDBOX_PRIVATE_SIZE
 from codeloop.workspace.sandbox.home_paths import CACHES, COPYING_VARIABLES
 from codeloop.workspace.sandbox.policy import SandboxPolicy

@@ -7,7 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.kit.small_files import expand_user_path, make_private
+from codeloop.kit.paths import expand_user_path
+from codeloop.kit.small_files import make_private
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy

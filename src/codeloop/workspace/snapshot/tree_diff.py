@@ -94,7 +94,7 @@ def _make_file_diff(objects: ObjectStore, change: TreeChange, *, has_patch: bool
     if before is None or after is None:
         return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
     # Imported late: it takes 2 ms, and most steps change no file.
-    from codeloop.kit.diff import make_unified_diff
+    from codeloop.kit.text.diff import make_unified_diff
 
     diff = make_unified_diff(change.path, before, after)
     return SnapshotFileDiff(

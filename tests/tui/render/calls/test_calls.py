@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.kit.diff import make_unified_diff
+from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.part import ToolPart, ToolStateRunning
 from codeloop.schema.wire import replace
 from codeloop.tui.render.calls.call_renderer import draw_call

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.kit.diff import make_unified_diff
+from codeloop.kit.text.diff import make_unified_diff
 from codeloop.tui.render.diff.diff_rows import DiffRows, compare_words
 from codeloop.tui.render.diff.patch import parse_patches
 from tests.tui.drawing import canvas, check, plain, styled

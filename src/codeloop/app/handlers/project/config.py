@@ -18,7 +18,7 @@ from codeloop.config.sources import PROJECT_FILES, Layer, format_keys
 from codeloop.config.trust.layer_filter import filter_layer
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.kit.jsonc import Document, parse_jsonc
-from codeloop.kit.suggest import format_suggestion
+from codeloop.kit.text.suggest import format_suggestion
 from codeloop.schema import operation
 from codeloop.schema.api.project import UpdateConfig
 from codeloop.schema.errors import OperationError

@@ -9,7 +9,7 @@ from codeloop.agent.calls.call_rules import find_profile, list_ceilings, set_cei
 from codeloop.agent.moves import is_open
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.kit.slugs import make_slug
+from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError

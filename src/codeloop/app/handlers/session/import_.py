@@ -12,7 +12,7 @@ from codeloop import __version__
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.fork import choose_copy_time, give_new_ids, make_events, replace_ids, sum_usage
 from codeloop.app.project import Project
-from codeloop.kit.slugs import make_slug
+from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ImportedSession, ImportSession
 from codeloop.schema.errors import MessageError, OperationError

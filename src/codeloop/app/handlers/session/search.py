@@ -11,7 +11,7 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.reports.databases import find_directory_filter
 from codeloop.app.project import Project
 from codeloop.kit.jsonc import iterate_texts
-from codeloop.kit.wildcard import compile_word_search
+from codeloop.kit.text.word_search import compile_word_search
 from codeloop.schema import operation
 from codeloop.schema.api.session_reports import FindInSession, TextKind, TextMatch, TextMatches
 from codeloop.schema.api.session_requests import Excerpt, SearchResult, SearchSessions, SessionHit

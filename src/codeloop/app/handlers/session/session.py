@@ -12,7 +12,7 @@ from codeloop.app.handlers.session.turn_settings import check_model
 from codeloop.app.project import Project
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit import fault_injection
-from codeloop.kit.slugs import make_slug
+from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import CreateSession, ListAllSessions, ListSessions, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError

@@ -19,7 +19,6 @@ from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef, Session, UserMessage, format_model_ref
 from codeloop.schema.wire import replace
-from codeloop.store.subagent_state import walk_ancestors
 
 
 async def make_turn_settings(limits: RunLimits | None, message: UserMessage, project: Project) -> TurnSettings:
@@ -55,7 +54,7 @@ def _find_budget(project: Project, session: Session, limits: RunLimits) -> Share
     max_cost = project.settings.config.subagents.cost
     if max_cost is None:
         return shared
-    *_, root = walk_ancestors(project.store, session.id)
+    *_, root = project.store.walk_ancestors(session.id)
     trees = project.services.tree_budgets
     tree = trees.setdefault(
         root.id, SharedBudget(max_cost, name="limit of a session with its subagents (subagents.cost)")

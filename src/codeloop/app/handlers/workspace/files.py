@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.project import Project
-from codeloop.kit.diff import make_unified_diff, split_lines
+from codeloop.kit.text.diff import make_unified_diff, split_lines
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import operation
 from codeloop.schema.api.files import File, FileContent, FileNode, FilePatch, FileQuery, PatchHunk

@@ -13,7 +13,7 @@ from codeloop.app.handlers.worktrees.folder import find_project_worktrees_folder
 from codeloop.app.handlers.worktrees.names import choose_free_name, make_name_from_text, to_name
 from codeloop.app.handlers.worktrees.records import check_idle, open_worktrees
 from codeloop.app.project import Project
-from codeloop.kit.slugs import make_slug
+from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (
     CopyName,

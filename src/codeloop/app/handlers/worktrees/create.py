@@ -25,7 +25,7 @@ from codeloop.app.project import Project
 from codeloop.config.trust.contents import TooManyFiles, read_contents
 from codeloop.config.trust.store import find_trust_record, trust_directory
 from codeloop.kit import fault_injection
-from codeloop.kit.slugs import make_slug
+from codeloop.kit.text.slugs import make_slug
 from codeloop.kit.wildcard import matches
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.project import Worktree

@@ -16,7 +16,7 @@ from codeloop.app.handlers.worktrees.records import (
 from codeloop.app.project import Project
 from codeloop.config.trust.store import distrust_directory, find_trust_record
 from codeloop.kit import fault_injection
-from codeloop.kit.small_files import remove_tree
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (

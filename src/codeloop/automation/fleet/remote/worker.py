@@ -21,7 +21,8 @@ from codeloop.automation.fleet.job_attempt import JobAttempt
 from codeloop.automation.fleet.local_driver import LocalDriver, end_program
 from codeloop.automation.fleet.remote.messages import Order, Reply
 from codeloop.kit.processes import is_alive, read_start_time
-from codeloop.kit.small_files import lock, remove_tree, write_atomically
+from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.small_files import lock, write_atomically
 from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_HOST_END, FLEET_LEASE, FLEET_ORDER, FLEET_POLL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.paths import expand_user_path
 from codeloop.kit.wildcard import matches, overlaps
 from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.wire import JSON

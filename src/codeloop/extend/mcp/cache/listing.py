@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.diff import make_unified_diff
 from codeloop.kit.small_files import make_private, read_start, write_atomically
 from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.limits import MCP_FILE, MCP_INSTRUCTIONS
 from codeloop.schema.wire import JSON, Wire
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.extend.mcp.cache.definition import LocalDefinition
+from codeloop.kit.paths import expand_user_path
 from codeloop.kit.processes import find_program
-from codeloop.kit.small_files import expand_user_path, make_private
+from codeloop.kit.small_files import make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM_TIME
 from codeloop.workspace.process.child_process import Pipe

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.diff import Diff, make_unified_diff
+from codeloop.kit.text.diff import Diff, make_unified_diff
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.tool.files.edit_checks import (
     UNQUOTED_ADVICE,

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from codeloop.config.instructions import INSTRUCTION_FILE_NAMES
 from codeloop.kit.glob import has_wildcard, split_root
-from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.bounds.outlines import READ_OUTLINE_LINES, READ_WHOLE_LINES
 from codeloop.schema.ids import new_id

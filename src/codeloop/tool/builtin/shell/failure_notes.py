@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
-from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.tool.builtin.files.outline import list_file_blocks
 from codeloop.tool.files.file_access import format_path

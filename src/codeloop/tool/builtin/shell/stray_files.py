@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-from codeloop.kit.diff import make_unified_diff
 from codeloop.kit.small_files import read_start
+from codeloop.kit.text.diff import make_unified_diff
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need

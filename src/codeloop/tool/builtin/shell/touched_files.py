@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
-from codeloop.kit.small_files import expand_user_path
+from codeloop.kit.paths import expand_user_path
 from codeloop.kit.wildcard import ANY_TEXT, matches
 from codeloop.permission.shell.touched_paths import GIT_TOP, Touches
 from codeloop.permission.shell.touches.unknown_words import names_path

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from codeloop.kit.small_files import expand_user_path, read_start
+from codeloop.kit.paths import expand_user_path
+from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import CLIENT_FILE
 from codeloop.tui.editor.chips import Chip
 

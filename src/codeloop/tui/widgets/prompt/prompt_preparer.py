@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from codeloop.client.slash.commands import suggest_commands
-from codeloop.kit.suggest import format_suggestion
+from codeloop.kit.text.suggest import format_suggestion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
 from codeloop.tui.editor.chips import Chip, Chips, add_chip, expand_chips

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from codeloop.kit.wildcard import compile_word_search
+from codeloop.kit.text.word_search import compile_word_search
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.blocks import Block

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from codeloop.kit.small_files import expand_user_path, read_start
+from codeloop.kit.paths import expand_user_path
+from codeloop.kit.small_files import read_start
 from codeloop.workspace.git.planted.configured_files import read_file_settings
 
 # Entries of a git directory that decide which programs git runs and which paths it follows.

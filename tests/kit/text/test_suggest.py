@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.kit.suggest import find_similar, format_suggestion
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 
 KEYS = ("permission", "provider", "model", "small_model", "agent", "mcp", "share", "shell")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.kit.diff import list_edits, make_unified_diff, split_lines, trim_indent
+from codeloop.kit.text.diff import list_edits, make_unified_diff, split_lines, trim_indent
 from tests.support.examples import scale_examples
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.frontmatter import Frontmatter, FrontmatterError, split_frontmatter
+from codeloop.kit.text.frontmatter import Frontmatter, FrontmatterError, split_frontmatter
 
 
 def test_head_and_body_are_split() -> None:

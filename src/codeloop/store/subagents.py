@@ -1,4 +1,7 @@
-"""The states of subagents, stored in the metadata of their sessions; reading one corrects it by what runs now."""
+"""Subagents as they are stored: the state of each, in the metadata of its session, and the report on its work.
+
+A state that is read is corrected by what runs now.
+"""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -31,25 +34,17 @@ class SubagentState(Wire):
     reason: str | None = None
 
 
-def walk_ancestors(store: Store, session_id: str) -> Iterator[Session]:
-    """Yield a session, then its parent, and so on up to the session without one."""
-    seen: set[str] = set()
-    current: str | None = session_id
-    while current is not None and current not in seen and (session := store.find_session(current)) is not None:
-        seen.add(current)
-        yield session
-        current = session.parent_id
-
-
 def store_subagent_state(
     store: Store, session_id: str, state: SubagentStatus, *, background: bool, reason: str | None = None
 ) -> None:
-    """Store a subagent's state; clients see it in its session's metadata."""
+    """Store a subagent's state, if its session still exists; clients see it in the session's metadata."""
     if store.find_session(session_id) is None:
         return
     stored_state = SubagentState(state=state, background=background, time=now_ms(), reason=reason)
     metadata = {STATE_KEY: msgspec.to_builtins(stored_state)}
-    store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **metadata}))
+    store.update_session(
+        session_id, lambda session: replace(session, metadata={**(session.metadata or {}), **metadata})
+    )
 
 
 def read_subagent_state(store: Store, session: Session) -> SubagentState | None:
@@ -76,15 +71,15 @@ def is_waiting_for_answer(store: Store, session_id: str) -> bool:
 def make_subagent_report(store: Store, session_id: str) -> str:
     """Return a subagent's last answer ("" for none), and the files changed since it was last prompted."""
     conversation = store.read_conversation(session_id)
-    start = conversation.session.directory.rstrip("/") + "/"
-    files = sorted({file.removeprefix(start) for file in _find_changed_files(conversation)})
-    more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
-    changes = f"Files changed: {', '.join(files[:_MAX_FILES])}{more}" if files else ""
+    directory_prefix = conversation.session.directory.rstrip("/") + "/"
+    files = sorted({file.removeprefix(directory_prefix) for file in _find_changed_files(conversation)})
+    rest = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
+    changes = f"Files changed: {', '.join(files[:_MAX_FILES])}{rest}" if files else ""
     return "\n\n".join(filter(None, [find_last_text(conversation.entries), changes]))
 
 
 def _find_changed_files(conversation: Conversation) -> Iterator[str]:
-    """Yield the files changed since the last prompt: those of recorded patches, and those named in results of edits."""
+    """Yield the files changed since the last prompt: those of recorded patches and those named in results of edits."""
     for entry in reversed(conversation.entries):
         for part in entry.parts:
             match part:
@@ -92,8 +87,8 @@ def _find_changed_files(conversation: Conversation) -> Iterator[str]:
                     return
                 case PatchPart(files=files):
                     yield from files
-                case ToolPart(state=ToolStateCompleted(metadata={"files": [*rows]})):
-                    yield from (row["file"] for row in rows)
+                case ToolPart(state=ToolStateCompleted(metadata={"files": [*changes]})):
+                    yield from (change["file"] for change in changes)
                 case ToolPart(state=ToolStateCompleted(metadata={"filediff": {"file": str(file)}})):
                     yield file
                 case _:

@@ -1,4 +1,4 @@
-"""The states of a database's sessions: running, waiting for the user, or how the last turn ended."""
+"""An overview of a database's sessions, and the state of each: running, waiting for the user, or how it ended."""
 
 import msgspec
 from msgspec import Struct
@@ -50,14 +50,14 @@ _decode_request = msgspec.json.Decoder(_OpenRequest).decode
 
 
 def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
-    """Return the state of each session that is no subagent and not archived, newest change first.
+    """Return an overview of each session that is neither a subagent nor archived, newest change first.
 
-    `limit`: sessions that are read, the newest.
+    `limit`: the number of sessions that are read, archived ones included.
     """
     leases = Leases(db)
     running = {row[0] for row in db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])}
     waiting = _read_open_requests(db)
-    last_sql = "SELECT data FROM message WHERE session_id = ? ORDER BY created DESC, id DESC LIMIT 1"
+    last_message_sql = "SELECT data FROM message WHERE session_id = ? ORDER BY created DESC, id DESC LIMIT 1"
     session_overviews: list[SessionOverview] = []
     for (data,) in db.fetch_all(
         "SELECT data FROM session WHERE parent_id IS NULL ORDER BY updated DESC LIMIT ?", limit
@@ -65,14 +65,18 @@ def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
         session = _decode_session(data)
         if session.time.archived:
             continue
-        row = db.fetch_one(last_sql, session.id)
+        row = db.fetch_one(last_message_sql, session.id)
         last_message = _decode_last_message(row[0]) if row else None
         is_running = session.id in running
         # Questions of a killed process don't count, since nobody waits for their answers.
         question = waiting.get(session.id, "") if is_running else ""
-        state: SessionStanding = (
-            "waits" if question else "running" if is_running else _classify_idle_session(last_message)
-        )
+        state: SessionStanding
+        if question:
+            state = "waits"
+        elif is_running:
+            state = "running"
+        else:
+            state = _classify_idle_session(last_message)
         session_overviews.append(
             SessionOverview(
                 id=session.id,
@@ -94,7 +98,8 @@ def _classify_idle_session(last_message: _LastMessage | None) -> SessionStanding
         return "new"
     if last_message.error is not None:
         return "interrupted" if last_message.error.name == _ABORT_ERROR else "failed"
-    return "interrupted" if last_message.role == "user" or last_message.time.completed is None else "finished"
+    is_unanswered = last_message.role == "user"
+    return "interrupted" if is_unanswered or last_message.time.completed is None else "finished"
 
 
 def _get_error_text(last_message: _LastMessage | None) -> str:
@@ -108,8 +113,15 @@ def _read_open_requests(db: Database) -> dict[str, str]:
     rows += db.fetch_all("SELECT session_id, data FROM question WHERE open = 1")
     waiting: dict[str, str] = {}
     for session_id, data in rows:
-        top = session_id
-        while (parent := db.fetch_one("SELECT parent_id FROM session WHERE id = ?", top)) is not None and parent[0]:
-            top = parent[0]
-        waiting.setdefault(top, _decode_request(data).text or "a question")
+        top_id = _find_top_session(db, session_id)
+        waiting.setdefault(top_id, _decode_request(data).text or "a question")
     return waiting
+
+
+def _find_top_session(db: Database, session_id: str) -> str:
+    """Return the id of a session's topmost parent, or its own when it has no parent."""
+    while True:
+        row = db.fetch_one("SELECT parent_id FROM session WHERE id = ?", session_id)
+        if row is None or not row[0]:
+            return session_id
+        session_id = row[0]

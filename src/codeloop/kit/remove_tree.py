@@ -1,0 +1,66 @@
+"""Removes folders that programs have filled, however deep or protected they are."""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder, even if it is read-only or nested deeper than a path may be long; never fails.
+
+    For folders that programs have filled: `shutil.rmtree` calls itself for each level, so it fails after a thousand.
+    Here folders are moved up, one level at a time.
+    """
+    try:
+        top = os.open(folder, _FOLDER_FLAGS)
+    except OSError:
+        with suppress(OSError):
+            folder.unlink()
+        return
+    failures: set[str] = set()
+    try:
+        with suppress(OSError):
+            os.fchmod(top, stat.S_IRWXU)
+        # Again, since each round moves the folders of one level up into this one.
+        while names := [name for name in _list_names(top) if name not in failures]:
+            failures.update(name for name in names if not _remove_entry(top, name))
+    except OSError:
+        return
+    finally:
+        os.close(top)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _list_names(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
+
+
+def _remove_entry(top: int, name: str) -> bool:
+    """Remove an entry of a folder, and move the folders in it to that one; return whether it is gone."""
+    with suppress(OSError):
+        os.unlink(name, dir_fd=top)
+        return True
+    try:
+        if stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+            os.chmod(name, stat.S_IRWXU, dir_fd=top)
+        inside = os.open(name, _FOLDER_FLAGS, dir_fd=top)
+        try:
+            for each in _list_names(inside):
+                try:
+                    os.unlink(each, dir_fd=inside)
+                # It is a folder.
+                except OSError:
+                    os.chmod(each, stat.S_IRWXU, dir_fd=inside)
+                    # A new name: folders of several levels meet in `top`, and may have the same one.
+                    os.rename(each, os.urandom(12).hex(), src_dir_fd=inside, dst_dir_fd=top)
+        finally:
+            os.close(inside)
+        os.rmdir(name, dir_fd=top)
+    except OSError:
+        return False
+    return True
