@@ -14,7 +14,7 @@ def test_what_was_said_last_is_the_agents_and_never_the_prompt() -> None:
 
 
 def test_a_further_message_comes_last_even_when_the_clock_has_stepped_back() -> None:
-    conversation = Conversation(session(), (Entry(user(ONE.id, at=1_000)),))
+    conversation = Conversation(session(), (Entry(user("ses_a", at=1_000)),))
     assert choose_creation_time(conversation, 5) == 1_001
     assert choose_creation_time(conversation, 1_000) == 1_001
     assert choose_creation_time(conversation, 2_000) == 2_000

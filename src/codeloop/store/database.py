@@ -103,7 +103,7 @@ def _describe_error(error: sqlite3.Error | OSError, path: Path) -> str:
 
 
 def _classify_error(error: sqlite3.Error | OSError) -> str:
-    """Return the primary code of an error of SQLite without its prefix, such as `IOERR`, or its like for another error."""
+    """Return the primary code of an error of SQLite without its prefix, such as `IOERR`, and a like one for other errors."""
     if isinstance(error, TimeoutError):
         return "BUSY"
     if isinstance(error, OSError):
