@@ -8,8 +8,8 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.notifications import SeverityLevel
 
-from codeloop.tui.actions.event_handler import EventHandler
-from codeloop.tui.actions.open_project import open_target
+from codeloop.tui.actions.project.event_handler import EventHandler
+from codeloop.tui.actions.project.open_project import open_target
 from codeloop.tui.choices import Choices
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.dialogs.trust import TrustScreen

@@ -3,15 +3,13 @@
 from codeloop.client.slash.commands import COMMANDS_BY_NAME
 from codeloop.tui.keys.keymap import UiCommand
 
-SESSION, PROMPT, CHOICES, VIEW, SCROLLING, PROGRAM = (
-    "Session",
-    "Prompt",
-    "Choose",
-    "View",
-    "Scroll",
-    "Program",
-)
-"""The headings under which the palette groups the commands."""
+# The headings under which the palette groups the commands.
+SESSION = "Session"
+PROMPT = "Prompt"
+CHOICES = "Choose"
+VIEW = "View"
+SCROLLING = "Scroll"
+PROGRAM = "Program"
 
 
 def _make_command(name: str, command_id: str, group: str, run: str, keys: str = "none") -> UiCommand:
@@ -22,9 +20,9 @@ def _make_command(name: str, command_id: str, group: str, run: str, keys: str = 
 
 COMMANDS: tuple[UiCommand, ...] = (
     _make_command("new", "session_new", SESSION, "actions.tabs:open_new_session", "<leader>n"),
-    _make_command("sessions", "session_list", SESSION, "actions.dialogs:choose_session", "<leader>l"),
-    _make_command("timeline", "session_timeline", SESSION, "actions.dialogs:show_timeline", "<leader>g"),
-    _make_command("rewind", "session_rewind", SESSION, "actions.dialogs:rewind_to_prompt"),
+    _make_command("sessions", "session_list", SESSION, "actions.session:choose_session", "<leader>l"),
+    _make_command("timeline", "session_timeline", SESSION, "actions.session:show_timeline", "<leader>g"),
+    _make_command("rewind", "session_rewind", SESSION, "actions.session:rewind_to_prompt"),
     _make_command("goal", "session_goal", SESSION, "actions.send:send_goal"),
     _make_command("worktree", "worktree", SESSION, "actions.work.worktrees:open_worktree"),
     _make_command("compare", "compare", SESSION, "actions.work.worktrees:compare_models"),
@@ -37,15 +35,15 @@ COMMANDS: tuple[UiCommand, ...] = (
     _make_command("copy", "messages_copy", SESSION, "actions.session:copy_answer", "<leader>y"),
     _make_command("compact", "session_compact", SESSION, "actions.session:compact_session", "<leader>c"),
     _make_command("fork", "session_fork", SESSION, "actions.session:fork_session"),
-    _make_command("tree", "session_tree", SESSION, "actions.dialogs:choose_fork"),
-    _make_command("rename", "session_rename", SESSION, "actions.dialogs:rename_session"),
-    _make_command("export", "session_export", SESSION, "actions.dialogs:export_to_file", "<leader>x"),
-    UiCommand("session_delete", "Delete the session", SESSION, "actions.dialogs:delete_session"),
+    _make_command("tree", "session_tree", SESSION, "actions.session:choose_fork"),
+    _make_command("rename", "session_rename", SESSION, "actions.session:rename_session"),
+    _make_command("export", "session_export", SESSION, "actions.session:export_to_file", "<leader>x"),
+    UiCommand("session_delete", "Delete the session", SESSION, "actions.session:delete_session"),
     UiCommand("session_interrupt", "Stop the turn", SESSION, "actions.session:interrupt_turn", "escape"),
     _make_command("stop-all", "session_stop_all", SESSION, "actions.session:stop_all"),
     _make_command("plan", "plan_comment", SESSION, "actions.work.plan:comment_on_plan"),
     _make_command("takeover", "session_take_over", SESSION, "actions.session:take_over"),
-    UiCommand("session_child_first", "Show a subagent", SESSION, "actions.dialogs:choose_child", "<leader>down"),
+    UiCommand("session_child_first", "Show a subagent", SESSION, "actions.session:choose_child", "<leader>down"),
     UiCommand("session_child_cycle", "Next subagent", SESSION, "actions.tabs:show_next_child", "ctrl+alt+down"),
     UiCommand(
         "session_child_cycle_reverse",
@@ -61,8 +59,8 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("tab_previous", "Previous tab", SESSION, "actions.tabs:show_previous_tab", "ctrl+alt+left,<leader>left"),
     _make_command("next", "session_next_waiting", SESSION, "actions.tabs:show_waiting_session"),
     UiCommand("tab_close", "Close the tab", SESSION, "actions.tabs:close_tab", "<leader>w"),
-    _make_command("models", "model_list", CHOICES, "actions.dialogs:choose_model", "<leader>m"),
-    _make_command("effort", "variant_list", CHOICES, "actions.dialogs:choose_variant"),
+    _make_command("models", "model_list", CHOICES, "actions.choices:choose_model", "<leader>m"),
+    _make_command("effort", "variant_list", CHOICES, "actions.choices:choose_variant"),
     UiCommand("variant_cycle", "Next thinking effort", CHOICES, "actions.choices:switch_variant", "ctrl+t"),
     UiCommand("model_cycle_recent", "Model used before", CHOICES, "actions.choices:switch_recent", "f2"),
     UiCommand(
@@ -75,46 +73,56 @@ COMMANDS: tuple[UiCommand, ...] = (
         CHOICES,
         "actions.choices:switch_favourite_back",
     ),
-    _make_command("agents", "agent_list", CHOICES, "actions.dialogs:choose_agent", "<leader>a"),
+    _make_command("agents", "agent_list", CHOICES, "actions.choices:choose_agent", "<leader>a"),
     UiCommand("agent_cycle", "Next agent", CHOICES, "actions.choices:switch_agent", "tab"),
     UiCommand("agent_cycle_reverse", "Previous agent", CHOICES, "actions.choices:switch_agent_back", "shift+tab"),
     _make_command("profile", "profile", CHOICES, "actions.choices:choose_profile"),
     UiCommand("profile_cycle", "Next permission profile", CHOICES, "actions.choices:switch_profile", "alt+m,<leader>p"),
     _make_command("permissions", "permission_list", CHOICES, "actions.reports:show_permissions"),
-    _make_command("connect", "provider_connect", CHOICES, "actions.dialogs:connect_provider"),
-    _make_command("mcp", "mcp_list", CHOICES, "actions.dialogs:show_servers"),
-    _make_command("themes", "theme_list", VIEW, "actions.dialogs:choose_theme", "<leader>t"),
-    UiCommand("theme_switch_mode", "Switch between dark and light", VIEW, "actions.view:switch_colour_mode"),
+    _make_command("connect", "provider_connect", CHOICES, "actions.connections:connect_provider"),
+    _make_command("mcp", "mcp_list", CHOICES, "actions.connections:show_servers"),
+    _make_command("themes", "theme_list", VIEW, "actions.appearance:choose_theme", "<leader>t"),
+    UiCommand("theme_switch_mode", "Switch between dark and light", VIEW, "actions.appearance:switch_colour_mode"),
     _make_command("sidebar", "sidebar_toggle", VIEW, "actions.sidebar:toggle_sidebar", "<leader>b"),
-    _make_command("thinking", "display_thinking", VIEW, "actions.view:toggle_thinking"),
-    _make_command("details", "tool_details", VIEW, "actions.view:toggle_details", "<leader>d"),
-    UiCommand("call_toggle", "Open or close the lowest call", VIEW, "actions.view:toggle_lowest_call", "<leader>o"),
-    _make_command("picture", "picture_view", VIEW, "actions.pictures:show_picture_of_session"),
-    _make_command("status", "status_view", VIEW, "actions.view:show_status", "<leader>s"),
-    _make_command("find", "session_find", SCROLLING, "actions.find:find_in_conversation", "ctrl+f,<leader>f"),
-    UiCommand("messages_page_up", "Page up", SCROLLING, "actions.view:scroll_page_up", "pageup"),
-    UiCommand("messages_page_down", "Page down", SCROLLING, "actions.view:scroll_page_down", "pagedown"),
-    UiCommand("messages_half_page_up", "Half a page up", SCROLLING, "actions.view:scroll_half_up", "ctrl+alt+u"),
-    UiCommand("messages_half_page_down", "Half a page down", SCROLLING, "actions.view:scroll_half_down", "ctrl+alt+d"),
-    UiCommand("messages_line_up", "Line up", SCROLLING, "actions.view:scroll_line_up", "ctrl+alt+y,ctrl+up"),
-    UiCommand("messages_line_down", "Line down", SCROLLING, "actions.view:scroll_line_down", "ctrl+alt+e,ctrl+down"),
-    UiCommand("messages_first", "To the first message", SCROLLING, "actions.view:show_first_message", "ctrl+g"),
-    UiCommand("messages_last", "To the last message", SCROLLING, "actions.view:show_last_message", "ctrl+alt+g"),
-    UiCommand("messages_previous", "To the prompt above", SCROLLING, "actions.view:show_previous_prompt", "alt+up"),
-    UiCommand("messages_next", "To the prompt below", SCROLLING, "actions.view:show_next_prompt", "alt+down"),
-    UiCommand("messages_last_user", "To your last prompt", SCROLLING, "actions.view:show_last_prompt"),
+    _make_command("thinking", "display_thinking", VIEW, "actions.appearance:toggle_thinking"),
+    _make_command("details", "tool_details", VIEW, "actions.appearance:toggle_details", "<leader>d"),
+    UiCommand(
+        "call_toggle", "Open or close the lowest call", VIEW, "actions.appearance:toggle_lowest_call", "<leader>o"
+    ),
+    _make_command("picture", "picture_view", VIEW, "actions.conversation.pictures:show_picture_of_session"),
+    _make_command("status", "status_view", VIEW, "actions.reports:show_status", "<leader>s"),
+    _make_command(
+        "find", "session_find", SCROLLING, "actions.conversation.find:find_in_conversation", "ctrl+f,<leader>f"
+    ),
+    UiCommand("messages_page_up", "Page up", SCROLLING, "actions.scrolling:scroll_page_up", "pageup"),
+    UiCommand("messages_page_down", "Page down", SCROLLING, "actions.scrolling:scroll_page_down", "pagedown"),
+    UiCommand("messages_half_page_up", "Half a page up", SCROLLING, "actions.scrolling:scroll_half_up", "ctrl+alt+u"),
+    UiCommand(
+        "messages_half_page_down", "Half a page down", SCROLLING, "actions.scrolling:scroll_half_down", "ctrl+alt+d"
+    ),
+    UiCommand("messages_line_up", "Line up", SCROLLING, "actions.scrolling:scroll_line_up", "ctrl+alt+y,ctrl+up"),
+    UiCommand(
+        "messages_line_down", "Line down", SCROLLING, "actions.scrolling:scroll_line_down", "ctrl+alt+e,ctrl+down"
+    ),
+    UiCommand("messages_first", "To the first message", SCROLLING, "actions.scrolling:show_first_message", "ctrl+g"),
+    UiCommand("messages_last", "To the last message", SCROLLING, "actions.scrolling:show_last_message", "ctrl+alt+g"),
+    UiCommand(
+        "messages_previous", "To the prompt above", SCROLLING, "actions.scrolling:show_previous_prompt", "alt+up"
+    ),
+    UiCommand("messages_next", "To the prompt below", SCROLLING, "actions.scrolling:show_next_prompt", "alt+down"),
+    UiCommand("messages_last_user", "To your last prompt", SCROLLING, "actions.scrolling:show_last_prompt"),
     _make_command("editor", "editor_open", PROMPT, "actions.stash:edit_prompt", "<leader>e"),
     UiCommand("stash_push", "Stash the prompt", PROMPT, "actions.stash:push_stash", "alt+s"),
     UiCommand("stash_pop", "Restore the latest stashed prompt", PROMPT, "actions.stash:pop_stash", "alt+shift+s"),
     _make_command("stash", "stash_list", PROMPT, "actions.stash:choose_from_stash"),
-    UiCommand("command_list", "Show all commands", PROGRAM, "actions.dialogs:show_palette", "ctrl+p", is_early=True),
-    _make_command("help", "help", PROGRAM, "actions.dialogs:show_help", "f1"),
-    _make_command("settings", "settings", PROGRAM, "actions.dialogs:show_settings"),
-    _make_command("tour", "tour", PROGRAM, "actions.first_run:show_tour"),
+    UiCommand("command_list", "Show all commands", PROGRAM, "actions.program:show_palette", "ctrl+p", is_early=True),
+    _make_command("help", "help", PROGRAM, "actions.program:show_help", "f1"),
+    _make_command("settings", "settings", PROGRAM, "actions.settings:show_settings"),
+    _make_command("tour", "tour", PROGRAM, "actions.project.first_run:show_tour"),
     UiCommand(
-        "terminal_suspend", "Suspend to the shell", PROGRAM, "actions.view:suspend_program", "ctrl+z", is_early=True
+        "terminal_suspend", "Suspend to the shell", PROGRAM, "actions.program:suspend_program", "ctrl+z", is_early=True
     ),
-    _make_command("exit", "app_exit", PROGRAM, "actions.tabs:quit_program", "ctrl+c,ctrl+d,<leader>q"),
+    _make_command("exit", "app_exit", PROGRAM, "actions.program:quit_program", "ctrl+c,ctrl+d,<leader>q"),
 )
 # Keys and messages name a command by its id.
 COMMANDS_BY_ID = {command.id: command for command in COMMANDS}

@@ -10,7 +10,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.live_events import Idle, Retry
 from codeloop.schema.operation import SESSION_GET
-from codeloop.tui.actions.tabs import QUIT_QUESTION
+from codeloop.tui.actions.program import QUIT_QUESTION
 from codeloop.tui.widgets.sidebar import Sidebar
 from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played

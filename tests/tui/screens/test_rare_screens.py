@@ -8,7 +8,7 @@ from textual.screen import Screen
 
 from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import Todo
-from codeloop.tui.actions.dialogs import make_context
+from codeloop.tui.actions.show_dialog import make_context
 from codeloop.tui.commands import COMMANDS_BY_ID
 from codeloop.tui.dialogs.mcp import PASTE_HINT
 from codeloop.tui.dialogs.parts.text_input import SignInScreen, TextInput

@@ -5,7 +5,7 @@ import time
 from codeloop.schema.live_events import Busy, Retry
 from codeloop.schema.message import NO_TOKENS
 from codeloop.schema.wire import replace
-from codeloop.tui.actions.tabs import QUIT_QUESTION
+from codeloop.tui.actions.program import QUIT_QUESTION
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.theme_loader import load_theme

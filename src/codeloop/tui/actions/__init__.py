@@ -1,1 +1,1 @@
-"""The functions behind the commands of the terminal UI."""
+"""What commands, events and sent prompts do in the terminal UI, as functions."""

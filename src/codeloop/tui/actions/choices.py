@@ -1,14 +1,17 @@
-"""Commands that switch to the next agent, model, thinking effort or permission profile, most of them by a key."""
+"""Commands that choose the agent, model, thinking effort or permission profile: from a list, or the next in order."""
 
 from collections.abc import Sequence
 
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
+from codeloop.schema.message import NO_VARIANT, ModelRef, format_model_ref
 from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILES, Profile
 from codeloop.schema.wire import replace
-from codeloop.tui.actions.dialogs import show_dialog
 from codeloop.tui.actions.send import set_profile
-from codeloop.tui.dialogs.parts.model_memory import format_reference
+from codeloop.tui.actions.show_dialog import make_context, show_dialog
+from codeloop.tui.choices import find_model
+from codeloop.tui.dialogs.agents import create_agent_picker
+from codeloop.tui.dialogs.models import ModelPicker, create_variant_picker
 from codeloop.tui.dialogs.profiles import create_profile_picker
 from codeloop.tui.ui import Ui
 
@@ -114,8 +117,8 @@ def _move_to_model(ui: Ui, references: Sequence[str], step: int, problem: str) -
     """Switch to the model `step` places further in a list. Raises UsageProblem with `problem` if there is no other."""
     models = ui.choices.list_usable_models(references)
     model = ui.choices.resolve_model(ui.tab)
-    names = [format_reference(each) for each in models]
-    current_name = format_reference(model) if model is not None else ""
+    names = [format_model_ref(each) for each in models]
+    current_name = format_model_ref(model) if model is not None else ""
     if not [name for name in names if name != current_name]:
         raise UsageProblem(f"{problem} {ui.keymap.format_key('model_list')} lists all.")
     # A current model outside the list: forwards leads to the first of the list, backwards to the last.
@@ -123,3 +126,48 @@ def _move_to_model(ui: Ui, references: Sequence[str], step: int, problem: str) -
     # Don't make it the latest: the next step would lead back.
     ui.tab.model = models[(index + step) % len(models)]
     ui.draw()
+
+
+async def choose_agent(ui: Ui, words: str) -> None:
+    """Choose the agent of the next prompts, or take the named one."""
+    names = [agent.name for agent in ui.choices.primary_agents]
+    if words and words not in names:
+        raise UsageProblem(
+            f"There is no agent {words}.{format_suggestion(find_similar(words, names))} There are: {', '.join(names)}."
+        )
+    name = words or await show_dialog(ui, create_agent_picker(make_context(ui), ui.choices.find_agent(ui.tab) or ""))
+    if name:
+        ui.tab.agent = name
+        ui.draw()
+
+
+async def choose_model(ui: Ui, words: str) -> None:
+    """Choose the model of the next prompts, or take the named one."""
+    # Models may have been added since, such as those of a local server that was started.
+    await ui.choices.reload()
+    if words:
+        model: ModelRef | None = find_model(ui.choices, words)
+    else:
+        model = await show_dialog(
+            ui, ModelPicker(make_context(ui), ui.choices.model_memory, ui.choices.resolve_model(ui.tab))
+        )
+    if model is not None:
+        ui.choices.use_model(ui.tab, model)
+        ui.draw()
+
+
+async def choose_variant(ui: Ui, words: str) -> None:
+    """Choose the model's thinking effort, or take the named one."""
+    model, names = ui.choices.resolve_model(ui.tab), [NO_VARIANT, *ui.choices.list_variants(ui.tab)]
+    if words and words not in names:
+        raise UsageProblem(
+            f"There is no effort {words} here.{format_suggestion(find_similar(words, names))} "
+            f"There are: {', '.join(names)}."
+        )
+    if model is not None and words:
+        choice = replace(model, variant=None if words == NO_VARIANT else words)
+    else:
+        choice = await show_dialog(ui, create_variant_picker(make_context(ui), model)) if model is not None else None
+    if choice is not None:
+        ui.choices.use_model(ui.tab, choice)
+        ui.draw()

@@ -1,9 +1,10 @@
-"""Commands that show reports: the context window, the cost, the memory, and the permissions of a session."""
+"""Commands that show reports on a session: its status, context window, cost and permissions, and the memory."""
 
 from collections.abc import Callable, Sequence
 
 from rich.segment import Segment
 
+from codeloop.client.formatting import describe_spending, format_cost
 from codeloop.client.slash.reports import (
     format_context_report,
     format_cost_report,
@@ -11,9 +12,10 @@ from codeloop.client.slash.reports import (
     format_grant,
     format_memory_report,
 )
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.message import NO_TOKENS, format_model_ref
 from codeloop.schema.operation import (
     MEMORY_LIST,
     PERMISSION_REVOKE,
@@ -22,7 +24,7 @@ from codeloop.schema.operation import (
     SESSION_COST,
     NoArguments,
 )
-from codeloop.tui.actions.dialogs import show_dialog
+from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker
@@ -30,6 +32,8 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import wrap_line
 from codeloop.tui.ui import Ui
 
+MAX_TITLE = 80
+"""Cells of the session's title in the status."""
 # The last rule that matches decides, so the rules are listed from the last to the first.
 RULES_GROUP = "Rules: the first that matches, from above, decides"
 ADDITIONAL_RULES_GROUP = "Every call must pass these as well"
@@ -101,3 +105,20 @@ async def _show_lines(ui: Ui, title: str, lines: Callable[[int], Sequence[str]])
         return [row for line in lines(width) for row in wrap_line([Segment(escape_controls(line), style)], width)]
 
     await show_dialog(ui, ReadingScreen(title, rows, lambda: ui.appearance.styles))
+
+
+async def show_status(ui: Ui, _words: str) -> None:
+    """Show the directory, the model, and the cost."""
+    session, model = ui.tab.session, ui.choices.resolve_model(ui.tab)
+    lines = [ui.launch.server, session.directory if session else ui.launch.directory]
+    if session is not None:
+        tokens = session.tokens or NO_TOKENS
+        lines.append(f"{session.id}  {one_line(session.title, MAX_TITLE)}")
+        lines.append(" · ".join((*describe_spending(tokens, session.cost or 0.0),)) or format_cost(0.0))
+    name = format_model_ref(model) if model is not None else "none yet (/connect)"
+    lines.append(
+        f"agent {ui.choices.find_agent(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.theme_name}"
+    )
+    if profile := ui.choices.get_profile(ui.tab):
+        lines.append(f"permission profile {profile} (/profile changes it)")
+    ui.say("\n".join(filter(None, lines)))

@@ -194,7 +194,7 @@ async def _ensure_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
         return True
     # The prompt is in the editor while the dialog is open, so that cancelling does not lose it.
     tab.prompt.set_entry(entry)
-    from codeloop.tui.actions.first_run import choose_provider
+    from codeloop.tui.actions.connections import choose_provider
 
     if not await choose_provider(ui):
         return False

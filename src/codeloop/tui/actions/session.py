@@ -1,15 +1,34 @@
-"""Commands that act on the shown session: stop, take over, undo, redo, compact, fork, copy."""
+"""Commands that act on the shown session, such as stop, undo, rename and delete, or that choose another one."""
+
+from pathlib import Path
 
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import Summarize
-from codeloop.schema.api.session_requests import ForkSession, SessionId
+from codeloop.schema.api.session_requests import ForkSession, SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import AssistantMessage, Session
-from codeloop.schema.operation import ABORT, SESSION_FORK, SESSION_GET, STOP_ALL, SUMMARIZE, NoArguments
+from codeloop.schema.operation import (
+    ABORT,
+    SESSION_CHILDREN,
+    SESSION_DELETE,
+    SESSION_FORK,
+    SESSION_GET,
+    SESSION_UPDATE,
+    STOP_ALL,
+    SUMMARIZE,
+    NoArguments,
+)
 from codeloop.schema.part import TextPart
-from codeloop.tui.actions.dialogs import rewind_to_prompt
+from codeloop.tui.actions.scrolling import scroll_to_item
 from codeloop.tui.actions.send import send_prompt
+from codeloop.tui.actions.show_dialog import make_context, show_dialog
+from codeloop.tui.dialogs.export import export_session
+from codeloop.tui.dialogs.parts.confirm import Confirm
+from codeloop.tui.dialogs.parts.session_pins import SessionPins
+from codeloop.tui.dialogs.parts.text_input import TextInput
+from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker, describe_deletion
+from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
@@ -137,3 +156,79 @@ async def copy_answer(ui: Ui, _words: str) -> None:
             ui.notify("The last answer is copied.")
             return
     raise UsageProblem("There is no answer to copy yet.")
+
+
+async def choose_session(ui: Ui, _words: str) -> None:
+    """Choose a session to show."""
+    current = ui.tab.session.id if ui.tab.session else ""
+    session_id = await show_dialog(ui, SessionPicker(make_context(ui), SessionPins(ui.launch.state_folder), current))
+    if session_id:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session_id)))
+
+
+async def choose_child(ui: Ui, session_id: str) -> None:
+    """Show the session of a subagent: the given one, or one to choose."""
+    child_id = session_id or await show_dialog(ui, ChildPicker(make_context(ui), ui.session.id))
+    if child_id:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=child_id)))
+
+
+async def choose_fork(ui: Ui, _words: str) -> None:
+    """Choose a session in the tree of forks around this one."""
+    session_id = await show_dialog(ui, ForkPicker(make_context(ui), ui.session))
+    if session_id:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session_id)))
+
+
+async def show_timeline(ui: Ui, _words: str) -> None:
+    """Show the timeline: scroll to a prompt, copy it, fork before it, or undo from it on."""
+    await _apply_timeline_step(ui, await show_dialog(ui, Timeline(make_context(ui), ui.session.id)))
+
+
+async def rewind_to_prompt(ui: Ui, _words: str) -> None:
+    """Choose a prompt to rewind to: undo it and all later turns, and put it into the editor."""
+    await _apply_timeline_step(ui, await show_dialog(ui, Timeline(make_context(ui), ui.session.id, goes_back=True)))
+
+
+async def _apply_timeline_step(ui: Ui, step: TimelineStep | None) -> None:
+    """Carry out the choice made in the timeline."""
+    if step is None:
+        return
+    if step.action == "jump":
+        await ui.load_messages_until(step.message_id)
+        scroll_to_item(ui, step.message_id)
+    elif step.action == "copy":
+        ui.copy_to_clipboard(step.text)
+        ui.notify("The prompt is copied.")
+    elif step.action == "fork":
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=step.session_id)))
+        ui.tab.prompt.set_entry(PromptEntry(step.text))
+    else:
+        ui.tab.prompt.set_entry(PromptEntry(step.text))
+
+
+async def rename_session(ui: Ui, words: str) -> None:
+    """Rename the session to the given words, or ask for a title."""
+    session, title = ui.session, words.strip()
+    if not title:
+        answer = await show_dialog(ui, TextInput("Rename session", lambda: ui.appearance.styles, session.title))
+        title = (answer or "").strip()
+    if title:
+        await ui.client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, title=title))
+        ui.notify(f"The session is called “{one_line(title, 60)}”.", markup=False)
+
+
+async def export_to_file(ui: Ui, _words: str) -> None:
+    """Write the session to a file."""
+    file = await export_session(make_context(ui), ui.session.id, Path(ui.launch.directory))
+    if file is not None:
+        ui.say(f"Written: {file}", "success")
+
+
+async def delete_session(ui: Ui, _words: str) -> None:
+    """Delete the session, after asking."""
+    session = ui.session
+    children = await ui.client.call(SESSION_CHILDREN, SessionId(session_id=session.id))
+    text = describe_deletion(session.title, len(children))
+    if await show_dialog(ui, Confirm("Delete session?", text, "delete", lambda: ui.appearance.styles)):
+        await ui.client.call(SESSION_DELETE, SessionId(session_id=session.id))

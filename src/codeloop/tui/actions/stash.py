@@ -1,6 +1,6 @@
 """Commands on the draft of a prompt: edit it in the user's editor, and stash it."""
 
-from codeloop.tui.actions.dialogs import show_dialog
+from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.stash import create_stash_picker
 from codeloop.tui.ui import Ui
 

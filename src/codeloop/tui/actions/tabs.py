@@ -1,6 +1,4 @@
-"""Commands that open, close and switch tabs, and that quit the program."""
-
-import time
+"""Commands that open, close and switch tabs."""
 
 from codeloop.client.slash.waiting_session import find_waiting_session
 from codeloop.schema.api.session_requests import SessionId
@@ -10,8 +8,6 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 MAX_TABS = 9
-QUIT_QUESTION = "Press again to leave and stop the turn"
-STOP_GRACE = 1.0
 """Seconds after the end of a turn in which the key that quits may still be meant to stop the turn."""
 
 
@@ -69,24 +65,6 @@ async def show_next_child(ui: Ui, _words: str) -> None:
 async def show_previous_child(ui: Ui, _words: str) -> None:
     """Show the previous subagent."""
     await _move_to_child(ui, -1)
-
-
-async def quit_program(ui: Ui, key: str) -> None:
-    """Quit the program; the key must be pressed again while a turn runs, or has only just ended.
-
-    `key`: the name of a key that must always be pressed twice; "": none was pressed.
-    """
-    views = [tab.view for tab in ui.tabs if tab.view is not None]
-    # Turns on a server go on without this program.
-    if any(view.is_busy for view in views) and not ui.launch.server:
-        question = QUIT_QUESTION
-    elif any(not view.is_busy and time.monotonic() - view.status_changed_at < STOP_GRACE for view in views):
-        # Meant for the turn?
-        question = "The turn is over: again to leave"
-    else:
-        question = f"Press {key} again to exit" if key else ""
-    if not question or ui.repeated_key.confirm(question, QUIT_QUESTION):
-        ui.exit(0)
 
 
 def _move_to_tab(ui: Ui, step: int) -> None:

@@ -1,4 +1,4 @@
-"""The search bar of the conversation: an input, and the number of matches. The search is in `actions/find.py`."""
+"""The search bar of the conversation: an input, and the number of matches. `actions/conversation/find.py` searches."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -6,7 +6,7 @@ from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.operation import SESSION_DIFF
-from codeloop.tui.actions.dialogs import show_dialog
+from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.dialog import draw_text
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen

@@ -9,8 +9,8 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import FILE_READ, QUESTION_REPLY
 from codeloop.schema.part import ToolPart
 from codeloop.schema.question import QuestionRequest
-from codeloop.tui.actions.dialogs import show_dialog
 from codeloop.tui.actions.send import send_prompt
+from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource

@@ -17,8 +17,8 @@ from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
-from codeloop.tui.actions.dialogs import show_dialog
 from codeloop.tui.actions.send import send_prompt
+from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.dialog import draw_text
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.render.canvas import Canvas, Row

@@ -16,7 +16,7 @@ from textual.timer import Timer
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.bounds.tui import PICTURES_KEPT
 from codeloop.schema.part import FilePart
-from codeloop.tui.actions.pictures import find_pictures
+from codeloop.tui.actions.conversation.pictures import find_pictures
 from codeloop.tui.render.attachments import read_attachment
 from codeloop.tui.render.picture_rows import DEFAULT_CELL, PictureBox, PictureRow, PictureSpace
 from codeloop.tui.terminal.multiplexer import pass_through

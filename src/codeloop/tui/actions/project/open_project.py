@@ -49,7 +49,7 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
         ui.start_task(_welcome(ui))
     if os.environ.get("TMUX"):
         # Imported late, here and below: most starts are not the first one.
-        from codeloop.tui.actions.first_run import check_tmux
+        from codeloop.tui.actions.project.first_run import check_tmux
 
         ui.start_task(check_tmux(ui))
     await ui.quit_event.wait()
@@ -58,14 +58,14 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
 async def _welcome(ui: Ui) -> None:
     """Help a new user to a model and the main keys."""
     if ui.choices.resolve_model(ui.tab) is None:
-        from codeloop.tui.actions.first_run import offer_provider
+        from codeloop.tui.actions.project.first_run import offer_provider
 
         await offer_provider(ui)
     elif server := ui.choices.find_local_server(ui.tab):
-        from codeloop.tui.actions.first_run import announce_server
+        from codeloop.tui.actions.project.first_run import announce_server
 
         announce_server(ui, server)
     if ui.tab.session is None:
-        from codeloop.tui.actions.first_run import offer_tour
+        from codeloop.tui.actions.project.first_run import offer_tour
 
         await offer_tour(ui)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, NamedTuple
 
 from codeloop.schema.api.session_reports import FindInSession, TextMatch
 from codeloop.schema.errors import CodeloopError
@@ -27,6 +27,16 @@ async def find_in_conversation(ui: Ui, words: str) -> None:
     search.search(words.strip())
 
 
+class ScrollPosition(NamedTuple):
+    """Where a conversation is scrolled to, relative to an item, so that it stays right when older items are loaded."""
+
+    key: str
+    """The key of the item at the top of the screen; "": there is none."""
+    rows_above: int
+    """Rows of that item that are above the screen."""
+    follows_end: bool
+
+
 class ConversationSearch:
     """The search in a tab: its matches and the current one. A new step cancels the one that still runs."""
 
@@ -39,7 +49,7 @@ class ConversationSearch:
         self._current = 0
         self._open_items: dict[str, str] = {}
         """The items that were opened to show a match, each with its message."""
-        self._start_position = _scroll_position(tab)
+        self._start_position = _get_scroll_position(tab)
         self._task: asyncio.Task[Any] | None = None
 
     def search(self, text: str) -> None:
@@ -97,38 +107,41 @@ class ConversationSearch:
 
     def _find_nearest(self) -> int:
         """Return the index of the last match in the message at the top of the screen; else of the last match."""
-        key, _, follows = self._start_position
-        message = next((each.message_id for each in self._matches if key in {each.message_id, each.part_id}), "")
-        at = len(self._matches) - 1
-        if follows or not message:
-            return at
-        return max(index for index, each in enumerate(self._matches) if each.message_id == message)
+        top_key = self._start_position.key
+        ids = (each.message_id for each in self._matches if top_key in {each.message_id, each.part_id})
+        top_message_id = next(ids, "")
+        if self._start_position.follows_end or not top_message_id:
+            return len(self._matches) - 1
+        return max(index for index, each in enumerate(self._matches) if each.message_id == top_message_id)
 
     async def _show_match(self) -> None:
         """Scroll to the current match: load its message, open its item, highlight it."""
         match, tab = self._matches[self._current], self._tab
-        more = "" if self._is_complete else "+"
-        tab.find_bar.show_status(f"{self._current + 1} of {len(self._matches)}{more}")
+        # The server stops at a bound, so that there may be more matches than it has listed.
+        plus = "" if self._is_complete else "+"
+        tab.find_bar.show_status(f"{self._current + 1} of {len(self._matches)}{plus}")
         await self._ui.load_messages_until(match.message_id)
         self._open_item(match)
         transcript = tab.transcript
-        blocks = transcript.blocks.find_rows(match.part_id) or transcript.blocks.find_rows(match.message_id)
-        if blocks is None:
+        found = transcript.blocks.find_rows(match.part_id) or transcript.blocks.find_rows(match.message_id)
+        if found is None:
             transcript.highlights.show(self._query)
             transcript.refresh()
             return
-        block, rows, top = blocks
+        block, rows, top = found
         transcript.highlights.show(self._query, block.item.key, match.ordinal)
-        row, number = transcript.highlights.find_match_row(block, rows, match.ordinal)
-        transcript.highlights.show(self._query, block.item.key, number)
-        first, height = round(transcript.scroll_y), transcript.size.height
-        if not first <= top + row < first + height - 1:
+        # The rows may show fewer matches than the text has, such as in a shortened output: then the last one is shown.
+        row, shown_ordinal = transcript.highlights.find_match_row(block, rows, match.ordinal)
+        transcript.highlights.show(self._query, block.item.key, shown_ordinal)
+        first_row, height = round(transcript.scroll_y), transcript.size.height
+        if not first_row <= top + row < first_row + height - 1:
             transcript.scroll_rows(top + row - int(height * ROWS_ABOVE_MATCH) - transcript.scroll_y)
         transcript.refresh()
 
     def _open_item(self, match: TextMatch) -> None:
         """Open the item of a match if it is folded; close the one opened for another match."""
-        view, key = self._tab.view, match.message_id if match.kind in {"prompt", "summary"} else match.part_id
+        view = self._tab.view
+        key = match.message_id if match.kind in {"prompt", "summary"} else match.part_id
         if view is None or key in self._open_items:
             return
         self._close_items()
@@ -146,20 +159,19 @@ class ConversationSearch:
         self._tab.sync()
 
 
-def _scroll_position(tab: SessionTab) -> tuple[str, int, bool]:
-    """Return the scroll position: the top item's key, the rows above it, and whether the end is followed."""
+def _get_scroll_position(tab: SessionTab) -> ScrollPosition:
     transcript = tab.transcript
-    top = round(transcript.scroll_y)
-    block = transcript.blocks.find_block(top)
-    first = transcript.blocks.find_top_row(block.item.key) if block is not None else None
-    return (block.item.key if block is not None else "", top - (first or 0), transcript.follows)
+    top_row = round(transcript.scroll_y)
+    block = transcript.blocks.find_block(top_row)
+    if block is None:
+        return ScrollPosition("", top_row, transcript.follows)
+    rows_above = top_row - (transcript.blocks.find_top_row(block.item.key) or 0)
+    return ScrollPosition(block.item.key, rows_above, transcript.follows)
 
 
-def _restore_position(tab: SessionTab, origin: tuple[str, int, bool]) -> None:
-    """Restore a scroll position."""
-    key, rows, follows = origin
-    first = tab.transcript.blocks.find_top_row(key)
-    if follows or first is None:
+def _restore_position(tab: SessionTab, position: ScrollPosition) -> None:
+    top_row = tab.transcript.blocks.find_top_row(position.key)
+    if position.follows_end or top_row is None:
         tab.transcript.scroll_to_end()
     else:
-        tab.transcript.scroll_rows(first + rows - tab.transcript.scroll_y)
+        tab.transcript.scroll_rows(top_row + position.rows_above - tab.transcript.scroll_y)

@@ -1,17 +1,20 @@
-"""Lists and changes the settings of `tui.json`, for the settings dialog."""
+"""`/settings`: shows all settings in a dialog, and changes those of the terminal UI, which are in `tui.json`."""
 
+from functools import partial
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.errors import UsageProblem
-from codeloop.tui.dialogs.settings import BOOLEAN_CHOICES, Setting
+from codeloop.tui.actions.show_dialog import make_context, show_dialog
+from codeloop.tui.dialogs.settings import BOOLEAN_CHOICES, Setting, SettingsPicker
 from codeloop.tui.settings.ui_settings import UiSettings, read_settings, unset_setting, write_setting
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_editor import set_vim_mode
 
 UI_SETTINGS_GROUP = "Terminal UI (tui.json)"
+"""The heading above these settings in the dialog."""
 DESCRIPTIONS = {
     "theme": "the colours; /themes shows them while you choose",
     "mode": "dark or light colours; auto: as the terminal is",
@@ -29,34 +32,42 @@ DESCRIPTIONS = {
     "title": "name the terminal's window after the session: * works, ? waits",
     "notifications": "show a desktop notification as well, where the terminal can",
 }
+"""What the dialog says about each setting."""
 
 
-def list_settings(ui: Ui) -> list[Setting]:
+async def show_settings(ui: Ui, _words: str) -> None:
+    """Show the settings, where they are set, and change them."""
+    await show_dialog(ui, SettingsPicker(make_context(ui), partial(_list_settings, ui), partial(_change_setting, ui)))
+    await ui.choices.reload()
+    ui.draw()
+
+
+def _list_settings(ui: Ui) -> list[Setting]:
     """Read the files of settings; return the settings that the dialog can change."""
     sources = read_settings(ui.launch.settings_files)
     types = get_type_hints(UiSettings)
+    themes = tuple(ui.appearance.list_themes())
     settings: list[Setting] = []
     for field in msgspec.structs.fields(UiSettings):
         # A table of many keys, which the dialog has no input for.
         if field.name == "keybinds":
             continue
         is_set = field.name in sources.origins
-        value = _format_value(getattr(sources.settings, field.name)) if is_set else ""
         settings.append(
             Setting(
                 (field.name,),
-                DESCRIPTIONS.get(field.name, ""),
-                _list_choices(types[field.name], ui if field.name == "theme" else None),
-                UI_SETTINGS_GROUP,
-                value,
-                str(sources.origins[field.name]) if is_set else "",
-                _format_value(field.default),
+                DESCRIPTIONS[field.name],
+                choices=themes if field.name == "theme" else _list_choices(types[field.name]),
+                group=UI_SETTINGS_GROUP,
+                value=_format_value(getattr(sources.settings, field.name)) if is_set else "",
+                origin=str(sources.origins[field.name]) if is_set else "",
+                default=_format_value(field.default),
             )
         )
     return settings
 
 
-async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
+async def _change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     """Write a setting to the user's own file and apply it at once. `value`: None removes it. Raises CodeloopError."""
     file, key = ui.launch.own_settings, setting.keys[0]
     if file is None:
@@ -66,13 +77,10 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
         unset_setting(file, key)
     else:
         try:
-            # Choices, booleans and strings are values already; other settings are typed as JSON.
-            data = (
-                value
-                if setting_type in {str, bool} or get_origin(setting_type) is Literal
-                else msgspec.json.decode(value)
-            )
-            write_setting(file, key, msgspec.convert(data, setting_type))
+            # Choices, booleans and strings are values already; other settings, such as numbers, were typed as JSON.
+            is_text = setting_type not in {str, bool} and get_origin(setting_type) is not Literal
+            typed_value = msgspec.json.decode(value) if is_text else value
+            write_setting(file, key, msgspec.convert(typed_value, setting_type))
         except msgspec.MsgspecError as error:
             raise UsageProblem(f"{key} can't be {one_line(str(value), 40)}: {error}") from error
     sources = read_settings(ui.launch.settings_files)
@@ -86,13 +94,13 @@ async def change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     ui.restyle()
 
 
-def _list_choices(setting_type: Any, ui: Ui | None) -> tuple[str, ...]:
-    if ui is not None:
-        return tuple(ui.appearance.list_themes())
+def _list_choices(setting_type: Any) -> tuple[str, ...]:
+    """Return the values that a setting of this type may have; empty: any."""
     if setting_type is bool:
         return BOOLEAN_CHOICES
     return tuple(get_args(setting_type)) if get_origin(setting_type) is Literal else ()
 
 
 def _format_value(value: Any) -> str:
+    """Return a value as it is displayed: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

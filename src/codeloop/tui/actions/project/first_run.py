@@ -5,15 +5,13 @@ from pathlib import Path
 
 from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.kit.terminal_text import one_line
-from codeloop.tui.actions.dialogs import make_context, show_dialog
-from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
+from codeloop.tui.actions.connections import choose_provider
 from codeloop.tui.terminal.multiplexer import query_tmux
 from codeloop.tui.ui import Ui
 
 TMUX_HINT = """tmux passes shift+enter on as enter: it would send a prompt instead of beginning a new line.
 Add this line to ~/.tmux.conf, and start tmux anew:  set -s extended-keys on
 Until then alt+enter and ctrl+j begin a new line. This notice is shown once."""
-PROVIDER_QUESTION = "Where do your models come from?"
 LOCAL_SERVER_NOTE = (
     "{server} answers on this machine, so {model} is used. /models chooses another one, /connect another service."
 )
@@ -34,22 +32,6 @@ def announce_server(ui: Ui, server: str) -> None:
     model = ui.choices.resolve_model(ui.tab)
     if model is not None and _is_first_time(ui.launch.state_folder / "local-server"):
         ui.say(LOCAL_SERVER_NOTE.format(server=server, model=one_line(model.model_id, 60)))
-
-
-async def choose_provider(ui: Ui) -> bool:
-    """Show the provider dialog; return whether a model is usable now.
-
-    Text that was typed into its filter, but meant for the prompt, is moved there.
-    """
-    picker = ProviderPicker(make_context(ui), PROVIDER_QUESTION)
-    model = await show_dialog(ui, picker)
-    await ui.choices.reload()
-    if model is not None:
-        ui.choices.use_model(ui.tab, model)
-    elif picker.filter_text and not picker.is_used:
-        ui.tab.prompt.insert(picker.filter_text)
-    ui.draw()
-    return ui.choices.resolve_model(ui.tab) is not None
 
 
 async def offer_tour(ui: Ui) -> None:

@@ -1,16 +1,10 @@
-"""Commands that change the view of the conversation: scrolling, thinking and details, colours, the status."""
+"""Commands that scroll the conversation: by rows and pages, to its ends, and from prompt to prompt."""
 
 import asyncio
 
-from codeloop.client.formatting import describe_spending, format_cost
-from codeloop.kit.terminal_text import one_line
-from codeloop.schema.message import NO_TOKENS
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.ui import Ui
-
-MAX_TITLE = 80
-"""Cells of the session's title in the status."""
 
 
 async def scroll_page_up(ui: Ui, _words: str) -> None:
@@ -78,72 +72,6 @@ async def show_next_prompt(ui: Ui, _words: str) -> None:
     _scroll_to_prompt(ui, 1)
 
 
-async def show_last_prompt(ui: Ui, _words: str) -> None:
-    """Scroll to the last prompt."""
-    prompts = ui.tab.view.log.list_prompts() if ui.tab.view is not None else []
-    if prompts:
-        scroll_to_item(ui, prompts[-1].id)
-
-
-def scroll_to_item(ui: Ui, key: str) -> None:
-    """Scroll to an item of the conversation, by its key; an unknown one is ignored."""
-    transcript = ui.tab.transcript
-    if (top := transcript.blocks.find_top_row(key)) is not None:
-        transcript.scroll_rows(top - transcript.scroll_y)
-
-
-async def switch_colour_mode(ui: Ui, _words: str) -> None:
-    """Show the theme's light colours instead of the dark ones, or the dark ones again."""
-    ui.appearance.switch_mode()
-    ui.restyle()
-
-
-async def toggle_thinking(ui: Ui, _words: str) -> None:
-    """Show or hide the model's thinking."""
-    ui.appearance.thinking = not ui.appearance.thinking
-    ui.restyle()
-    ui.notify(f"Thinking is {_name_state(ui.appearance.thinking)}.", timeout=2)
-
-
-async def toggle_details(ui: Ui, _words: str) -> None:
-    """Show or hide the outputs of calls."""
-    ui.appearance.details = not ui.appearance.details
-    ui.restyle()
-    ui.notify(f"Details of calls are {_name_state(ui.appearance.details)}.", timeout=2)
-
-
-def _name_state(is_on: bool) -> str:
-    return "shown" if is_on else "hidden"
-
-
-async def toggle_lowest_call(ui: Ui, _words: str) -> None:
-    """Show all of the lowest call on the screen, or its end again."""
-    if not ui.tab.transcript.toggle_first(reversed(range(ui.tab.transcript.size.height))):
-        ui.notify("No tool call on the screen can be opened.")
-
-
-async def show_status(ui: Ui, _words: str) -> None:
-    """Show the directory, the model, and the cost."""
-    session, model = ui.tab.session, ui.choices.resolve_model(ui.tab)
-    lines = [ui.launch.server, session.directory if session else ui.launch.directory]
-    if session is not None:
-        tokens = session.tokens or NO_TOKENS
-        lines.append(f"{session.id}  {one_line(session.title, MAX_TITLE)}")
-        lines.append(" · ".join((*describe_spending(tokens, session.cost or 0.0),)) or format_cost(0.0))
-    name = f"{model.provider_id}/{model.model_id}" if model is not None else "none yet (/connect)"
-    lines.append(
-        f"agent {ui.choices.find_agent(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.theme_name}"
-    )
-    if profile := ui.choices.get_profile(ui.tab):
-        lines.append(f"permission profile {profile} (/profile changes it)")
-    ui.say("\n".join(filter(None, lines)))
-
-
-async def suspend_program(ui: Ui, _words: str) -> None:
-    """Suspend the program (Ctrl+Z)."""
-    ui.action_suspend_process()
-
-
 def _scroll_to_prompt(ui: Ui, step: int) -> None:
     """Scroll to the next (1) or the previous (-1) prompt, relative to the top of the screen."""
     view, transcript = ui.tab.view, ui.tab.transcript
@@ -156,3 +84,17 @@ def _scroll_to_prompt(ui: Ui, step: int) -> None:
         transcript.scroll_rows((min(candidates) if step > 0 else max(candidates)) - transcript.scroll_y)
     elif step > 0:
         transcript.scroll_to_end()
+
+
+async def show_last_prompt(ui: Ui, _words: str) -> None:
+    """Scroll to the last prompt."""
+    prompts = ui.tab.view.log.list_prompts() if ui.tab.view is not None else []
+    if prompts:
+        scroll_to_item(ui, prompts[-1].id)
+
+
+def scroll_to_item(ui: Ui, key: str) -> None:
+    """Scroll to an item of the conversation, by its key; an unknown one is ignored."""
+    transcript = ui.tab.transcript
+    if (top := transcript.blocks.find_top_row(key)) is not None:
+        transcript.scroll_rows(top - transcript.scroll_y)

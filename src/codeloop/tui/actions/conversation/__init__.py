@@ -1,0 +1,1 @@
+"""Commands that find something in the shown conversation: a text, or a picture."""
