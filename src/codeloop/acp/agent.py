@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from codeloop import __version__
 from codeloop.acp import params
+from codeloop.acp.connected_editor import ConnectedEditor
 from codeloop.acp.connection import INVALID_PARAMS, METHOD_NOT_FOUND, EditorConnection, RpcError
 from codeloop.acp.editor_buffers import EditorBuffers
 from codeloop.acp.editor_session import EditorSession
 from codeloop.acp.editor_sessions import EditorSessions, OpenClient
-from codeloop.acp.editor_terminal import EditorTerminals
-from codeloop.acp.options import MODE, choose_value
-from codeloop.acp.question_forwarder import ConnectedEditor
+from codeloop.acp.options import MODE
+from codeloop.acp.terminals.editor_terminals import EditorTerminals
 from codeloop.acp.versions.version import ProtocolVersion
 from codeloop.acp.versions.version1 import Version1
 from codeloop.acp.workspace_roots import list_roots
@@ -46,8 +46,8 @@ _MAX_LISTED_SESSIONS = 10_000
 class AcpLaunch(Struct, frozen=True):
     """How to serve an editor, by the flags of `codeloop acp`.
 
-    `profile`: the profile of new sessions; None: the configured one. `newest_version`: of the protocol, at most.
-    `terminals`: the editor's terminals, if commands outside the sandbox run in them.
+    `profile`: the profile of new sessions; None: the configured one. `newest_version`: the newest version of the
+    protocol to speak. `terminals`: the editor's terminals, if commands outside the sandbox run in them.
     """
 
     open_client: OpenClient
@@ -80,10 +80,10 @@ class EditorAgent:
 
     async def handle(self, method: str, raw_params: Any) -> Any:
         """Carry out a method. Raises RpcError, CodeloopError."""
-        carry_out = self._methods.get(method)
-        if carry_out is None:
+        handler = self._methods.get(method)
+        if handler is None:
             raise RpcError(METHOD_NOT_FOUND, f"Unknown method {method}.")
-        return await carry_out(raw_params)
+        return await handler(raw_params)
 
     async def close(self) -> None:
         """Stop every session and cancel the running requests."""
@@ -94,7 +94,7 @@ class EditorAgent:
         request = params.read_params(params.InitializeParams, raw_params)
         capabilities = request.client_capabilities or params.ClientCapabilities()
         version: ProtocolVersion = Version1(capabilities)
-        # The answer to an editor that asks for a version that is not known is the newest one that is.
+        # An editor that asks for a version that we don't know gets the newest one that we do.
         if min(request.protocol_version, self._launch.newest_version) >= DRAFT_VERSION:
             from codeloop.acp.versions.version2 import Version2, read_capabilities
 
@@ -115,7 +115,7 @@ class EditorAgent:
         }
         can_sign_in = capabilities.auth is not None and capabilities.auth.terminal
         info: JSON = {"name": "codeloop", "title": "codeloop", "version": __version__}
-        return version.initialize_result(sign_in if can_sign_in else None, info)
+        return version.build_initialize_result(sign_in if can_sign_in else None, info)
 
     def _list_methods(self, version: int) -> dict[str, Callable[[Any], Awaitable[Any]]]:
         """Return the handlers of a protocol version's methods, by method name."""
@@ -145,7 +145,7 @@ class EditorAgent:
         request = params.read_params(params.AuthenticateParams, raw_params)
         raise RpcError(INVALID_PARAMS, f"{request.method_id} is done in a terminal: `codeloop auth login`.")
 
-    async def _logout(self, _raw: Any) -> None:
+    async def _logout(self, _raw_params: Any) -> None:
         """Remove all stored keys and sign-ins. Keys in environment variables stay."""
         client = await self._sessions.open_client(str(Path.cwd()))
         usable = await client.call(CONFIG_PROVIDERS, NoArguments())
@@ -203,17 +203,17 @@ class EditorAgent:
         else:
             sessions = await client.call(SESSION_EVERYTHING, ListAllSessions(limit=_MAX_LISTED_SESSIONS))
         # Subagents' sessions are shown within their parent's only.
-        rows = [each for each in sessions if each.parent_id is None and not each.time.archived]
-        more: JSON = {"nextCursor": str(start + _SESSIONS_PER_PAGE)} if len(rows) > start + _SESSIONS_PER_PAGE else {}
-        return {
-            "sessions": [_describe_session(session) for session in rows[start : start + _SESSIONS_PER_PAGE]],
-            **more,
-        }
+        shown_sessions = [each for each in sessions if each.parent_id is None and not each.time.archived]
+        end = start + _SESSIONS_PER_PAGE
+        page: JSON = {"sessions": [_describe_session(session) for session in shown_sessions[start:end]]}
+        if len(shown_sessions) > end:
+            page["nextCursor"] = str(end)
+        return page
 
     async def _delete_session(self, raw_params: Any) -> None:
         request = params.read_params(params.SessionParams, raw_params)
         client, session = await self._sessions.find(request.session_id, None)
-        # First the turn ends, which would otherwise store into a deleted session.
+        # Closed first: a running turn would store its answer in a deleted session.
         await self._sessions.close_session(session.id)
         await client.call(SESSION_DELETE, SessionId(session_id=session.id))
 
@@ -239,15 +239,14 @@ class EditorAgent:
         return {"configOptions": editor_session.build_state()["configOptions"]}
 
     async def _choose_value(self, session_id: str, option: str, value: str) -> EditorSession:
-        target = self._sessions.get(session_id)
-        target.session = await choose_value(
-            target.client, target.session, target.choices, target.available, option, value
-        )
-        target.report_options()
-        return target
+        editor_session = self._sessions.get(session_id)
+        await editor_session.choose_value(option, value)
+        return editor_session
 
 
 def _describe_session(session: Session) -> JSON:
     updated_at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
-    row: JSON = {"sessionId": session.id, "cwd": session.directory, "title": session.title, "updatedAt": updated_at}
-    return {**row, "additionalDirectories": roots} if (roots := list_roots(session)) else row
+    fields: JSON = {"sessionId": session.id, "cwd": session.directory, "title": session.title, "updatedAt": updated_at}
+    if roots := list_roots(session):
+        fields["additionalDirectories"] = roots
+    return fields

@@ -1,25 +1,14 @@
 """Converts the parts of a conversation to `session/update` notifications, each new text and each changed field once."""
 
-import re
 from collections.abc import Callable
 
-from codeloop.acp.question_forwarder import ConnectedEditor
+from codeloop.acp.connected_editor import ConnectedEditor
+from codeloop.acp.terminals.command_terminal import CommandTerminal
 from codeloop.acp.tool_calls import describe_call, find_terminal
-from codeloop.acp.versions.version import ProtocolVersion
-from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.errors import MessageAbortedError, get_error_message
 from codeloop.schema.live_events import Delta
 from codeloop.schema.message import AssistantMessage, Message, Todo, UserMessage
-from codeloop.schema.part import (
-    Part,
-    ReasoningPart,
-    TextPart,
-    ToolPart,
-    ToolStateCompleted,
-    ToolStateError,
-    ToolStatePending,
-    ToolStateRunning,
-)
+from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolStatePending
 from codeloop.schema.wire import JSON
 
 SendUpdate = Callable[[JSON], None]
@@ -48,8 +37,11 @@ class ConversationUpdates:
         self._sent_lengths: dict[str, int] = {}
         """Characters of each part's text that were sent."""
         self._thought_parts: set[str] = set()
+        """Ids of the parts that are thinking."""
         self._calls: dict[str, JSON] = {}
+        """By the ids of calls' parts, the fields that were sent."""
         self._terminals: dict[str, CommandTerminal] = {}
+        """By the ids of calls' parts, the terminals that codeloop fills with their output."""
         self._call_ids: dict[tuple[str, str], str] = {}
         """The id of a call's part, which is the call's id in the editor, by message id and call id."""
 
@@ -69,10 +61,14 @@ class ConversationUpdates:
         if self._summaries.get(message.id) is not False:
             return
         self._summaries[message.id] = True
-        error = message.error
-        status = "completed" if error is None else "cancelled" if isinstance(error, MessageAbortedError) else "failed"
-        error_fields = {"error": get_error_message(error)} if error is not None and status == "failed" else {}
-        self._send("compaction_update", compactionId=message.id, status=status, **error_fields)
+        match message.error:
+            case None:
+                self._send("compaction_update", compactionId=message.id, status="completed")
+            case MessageAbortedError():
+                self._send("compaction_update", compactionId=message.id, status="cancelled")
+            case error:
+                text = get_error_message(error)
+                self._send("compaction_update", compactionId=message.id, status="failed", error=text)
 
     def send_part(self, part: Part) -> None:
         """Send the new text of a part, or the new state of a call."""
@@ -99,8 +95,8 @@ class ConversationUpdates:
 
     def send_todos(self, todos: list[Todo]) -> None:
         """Send the todo list, which is a plan in the protocol."""
-        rows = [{"content": todo.content, "priority": todo.priority, "status": todo.status} for todo in todos]
-        self._send("plan", entries=rows)
+        entries = [{"content": todo.content, "priority": todo.priority, "status": todo.status} for todo in todos]
+        self._send("plan", entries=entries)
 
     def find_call_id(self, message_id: str, call_id: str) -> str | None:
         """Return the id of a call in the editor; None: the call was not sent."""
@@ -128,90 +124,37 @@ class ConversationUpdates:
 
     def _send_call(self, part: ToolPart) -> None:
         """Send a new call, or the changed fields of a known one; then the new output of its terminal."""
-        is_new = part.id not in self._calls
-        if is_new and self._editor.version.shows_terminals and part.tool == "bash":
+        version = self._editor.version
+        if part.id not in self._calls and version.shows_terminals and part.tool == "bash":
             if isinstance(part.state, ToolStatePending) and not part.state.input:
                 # The first update of a call names its terminal, and only the arguments tell whether it has one.
                 return
             # A command in the background answers at once; `bash_output` reads its output.
             if not part.state.input.get("run_in_background"):
-                self._terminals[part.id] = CommandTerminal(self._editor.version, part.id, self._directory)
+                self._terminals[part.id] = CommandTerminal(version, part.id, self._directory)
         terminal = self._terminals.get(part.id)
-        editor_terminal = find_terminal(part, self._editor.terminals)
-        shown_terminal = editor_terminal or (part.id if terminal is not None else None)
-        call = describe_call(part, self._directory, self._editor.version.diff_content, terminal_id=shown_terminal)
+        editor_terminal_id = find_terminal(part, self._editor.terminal_ids)
+        terminal_id = editor_terminal_id or (part.id if terminal is not None else None)
+        call = describe_call(part, self._directory, version.make_diff_content, terminal_id=terminal_id)
         sent_call, self._calls[part.id] = self._calls.get(part.id), call
         if sent_call is None:
-            updates, fields = terminal.begin(part) if terminal is not None else ([], {})
-            for update in updates:
-                self._send_update(update)
-            self._send("tool_call", **call, **fields)
+            self._send_new_call(part, call, terminal)
         elif changes := {key: value for key, value in call.items() if sent_call.get(key) != value}:
             self._send("tool_call_update", toolCallId=part.id, **changes)
-        for update in terminal.advance(part) if terminal is not None and editor_terminal is None else ():
+        # The editor's own terminal shows the output by itself.
+        if terminal is not None and editor_terminal_id is None:
+            for update in terminal.advance(part):
+                self._send_update(update)
+
+    def _send_new_call(self, part: ToolPart, call: JSON, terminal: CommandTerminal | None) -> None:
+        if terminal is None:
+            self._send("tool_call", **call)
+            return
+        updates, terminal_fields = terminal.begin(part)
+        for update in updates:
             self._send_update(update)
+        self._send("tool_call", **call, **terminal_fields)
 
-    def _send(self, name: str, /, **fields: object) -> None:
-        self._send_update({"sessionUpdate": name, **fields})
-
-
-_COLOUR_SEQUENCE = re.compile(r"(\x1b\[[0-9;:]*m)")
-_OTHER_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-ln-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
-# At the end of the output: the rest may come with the next update.
-_PARTIAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$")
-_TRUNCATION_MARK = "...\n\n"
-"""Begins the latest output of a command whose earlier output was cut off."""
-_MIN_OVERLAP = 200
-"""Characters that are compared to find where the new output overlaps the output that was sent."""
-
-
-class CommandTerminal:
-    """The output of one command, for an editor that shows it as a terminal."""
-
-    def __init__(self, version: ProtocolVersion, terminal_id: str, directory: str) -> None:
-        self._version = version
-        self._id = terminal_id
-        self._directory = directory
-        self._sent_output = ""
-        self._has_ended = False
-
-    def begin(self, part: ToolPart) -> tuple[list[JSON], JSON]:
-        """Return the updates to send before the call, and fields of the call itself."""
-        return self._version.begin_terminal(self._id, str(part.state.input.get("command") or ""), self._directory)
-
-    def advance(self, part: ToolPart) -> list[JSON]:
-        """Return the updates with the output since the last call, and with the end of the command."""
-        state, updates = part.state, list[JSON]()
-        if self._has_ended or not isinstance(state, ToolStateRunning | ToolStateCompleted | ToolStateError):
-            return []
-        metadata = state.metadata or {}
-        text, is_whole = self._find_new_text(strip_sequences(str(metadata.get("output") or "")))
-        if text:
-            updates.append(self._version.extend_terminal(self._id, text.replace("\n", "\r\n"), is_whole=is_whole))
-        if not isinstance(state, ToolStateRunning):
-            self._has_ended = True
-            updates.append(self._version.end_terminal(self._id, metadata.get("exit"), metadata.get("signal")))
-        return updates
-
-    def _find_new_text(self, output: str) -> tuple[str, bool]:
-        """Return the output that was not sent yet, and whether it replaces all earlier output."""
-        sent, self._sent_output = self._sent_output, output
-        if output.startswith(sent):
-            return output[len(sent) :], False
-        # Of a long output the call has only the end, so it no longer begins with what was sent: find the overlap.
-        output = output.removeprefix(_TRUNCATION_MARK)
-        overlap_start = sent.rfind(output[:_MIN_OVERLAP])
-        if overlap_start >= 0 and output.startswith(sent[overlap_start:]):
-            return output[len(sent) - overlap_start :], False
-        return output, True
-
-
-def strip_sequences(text: str) -> str:
-    """Remove the sequences that control a terminal. Colours, tabs and carriage returns stay."""
-    # A command must not move the cursor, change the title or write to the clipboard in the user's editor.
-    plain = _OTHER_SEQUENCE.sub("", _PARTIAL_SEQUENCE.sub("", text).replace("\r\n", "\n"))
-    pieces = _COLOUR_SEQUENCE.split(plain)
-    return "".join(
-        each if _COLOUR_SEQUENCE.fullmatch(each) else "\r".join(map(escape_controls, each.split("\r")))
-        for each in pieces
-    )
+    def _send(self, kind: str, /, **fields: object) -> None:
+        """Send an update; `kind`: its `sessionUpdate`."""
+        self._send_update({"sessionUpdate": kind, **fields})

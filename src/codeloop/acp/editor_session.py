@@ -1,19 +1,19 @@
 """`EditorSession`: one session in an editor: its prompts, and its events as `session/update` notifications."""
 
-import asyncio
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
+from codeloop.acp.connected_editor import ConnectedEditor
 from codeloop.acp.connection import AUTH_REQUIRED, RpcError
 from codeloop.acp.conversation_updates import ConversationUpdates
 from codeloop.acp.editor_turns import EditorTurns, StateReporter, find_stop_reason
-from codeloop.acp.options import AvailableChoices, SessionChoices, build_state
+from codeloop.acp.options import AvailableChoices, SessionChoices, build_state, choose_value
 from codeloop.acp.params import PromptBlock
 from codeloop.acp.prompts import BUILT_IN_COMMANDS, build_parts, join_text, list_files, run_built_in_command
-from codeloop.acp.question_forwarder import ConnectedEditor, QuestionForwarder
+from codeloop.acp.question_forwarder import QuestionForwarder
 from codeloop.client.client import Client, belongs_to
 from codeloop.client.slash.commands import is_command
 from codeloop.schema.api.command import Command
@@ -60,13 +60,13 @@ class EditorSession:
         self.choices = SessionChoices()
         session_features = editor.capabilities.session
         self._editor = editor
-        self._states = StateReporter(self._send_update) if editor.version.is_prompt_answered_at_once else None
-        self._turns = EditorTurns(client, session.id, self._states)
+        self._state_reporter = StateReporter(self._send_update) if editor.version.is_prompt_answered_at_once else None
+        self._turns = EditorTurns(client, session.id, self._state_reporter)
         shows_compaction = session_features is not None and session_features.compaction is not None
         self._conversation = ConversationUpdates(
             self._send_update, session.directory, editor, shows_compaction=shows_compaction
         )
-        on_open_count = self._states.note_questions if self._states is not None else None
+        on_open_count = self._state_reporter.note_questions if self._state_reporter is not None else None
         self._questions = QuestionForwarder(
             editor,
             client,
@@ -74,24 +74,26 @@ class EditorSession:
             on_open_count=on_open_count,
             on_call_change=self._conversation.note_permission_request,
         )
-        self._state_sent: JSON = {}
+        self._sent_state: JSON = {}
         """The modes and options as they were last sent."""
         self._commands: list[Command] = []
         self._last_step: StepFinishPart | None = None
 
     def build_state(self) -> JSON:
         """Build the session's modes and options, in the form of the editor's version."""
-        return self._editor.version.session_state(build_state(self.session, self.choices, self.available))
+        return self._editor.version.convert_session_state(build_state(self.session, self.choices, self.available))
 
     async def announce(self) -> None:
         """Send the available commands; for a session with messages, also how full its context is."""
-        self._state_sent = build_state(self.session, self.choices, self.available)
+        self._sent_state = build_state(self.session, self.choices, self.available)
         self._commands = await self.client.call(COMMAND_LIST, NoArguments())
-        rows: list[JSON] = [{"name": name, "description": text} for name, text in BUILT_IN_COMMANDS.items()]
+        commands: list[JSON] = [{"name": name, "description": text} for name, text in BUILT_IN_COMMANDS.items()]
         for command in self._commands:
-            row: JSON = {"name": command.name, "description": command.description or f"Runs /{command.name}."}
-            rows.append({**row, "input": {"hint": " ".join(command.hints)}} if command.hints else row)
-        self._send_update({"sessionUpdate": "available_commands_update", "availableCommands": rows})
+            fields: JSON = {"name": command.name, "description": command.description or f"Runs /{command.name}."}
+            if command.hints:
+                fields["input"] = {"hint": " ".join(command.hints)}
+            commands.append(fields)
+        self._send_update({"sessionUpdate": "available_commands_update", "availableCommands": commands})
         if self.session.time.updated > self.session.time.created:
             newest = await self.client.call(SESSION_MESSAGES, ListMessages(session_id=self.session.id, limit=1))
             steps = [part for message in newest for part in message.parts if isinstance(part, StepFinishPart)]
@@ -131,50 +133,43 @@ class EditorSession:
     def _prepare_work(self, blocks: list[PromptBlock], message_id: str) -> Coroutine[Any, Any, str]:
         """Return a coroutine that carries out a prompt and returns its stop reason. Raises RpcError."""
         text, parts = join_text(blocks), build_parts(blocks)
+        model = self.choices.resolve_model(self.session, self.available)
+        command: Command | None = None
         # Editors send commands as the text of a prompt.
         name, _, arguments = text.removeprefix("/").partition(" ")
-        model = self.choices.resolve_model(self.session, self.available)
-        if is_command(text) and name.strip() in BUILT_IN_COMMANDS:
-            return self._send_answer(
-                run_built_in_command(self.client, self.session.id, name.strip(), model), message_id
-            )
-        command = next((each for each in self._commands if each.name == name.strip()), None)
-        if is_command(text) and command is None and text.startswith("/"):
-            names = ", ".join(f"/{each}" for each in (*BUILT_IN_COMMANDS, *(each.name for each in self._commands)))
+        name = name.strip()
+        if is_command(text):
+            if name in BUILT_IN_COMMANDS:
+                return self._answer_without_turn(
+                    run_built_in_command(self.client, self.session.id, name, model), message_id
+                )
+            command = next((each for each in self._commands if each.name == name), None)
             # The model would take a mistyped command for a task.
-            answer = f"There is no command /{name.strip()}. There are: {names}."
-            return self._send_answer(asyncio.sleep(0, answer), message_id)
+            if command is None and text.startswith("/"):
+                return self._answer_without_turn(self._explain_unknown_command(name), message_id)
         if model is None:
             raise RpcError(AUTH_REQUIRED, "No model can be used yet. Sign in: run `codeloop auth login` in a terminal.")
-        agent = self.choices.agent
         self._conversation.own_prompts.add(message_id)
-        if is_command(text) and command is not None:
-            model_name = f"{model.provider_id}/{model.model_id}" if self.choices.model is not None else None
-            call = self.client.call(
-                COMMAND,
-                InvokeCommand(
-                    session_id=self.session.id,
-                    command=command.name,
-                    arguments=arguments.strip(),
-                    agent=agent,
-                    model=model_name,
-                    message_id=message_id,
-                    parts=list_files(blocks),
-                ),
+        if command is not None:
+            invoke_command = InvokeCommand(
+                session_id=self.session.id,
+                command=command.name,
+                arguments=arguments.strip(),
+                agent=self.choices.agent,
+                model=f"{model.provider_id}/{model.model_id}" if self.choices.model is not None else None,
+                message_id=message_id,
+                parts=list_files(blocks),
             )
-        else:
-            call = self.client.call(
-                PROMPT,
-                Prompt(
-                    session_id=self.session.id,
-                    parts=parts,
-                    message_id=message_id,
-                    model=self.choices.model,
-                    variant=model.variant,
-                    agent=agent,
-                ),
-            )
-        return self._run_turn(call)
+            return self._run_turn(self.client.call(COMMAND, invoke_command))
+        prompt = Prompt(
+            session_id=self.session.id,
+            parts=parts,
+            message_id=message_id,
+            model=self.choices.model,
+            variant=model.variant,
+            agent=self.choices.agent,
+        )
+        return self._run_turn(self.client.call(PROMPT, prompt))
 
     async def cancel(self) -> None:
         """Stop the session's turns, and wait until their ends are stored."""
@@ -210,15 +205,22 @@ class EditorSession:
         if session_features is not None and session_features.notices is not None:
             # The severities of a toast also have `success`, which the protocol does not know.
             severity = severity if severity in {"info", "warning", "error"} else "info"
-            details_fields = {"description": description} if description else {}
-            self._send_update({"sessionUpdate": "notice", "severity": severity, "title": title, **details_fields})
+            update: JSON = {"sessionUpdate": "notice", "severity": severity, "title": title}
+            if description:
+                update["description"] = description
+            self._send_update(update)
+
+    async def choose_value(self, option: str, value: str) -> None:
+        """Set an option, and send the changes to the editor. Raises RpcError if the option or value is not offered."""
+        self.session = await choose_value(self.client, self.session, self.choices, self.available, option, value)
+        self.report_options()
 
     def report_options(self) -> None:
         """Send the session's modes and options, if they have changed since they were last sent."""
         state = build_state(self.session, self.choices, self.available)
-        if state == self._state_sent:
+        if state == self._sent_state:
             return
-        self._state_sent = state
+        self._sent_state = state
         self._send_update({"sessionUpdate": "config_option_update", "configOptions": state["configOptions"]})
         if (modes := state.get("modes")) is not None:
             self._send_update({"sessionUpdate": "current_mode_update", "currentModeId": modes["currentModeId"]})
@@ -241,8 +243,8 @@ class EditorSession:
             case StatusChanged(properties=p):
                 if isinstance(p.status, Idle):
                     self._turns.note_idle()
-                if self._states is not None:
-                    self._states.note_busy(is_busy=not isinstance(p.status, Idle))
+                if self._state_reporter is not None:
+                    self._state_reporter.note_busy(is_busy=not isinstance(p.status, Idle))
                 if isinstance(p.status, Retry):
                     self.notify("warning", f"Trying again ({p.status.attempt}): {p.status.message}")
             case SessionIdle():
@@ -304,22 +306,26 @@ class EditorSession:
             self.notify("warning", stop.message)
         return find_stop_reason(answer)
 
-    async def _send_answer(self, words: Coroutine[Any, Any, str], message_id: str) -> str:
-        """Await a text and send it as the answer, without a turn."""
+    async def _answer_without_turn(self, make_text: Coroutine[Any, Any, str], message_id: str) -> str:
+        """Send the text that a coroutine returns as the answer to a prompt, and return the stop reason."""
+        # Such a prompt is never stored, so that nothing else confirms it.
         self._turns.confirm_stored(message_id)
-        self._send_text(await words)
-        return "end_turn"
-
-    def _send_text(self, text: str) -> None:
         self._send_update(
             {
                 "sessionUpdate": "agent_message_chunk",
+                # The messages of the agent that an editor sees are our parts.
                 "messageId": new_id("prt"),
-                "content": {"type": "text", "text": text},
+                "content": {"type": "text", "text": await make_text},
             }
         )
+        return "end_turn"
+
+    async def _explain_unknown_command(self, name: str) -> str:
+        names = (*BUILT_IN_COMMANDS, *(command.name for command in self._commands))
+        return f"There is no command /{name}. There are: {', '.join(f'/{each}' for each in names)}."
 
     def _send_update(self, update: JSON) -> None:
-        update_sent = self._editor.version.convert_update(update)
-        if update_sent is not None:
-            self._editor.connection.notify("session/update", {"sessionId": self.session.id, "update": update_sent})
+        """Send an update, which is given in the form of version 1."""
+        converted_update = self._editor.version.convert_update(update)
+        if converted_update is not None:
+            self._editor.connection.notify("session/update", {"sessionId": self.session.id, "update": converted_update})

@@ -7,12 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from codeloop.acp.connected_editor import ConnectedEditor
 from codeloop.acp.connection import INVALID_PARAMS, NOT_FOUND, EditorConnection, RpcError
 from codeloop.acp.editor_buffers import EditorBuffers
 from codeloop.acp.editor_session import EditorSession
-from codeloop.acp.options import load_available
+from codeloop.acp.options import load_available_choices
 from codeloop.acp.params import ClientCapabilities, NewSessionParams, OpenSessionParams
-from codeloop.acp.question_forwarder import ConnectedEditor
 from codeloop.acp.versions.version1 import Version1
 from codeloop.acp.workspace_roots import set_roots
 from codeloop.client.client import Client
@@ -29,18 +29,20 @@ _log = logging.getLogger(__name__)
 
 
 class EditorSessions:
-    """Opens, finds and closes sessions. `editor`: the connection, with the version and capabilities of `initialize`."""
+    """Opens, finds and closes sessions. `editor`: set anew by `initialize`."""
 
     def __init__(self, connection: EditorConnection, open_client: OpenClient, buffers: EditorBuffers) -> None:
         # Until `initialize`: version 1, without optional features.
         self.editor = ConnectedEditor(connection, Version1(ClientCapabilities()), ClientCapabilities())
         self._open_client = open_client
         self._buffers = buffers
+        # By directory.
         self._clients: dict[str, Client] = {}
         self._notes: dict[str, tuple[str, ...]] = {}
         self._follow_tasks: dict[str, asyncio.Task[None]] = {}
+        # By session id.
         self._sessions: dict[str, EditorSession] = {}
-        self._background: set[asyncio.Task[None]] = set()
+        self._background_tasks: set[asyncio.Task[None]] = set()
 
     def get(self, session_id: str) -> EditorSession:
         """Return an open session. Raises RpcError."""
@@ -75,7 +77,7 @@ class EditorSessions:
         for server in request.mcp_servers:
             await self._add_server(client, server)
         session = await set_roots(client, session, request.additional_directories)
-        editor_session = EditorSession(self.editor, client, session, await load_available(client))
+        editor_session = EditorSession(self.editor, client, session, await load_available_choices(client))
         self._sessions[session.id] = editor_session
         self._buffers.sessions[session.id] = None
         self._follow(session.directory, client)
@@ -85,27 +87,27 @@ class EditorSessions:
     async def reload(self) -> None:
         """Reload the agents and models of every open session, and send the changes to the editor."""
         for session in self._sessions.values():
-            session.available = await load_available(session.client)
+            session.available = await load_available_choices(session.client)
             session.report_options()
 
     async def close_session(self, session_id: str) -> None:
-        """Stop the turns of a session, and show its events no more."""
+        """Stop the turns of a session, and no longer show its events."""
         self._buffers.sessions.pop(session_id, None)
         if (session := self._sessions.pop(session_id, None)) is not None:
             await session.close()
 
     async def close(self) -> None:
-        """Close every session, and follow no events any more."""
+        """Close every session, and stop following events."""
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
-        for task in (*self._follow_tasks.values(), *self._background):
+        for task in (*self._follow_tasks.values(), *self._background_tasks):
             task.cancel()
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a task whose result nobody needs."""
         # The set keeps the task alive: the event loop holds only weak references.
         task: asyncio.Task[None] = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        self._background_tasks.add(task)
+        task.add_done_callback(self._background_tasks.discard)
 
     async def _announce(self, editor_session: EditorSession) -> None:
         """Send the session's commands and notes."""

@@ -1,4 +1,4 @@
-"""The turns of a session in an editor: answers to prompts, the state of the session in version 2, and stopping."""
+"""The turns of a session in an editor: runs and stops them, answers their prompts, and reports the session's state."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -40,31 +40,28 @@ def find_stop_reason(answer: MessageWithParts) -> str:
 
 
 class StateReporter:
-    """Reports to a version 2 editor whether a session is running, waits for the user, or is idle.
+    """Reports to a version 2 editor whether a session is running, waits for the user, or is idle."""
 
-    `update` sends an update.
-    """
-
-    def __init__(self, update: Callable[[JSON], None]) -> None:
-        self._update = update
-        self._turns = 0
+    def __init__(self, send_update: Callable[[JSON], None]) -> None:
+        self._send_update = send_update
+        self._turn_count = 0
         self._is_busy = False
-        self._questions = 0
+        self._question_count = 0
         self._sent_state = "idle"
 
     def begin_turn(self) -> None:
         """Record that a turn of this editor's prompt begins."""
-        self._turns += 1
+        self._turn_count += 1
         self._report()
 
     def end_turn(self, reason: str, error: RpcError | None = None) -> None:
         """Record the end of a turn, and report it if no other turn of this editor runs."""
-        self._turns -= 1
-        if self._turns:
+        self._turn_count -= 1
+        if self._turn_count:
             return
         self._is_busy, self._sent_state = False, "idle"
         failure: JSON = {"error": {"code": error.code, "message": str(error)}} if error is not None else {}
-        self._update({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason, **failure})
+        self._send_update({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason, **failure})
 
     def note_busy(self, *, is_busy: bool) -> None:
         """Record whether the session works on the prompt of any client."""
@@ -73,27 +70,29 @@ class StateReporter:
 
     def note_questions(self, count: int) -> None:
         """Record the number of open questions."""
-        self._questions = count
+        self._question_count = count
         self._report()
 
     def _report(self) -> None:
-        is_working = self._turns > 0 or self._is_busy
-        state = "requires_action" if is_working and self._questions else "running" if is_working else "idle"
+        state = "idle"
+        if self._turn_count > 0 or self._is_busy:
+            state = "requires_action" if self._question_count else "running"
         if state != self._sent_state:
             self._sent_state = state
-            self._update({"sessionUpdate": "state_update", "state": state})
+            self._send_update({"sessionUpdate": "state_update", "state": state})
 
 
 class EditorTurns:
     """Runs and stops the turns of an editor's prompts.
 
-    `states`: reports them (version 2); None: a prompt is answered at the end of its turn (version 1).
+    `state_reporter`: for version 2, whose prompts are answered at once; None: for version 1, whose prompts are answered
+    at the end of their turns.
     """
 
-    def __init__(self, client: Client, session_id: str, states: StateReporter | None) -> None:
+    def __init__(self, client: Client, session_id: str, state_reporter: StateReporter | None) -> None:
         self._client = client
         self._session_id = session_id
-        self._states = states
+        self._state_reporter = state_reporter
         self._idle = asyncio.Event()
         self._running: set[asyncio.Task[MessageWithParts]] = set()
         self._storing: dict[str, asyncio.Future[None]] = {}
@@ -115,14 +114,13 @@ class EditorTurns:
         self._idle.set()
 
     async def answer_prompt(self, work: Coroutine[Any, Any, str], message_id: str, show: Callable[[], None]) -> JSON:
-        """Return the answer to a prompt.
+        """Carry out a prompt, and return the answer to its request: the stop reason, or in version 2 the message's id.
 
-        `work` runs the turn and returns its stop reason; `show` shows the prompt when it is stored.
-
-        Raises RpcError, CodeloopError.
+        `work` runs the turn and returns its stop reason. `show` is called in version 2 when the prompt is stored, to
+        show it. Raises RpcError, CodeloopError.
         """
-        states = self._states
-        if states is None:
+        state_reporter = self._state_reporter
+        if state_reporter is None:
             return {"stopReason": await work}
         stored = self._storing[message_id] = asyncio.get_running_loop().create_future()
         turn = asyncio.create_task(work)
@@ -134,8 +132,8 @@ class EditorTurns:
         if not stored.done():
             turn.result()
         show()
-        states.begin_turn()
-        report_task = asyncio.create_task(_report_end(turn, states))
+        state_reporter.begin_turn()
+        report_task = asyncio.create_task(_report_end(turn, state_reporter))
         self._report_tasks.add(report_task)
         report_task.add_done_callback(self._report_tasks.discard)
         return {"messageId": message_id}
@@ -168,11 +166,11 @@ class EditorTurns:
             await asyncio.wait(self._running, timeout=_ABORT_RETRY_DELAY)
 
 
-async def _report_end(turn: "asyncio.Task[str]", states: StateReporter) -> None:
-    """Report the end of a turn whose prompt was answered at its start."""
+async def _report_end(turn: "asyncio.Task[str]", state_reporter: StateReporter) -> None:
+    """Report the end of a turn whose prompt was answered at its start. The task returns the stop reason."""
     try:
-        states.end_turn(await turn)
+        state_reporter.end_turn(await turn)
     except RpcError as error:
-        states.end_turn("error", error)
+        state_reporter.end_turn("error", error)
     except CodeloopError as error:
-        states.end_turn("error", RpcError(INTERNAL_ERROR, str(error)))
+        state_reporter.end_turn("error", RpcError(INTERNAL_ERROR, str(error)))

@@ -14,6 +14,7 @@ from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, 
 from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 
+# The ids of options. That of the profile is `PROFILE_KEY`.
 MODE, MODEL, EFFORT = "mode", "model", "effort"
 _DEFAULT_EFFORT = "default"
 """The value for no chosen effort: the service decides."""
@@ -35,19 +36,25 @@ class AvailableChoices(Struct, frozen=True):
         return provider.models.get(model.model_id) if provider is not None else None
 
 
-async def load_available(client: Client) -> AvailableChoices:
+async def load_available_choices(client: Client) -> AvailableChoices:
     """Load the agents and models of the client's directory."""
-    none = NoArguments()
+    no_arguments = NoArguments()
     agents, providers, configuration = await asyncio.gather(
-        client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), client.call(CONFIG_GET, none)
+        client.call(AGENT_LIST, no_arguments),
+        client.call(CONFIG_PROVIDERS, no_arguments),
+        client.call(CONFIG_GET, no_arguments),
     )
     model = parse_model_name(configuration.get("model"))
     if model is None and providers.providers:
-        first = providers.providers[0].id
-        if (name := providers.default.get(first)) is not None:
-            model = ModelRef(provider_id=first, model_id=name)
-    primary = [agent for agent in agents if agent.mode != "subagent" and not agent.hidden]
-    return AvailableChoices(primary, providers, model, str(configuration.get(PROFILE_KEY) or "auto"))
+        provider_id = providers.providers[0].id
+        if (model_id := providers.default.get(provider_id)) is not None:
+            model = ModelRef(provider_id=provider_id, model_id=model_id)
+    return AvailableChoices(
+        agents=[agent for agent in agents if agent.mode != "subagent" and not agent.hidden],
+        providers=providers,
+        model=model,
+        profile=str(configuration.get(PROFILE_KEY) or "auto"),
+    )
 
 
 class SessionChoices(Struct):
@@ -69,8 +76,8 @@ class SessionChoices(Struct):
             variant = None if session_model.variant == NO_VARIANT else session_model.variant
             return ModelRef(provider_id=session_model.provider_id, model_id=session_model.id, variant=variant)
         name = self.resolve_agent(session, available)
-        own = next((agent.model for agent in available.agents if agent.name == name), None)
-        return own or available.model
+        agent_model = next((agent.model for agent in available.agents if agent.name == name), None)
+        return agent_model or available.model
 
 
 def build_state(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON:
@@ -116,51 +123,54 @@ def build_options(session: Session, choices: SessionChoices, available: Availabl
                 *(_make_choice(each, each) for each in details.variants),
             ]
             options.append(_make_select(EFFORT, "Effort", "thought_level", model.variant or _DEFAULT_EFFORT, efforts))
-    profiles = [_make_choice(name, name.capitalize(), words) for name, words in PROFILE_DESCRIPTIONS.items()]
-    now = str((session.metadata or {}).get(PROFILE_KEY) or available.profile)
-    options.append(_make_select(PROFILE_KEY, "Permissions", None, now, profiles))
+    profiles = [_make_choice(name, name.capitalize(), text) for name, text in PROFILE_DESCRIPTIONS.items()]
+    profile = str((session.metadata or {}).get(PROFILE_KEY) or available.profile)
+    options.append(_make_select(PROFILE_KEY, "Permissions", None, profile, profiles))
     return options
 
 
 async def choose_value(
     client: Client, session: Session, choices: SessionChoices, available: AvailableChoices, option: str, value: str
 ) -> Session:
-    """Set an option and return the session, which is updated if the option is the profile. Changes `choices` otherwise.
+    """Set an option to a value, and return the session.
 
-    Raises RpcError for an option or a value that is not offered.
+    The profile is stored with the session, which is returned updated; any other option changes `choices`.
+    `option`: its id, such as `model`. Raises RpcError for an option or a value that is not offered.
     """
-    choice = next((each for each in build_options(session, choices, available) if each["id"] == option), None)
-    if choice is None:
+    options = {each["id"]: each for each in build_options(session, choices, available)}
+    if option not in options:
         raise RpcError(INVALID_PARAMS, f"There is no option {option!r} in this session.")
-    if value not in _list_values(choice):
+    if value not in _list_values(options[option]):
         raise RpcError(INVALID_PARAMS, f"{option} can't be {value!r} here.")
-    match option:
-        case "mode":
-            choices.agent = value
-        case "model":
-            choices.model = parse_model_name(value)
-        case "effort":
-            model = choices.resolve_model(session, available)
-            if model is not None:
-                choices.model = replace(model, variant=None if value == _DEFAULT_EFFORT else value)
-        case _:
-            # The profile is stored: it holds for the running turn and for other clients of the session as well.
-            metadata = {**(session.metadata or {}), PROFILE_KEY: value}
-            return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
+    if option == PROFILE_KEY:
+        # It is stored because it holds for the running turn and for other clients of the session as well.
+        metadata = {**(session.metadata or {}), PROFILE_KEY: value}
+        return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
+    if option == MODE:
+        choices.agent = value
+    elif option == MODEL:
+        choices.model = parse_model_name(value)
+    elif option == EFFORT and (model := choices.resolve_model(session, available)) is not None:
+        choices.model = replace(model, variant=None if value == _DEFAULT_EFFORT else value)
     return session
 
 
 def _list_values(option: JSON) -> set[str]:
-    """Return the values of an option, whose rows may be groups of rows."""
-    rows: list[JSON] = option["options"]
-    return {str(each["value"]) for row in rows for each in row.get("options", [row])}
+    """Return the values of an option; its entries are values, or groups of values."""
+    entries: list[JSON] = option["options"]
+    return {str(value["value"]) for entry in entries for value in entry.get("options", [entry])}
 
 
-def _make_select(option: str, name: str, category: str | None, now: str, options: list[JSON]) -> JSON:
-    row: JSON = {"type": "select", "id": option, "name": name, "currentValue": now, "options": options}
-    return row if category is None else {**row, "category": category}
+def _make_select(option: str, name: str, category: str | None, current_value: str, entries: list[JSON]) -> JSON:
+    """Make an option that has one of several values; `entries`: the values, or groups of them."""
+    select: JSON = {"type": "select", "id": option, "name": name, "currentValue": current_value, "options": entries}
+    if category is not None:
+        select["category"] = category
+    return select
 
 
 def _make_choice(value: str, name: str, description: str | None = None) -> JSON:
-    row: JSON = {"value": value, "name": name}
-    return {**row, "description": description} if description else row
+    choice: JSON = {"value": value, "name": name}
+    if description:
+        choice["description"] = description
+    return choice

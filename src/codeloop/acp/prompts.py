@@ -24,14 +24,17 @@ _TEXT_MIME = "text/plain"
 
 def join_text(blocks: Sequence[PromptBlock]) -> str:
     """Return the typed text; a mention of a file is part of it as `@NAME`, as the editor shows it."""
-    return "".join(
-        block.text if isinstance(block, EditorText) else f"@{block.name}" if isinstance(block, EditorLink) else ""
-        for block in blocks
-    )
+    texts: list[str] = []
+    for block in blocks:
+        if isinstance(block, EditorText):
+            texts.append(block.text)
+        elif isinstance(block, EditorLink):
+            texts.append(f"@{block.name}")
+    return "".join(texts)
 
 
 def list_files(blocks: Sequence[PromptBlock]) -> list[FilePartInput]:
-    """Convert the attachments of a prompt. Raises RpcError for audio, which `initialize` has declined."""
+    """Convert the attachments of a prompt. Raises RpcError for audio, which the result of `initialize` excludes."""
     files: list[FilePartInput] = []
     for block in blocks:
         match block:

@@ -2,16 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Any
 
-from msgspec import Struct
-
-from codeloop.acp.connection import EditorConnection, RpcError
-from codeloop.acp.params import ClientCapabilities
+from codeloop.acp.connected_editor import ConnectedEditor
+from codeloop.acp.connection import RpcError
 from codeloop.acp.tool_calls import find_kind, make_title
-from codeloop.acp.versions.version import ProtocolVersion
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.forms import build_form, read_question_form
 from codeloop.client.permission_text import describe_request
@@ -27,17 +23,8 @@ from codeloop.schema.wire import JSON, replace
 
 # Editors wrap and scroll texts themselves: these limits only bound the message.
 _REQUEST_COLUMNS, _MAX_REQUEST_ROWS = 100, 400
-_REFUSAL_OF_KEYS = "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
+_NO_FORM_MESSAGE = "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
 _SKIP_OPTION = "skip"
-
-
-class ConnectedEditor(Struct, frozen=True):
-    """The connection to an editor, its protocol version and its capabilities. `terminals`: ids of its own terminals."""
-
-    connection: EditorConnection
-    version: ProtocolVersion
-    capabilities: ClientCapabilities
-    terminals: AbstractSet[str] = frozenset()
 
 
 class QuestionForwarder:
@@ -67,7 +54,11 @@ class QuestionForwarder:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def ask(self, request: PermissionRequest | QuestionRequest, call_id: str | None, directory: str) -> None:
-        """Start to ask, once for each request. `call_id`: of the asking call in the editor; None: it was not sent."""
+        """Start to ask, once for each request.
+
+        `call_id`: the id that the asking call has in the editor; None: the call was not sent. `directory`: the base of
+        relative paths in the request.
+        """
         if request.id in self._tasks:
             return
         if isinstance(request, PermissionRequest):
@@ -100,17 +91,13 @@ class QuestionForwarder:
     async def _ask_permission(self, request: PermissionRequest, call_id: str, directory: str) -> None:
         """Ask for a permission, and answer the request."""
         requester = await find_requester(self._client, request)
-        diffs = self._editor.version.diff_content(request.metadata, directory)
-        # The editor shows the diff itself, so the text leaves it out.
-        without_diff = {key: value for key, value in request.metadata.items() if key != "diff"}
-        request_text = describe_request(
-            replace(request, metadata=without_diff) if diffs else request,
-            requester,
-            _REQUEST_COLUMNS,
-            _MAX_REQUEST_ROWS,
-        )
-        question = escape_controls(describe_request(request, requester, _REQUEST_COLUMNS, 1).title)
-        command = request.metadata.get("command")
+        diffs = self._editor.version.make_diff_content(request.metadata, directory)
+        shown_request = request
+        if diffs:
+            # The editor shows the diff itself, so the text leaves it out.
+            metadata = {key: value for key, value in request.metadata.items() if key != "diff"}
+            shown_request = replace(request, metadata=metadata)
+        request_text = describe_request(shown_request, requester, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
         options = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
         if request_text.always:
             always = " ".join(request_text.always.split())
@@ -122,10 +109,17 @@ class QuestionForwarder:
             "status": "pending",
             "rawInput": request.metadata.get("input") or _build_raw_input(request),
         }
+        command = request.metadata.get("command")
         if isinstance(command, str):
             call["title"] = make_title("bash", {"command": command}, "")
-        rows = "\n".join(row for _, row in request_text.rows)
-        request_fields = self._editor.version.permission_request(question, rows, diffs, call, directory)
+        request_fields = self._editor.version.build_permission_request(
+            # By its diff, the title says whether a file is created, changed or deleted.
+            title=escape_controls(describe_request(request, requester, _REQUEST_COLUMNS, 1).title),
+            details="\n".join(row for _, row in request_text.rows),
+            diffs=diffs,
+            call=call,
+            directory=directory,
+        )
         self._on_call_change(request_fields.get("toolCall") or {})
         option_id = await self._choose(request_fields, options)
         replies: dict[str, Reply] = {"once": "once", "always": "always"}
@@ -136,9 +130,10 @@ class QuestionForwarder:
         # The request may have been answered elsewhere, or withdrawn.
         with suppress(OperationError):
             form = build_form(request, await find_requester(self._client, request))
+            # Questions for secrets have no form.
             if form is None:
                 await self._client.call(
-                    QUESTION_REJECT, RejectQuestion(request_id=request.id, message=_REFUSAL_OF_KEYS)
+                    QUESTION_REJECT, RejectQuestion(request_id=request.id, message=_NO_FORM_MESSAGE)
                 )
                 return
             answers: list[list[str]] | None = None
@@ -180,20 +175,24 @@ class QuestionForwarder:
         return _read_object(answer)
 
     async def _choose_answer(self, request: QuestionRequest, question: QuestionInfo) -> list[list[str]] | None:
+        """Have the user choose one of a question's options; None: declined."""
         # Editors without forms can still show a permission request: its options stand for the answers.
         options = [
-            {"optionId": str(at), "name": escape_controls(option.label), "kind": "allow_once"}
-            for at, option in enumerate(question.options)
+            {"optionId": str(index), "name": escape_controls(option.label), "kind": "allow_once"}
+            for index, option in enumerate(question.options)
         ]
         options.append({"optionId": _SKIP_OPTION, "name": "Do not answer", "kind": "reject_once"})
         descriptions = [
-            f"{escape_controls(each.label)}: {escape_controls(each.description)}"
-            for each in question.options
-            if each.description
+            f"{escape_controls(option.label)}: {escape_controls(option.description)}"
+            for option in question.options
+            if option.description
         ]
-        call: JSON = {"toolCallId": request.id, "kind": "other", "status": "pending"}
-        request_fields = self._editor.version.permission_request(
-            escape_controls(question.question), "\n".join(descriptions), [], call, ""
+        request_fields = self._editor.version.build_permission_request(
+            title=escape_controls(question.question),
+            details="\n".join(descriptions),
+            diffs=[],
+            call={"toolCallId": request.id, "kind": "other", "status": "pending"},
+            directory="",
         )
         option_id = await self._choose(request_fields, options)
         return [[question.options[int(option_id)].label]] if option_id.isdecimal() else None

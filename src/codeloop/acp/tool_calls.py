@@ -21,21 +21,24 @@ _KINDS = {
     "plan_exit": "switch_mode",
 }
 """The protocol's kind of each tool, by which editors choose an icon; every other tool is of the kind `other`."""
-_MAX_TITLE = 200
+_TITLE_CHARS = 200
 # The arguments that tell most about a call; the first that is present is part of its title.
 _SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
+# Such as `@@ -12,7 +12,8 @@ def main():`. Groups: the first old line, the number of old lines, the first new line.
 _HUNK_HEADER = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
+# Such as `Index: src/main.py`: begins the patch of a file.
 _FILE_HEADER = re.compile(r"^Index: (.*)$", re.MULTILINE)
+# Sequences that control a terminal, such as `ESC [1;31m` and `ESC ]0;title BEL`.
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 
 
 def describe_call(
-    part: ToolPart, directory: str, diffs: Callable[[JSON, str], list[JSON]], *, terminal_id: str | None
+    part: ToolPart, directory: str, make_diff_content: Callable[[JSON, str], list[JSON]], *, terminal_id: str | None
 ) -> JSON:
-    """Convert a call in its present state.
+    """Convert a call in its present state to the form of version 1.
 
-    `directory`: the base of relative paths. `diffs` converts changes of files to content. `terminal_id`: the terminal
-    that shows the output; None: the output is sent as text.
+    `directory`: the base of relative paths. `make_diff_content`: the method of the protocol version. `terminal_id`: the
+    terminal that shows the output; None: the output is sent as text.
     """
     state = part.state
     metadata: JSON = {}
@@ -58,7 +61,7 @@ def describe_call(
         "kind": find_kind(part.tool),
         "status": status,
         "rawInput": state.input,
-        "content": [*diffs(metadata, directory), *_build_output(part.tool, metadata, output, error)],
+        "content": [*make_diff_content(metadata, directory), *_build_output(part.tool, metadata, output, error)],
     }
     if terminal_id is not None:
         call["content"] = [{"type": "terminal", "terminalId": terminal_id}, *_build_notes(metadata, error)]
@@ -88,15 +91,16 @@ def make_title(tool: str, arguments: JSON, title: str) -> str:
     """Make a title of one line: the command of a shell call, else the tool and its subject."""
     command = arguments.get("command")
     if tool == "bash" and isinstance(command, str) and command:
-        return one_line(command.replace("\n", "⏎"), _MAX_TITLE)
+        return one_line(command.replace("\n", "⏎"), _TITLE_CHARS)
     subject = title or next((str(arguments[key]) for key in _SUBJECT_ARGUMENTS if arguments.get(key)), "")
-    return one_line(f"{tool} {subject}".strip(), _MAX_TITLE)
+    return one_line(f"{tool} {subject}".strip(), _TITLE_CHARS)
 
 
 def list_patches(metadata: JSON, directory: str) -> Iterator[tuple[str, str]]:
     """Yield the absolute path and the patch of each file that a call changes, or asks to change."""
     patch = metadata.get("diff")
     if isinstance(patch, str) and patch:
+        # What is before the first header, then by turns a path and its patch.
         pieces = _FILE_HEADER.split(patch)
         for path, text in zip(pieces[1::2], pieces[2::2], strict=True):
             yield _make_absolute(path.strip(), directory), text
@@ -105,8 +109,8 @@ def list_patches(metadata: JSON, directory: str) -> Iterator[tuple[str, str]]:
 def make_code_content(text: str, language: str = "") -> JSON:
     """Make content that is shown verbatim: editors render text as Markdown."""
     # A fence must be longer than every run of backticks in the text.
-    longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
+    max_run = max((len(run) for run in re.findall("`{3,}", text)), default=2)
+    fence = "`" * (max_run + 1)
     return make_text_content(f"{fence}{language}\n{text.rstrip()}\n{fence}")
 
 
@@ -115,24 +119,26 @@ def make_text_content(text: str) -> JSON:
     return {"type": "content", "content": {"type": "text", "text": text}}
 
 
-def list_hunks(text: str) -> Iterator[JSON]:
-    """Yield the text of each hunk of a patch before and after the change."""
-    heads = list(_HUNK_HEADER.finditer(text))
-    for at, head in enumerate(heads):
-        end = heads[at + 1].start() if at + 1 < len(heads) else len(text)
-        old, new = list[str](), list[str]()
-        for line in text[head.end() : end].lstrip("\n").splitlines():
-            sign, text_of_line = line[:1], line[1:]
+def list_hunks(patch: str) -> Iterator[JSON]:
+    """Yield each hunk of a file's patch as `oldText` (None: the file is new) and `newText`."""
+    headers = list(_HUNK_HEADER.finditer(patch))
+    ends = [*(header.start() for header in headers[1:]), len(patch)]
+    for header, end in zip(headers, ends, strict=False):
+        old_lines, new_lines = list[str](), list[str]()
+        for line in patch[header.end() : end].lstrip("\n").splitlines():
+            sign, text = line[:1], line[1:]
             # Some programs write an empty context line without its leading space.
             if sign in {" ", "-", ""}:
-                old.append(text_of_line)
+                old_lines.append(text)
             if sign in {" ", "+", ""}:
-                new.append(text_of_line)
-        is_new = head[1] == "0" and head[2] == "0"
-        yield {"oldText": None if is_new else "\n".join(old), "newText": "\n".join(new)}
+                new_lines.append(text)
+        # `@@ -0,0 +1,5 @@`: there were no lines before.
+        is_new_file = header[1] == "0" and header[2] == "0"
+        yield {"oldText": None if is_new_file else "\n".join(old_lines), "newText": "\n".join(new_lines)}
 
 
 def _build_output(tool: str, metadata: JSON, output: str, error: str) -> Iterator[JSON]:
+    """Yield the error, the output or neither as content, then the notes of the call."""
     if error:
         yield make_text_content(escape_controls(error))
     elif find_kind(tool) == "edit" or tool in {"read", "todowrite"} or not output.strip():
@@ -154,6 +160,7 @@ def _build_notes(metadata: JSON, error: str) -> Iterator[JSON]:
 
 
 def _build_locations(arguments: JSON, metadata: JSON, directory: str) -> list[JSON]:
+    """Return the files that a call works on, with the line to show where one is known."""
     files: Any = metadata.get("files")
     if isinstance(files, list):
         rows = [cast("JSON", each) for each in cast("list[Any]", files) if isinstance(each, dict)]
@@ -166,8 +173,8 @@ def _build_locations(arguments: JSON, metadata: JSON, directory: str) -> list[JS
     offset = arguments.get("offset")
     if isinstance(patch, str) and (hunk := _HUNK_HEADER.search(patch)) is not None:
         # The editor jumps to the first changed line, not to the context above it.
-        before = takewhile(lambda line: line.startswith(" "), patch[hunk.end() :].lstrip("\n").splitlines())
-        location["line"] = max(int(hunk[3]) + sum(1 for _ in before), 1)
+        context = takewhile(lambda line: line.startswith(" "), patch[hunk.end() :].lstrip("\n").splitlines())
+        location["line"] = max(int(hunk[3]) + sum(1 for _ in context), 1)
     elif isinstance(offset, int) and offset > 0:
         location["line"] = offset
     return [location]

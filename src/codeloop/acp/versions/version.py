@@ -14,37 +14,43 @@ class ProtocolVersion(Protocol):
     shows_terminals: bool
     """Whether the editor shows the output of commands in terminals."""
 
-    def initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
-        """Return the result of `initialize`. `sign_in`: None if unsupported; `info`: name and version."""
+    def build_initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
+        """Build the result of `initialize`.
+
+        `sign_in`: the method to sign in with; None: the editor supports none. `info`: the name and version of codeloop.
+        """
         ...
 
     def convert_update(self, update: JSON) -> JSON | None:
-        """Return an update in the form of this version; None: this version has no such update."""
+        """Convert an update; None: this version has no such update."""
         ...
 
-    def session_state(self, state: JSON) -> JSON:
-        """Return a session's options and modes in the form of this version."""
+    def convert_session_state(self, state: JSON) -> JSON:
+        """Convert a session's options and modes."""
         ...
 
-    def diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
+    def make_diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
         """Convert the file changes of a call to content. `directory`: the base of relative paths."""
         ...
 
-    def permission_request(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
+    def build_permission_request(
+        self, *, title: str, details: str, diffs: list[JSON], call: JSON, directory: str
+    ) -> JSON:
         """Build the fields of a permission request, without its options.
 
-        `title`: the question; `call`: the tool call without content; `directory`: the directory that the call works in.
+        `title`: the question. `details`: further text. `diffs`: the changes of files, as `make_diff_content` returns
+        them. `call`: the tool call without content. `directory`: where the call works.
         """
         ...
 
     def begin_terminal(self, terminal_id: str, command: str, directory: str, /) -> tuple[list[JSON], JSON]:
-        """Return updates that create a terminal before its call is sent, and fields that connect the call to it."""
+        """Return the updates that create a call's terminal, to send before the call, and fields to add to the call."""
         ...
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
-        """Return the update with more output. `is_whole`: `text` replaces all earlier output."""
+        """Build the update with more output. `is_whole`: `text` replaces all earlier output."""
         ...
 
     def end_terminal(self, terminal_id: str, code: int | None, signal: str | None) -> JSON:
-        """Return the update with the exit code or the signal of the command."""
+        """Build the update with the exit code or the signal of the command."""
         ...

@@ -13,8 +13,8 @@ _SESSION_FEATURES = ("list", "delete", "resume", "close", "fork", "additionalDir
 class Version1:
     """Writes messages in version 1.
 
-    The terminals of version 1 run commands themselves, outside the sandbox. So output of commands is shown by the
-    extension `terminal_output` of Zed and others, if the editor's capabilities name it in `_meta`.
+    A terminal of version 1 runs its command itself, outside the sandbox. So the output of our commands is shown with
+    `terminal_output`, an extension of the protocol by Zed and others, if the editor's capabilities name it in `_meta`.
     """
 
     number = 1
@@ -23,8 +23,8 @@ class Version1:
     def __init__(self, capabilities: ClientCapabilities) -> None:
         self.shows_terminals = (capabilities.meta or {}).get("terminal_output") is True
 
-    def initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
-        """Return the result of `initialize`."""
+    def build_initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
+        """Build the result of `initialize`."""
         return {
             "protocolVersion": self.number,
             "agentCapabilities": {
@@ -45,11 +45,11 @@ class Version1:
             return {**update, "entries": [entry for entry in entries if entry["status"] != "cancelled"]}
         return update
 
-    def session_state(self, state: JSON) -> JSON:
+    def convert_session_state(self, state: JSON) -> JSON:
         """Return the state unchanged."""
         return state
 
-    def diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
+    def make_diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
         """Return a diff for each hunk, with its context lines."""
         return [
             {"type": "diff", "path": path, **hunk}
@@ -57,14 +57,17 @@ class Version1:
             for hunk in list_hunks(patch)
         ]
 
-    def permission_request(self, title: str, details: str, diffs: list[JSON], call: JSON, _directory: str, /) -> JSON:
+    def build_permission_request(
+        self, *, title: str, details: str, diffs: list[JSON], call: JSON, directory: str
+    ) -> JSON:
         """Return the call, with the question, the diffs and the details as its content."""
+        del directory
         # A request has no text of its own in version 1.
-        content = [make_code_content(details)] if details.strip() else []
-        return {"toolCall": {"title": title, **call, "content": [make_text_content(title), *diffs, *content]}}
+        details_content = [make_code_content(details)] if details.strip() else []
+        return {"toolCall": {"title": title, **call, "content": [make_text_content(title), *diffs, *details_content]}}
 
     def begin_terminal(self, terminal_id: str, _command: str, directory: str, /) -> tuple[list[JSON], JSON]:
-        """Return the fields that make the editor show a terminal."""
+        """Return no update, and the field of the call that makes the editor show a terminal."""
         return [], {"_meta": {"terminal_info": {"terminal_id": terminal_id, "cwd": directory}}}
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:

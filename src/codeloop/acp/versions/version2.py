@@ -13,7 +13,7 @@ _NO_FILE = "/dev/null"
 
 
 def read_capabilities(draft: DraftCapabilities) -> ClientCapabilities:
-    """Return the capabilities in version 1's form. Optional features that every version 2 editor has are set."""
+    """Convert capabilities to version 1's form. Features that are optional in version 1 alone are set."""
     auth = AuthSupport(terminal=True) if draft.auth is not None and draft.auth.terminal is not None else None
     return ClientCapabilities(
         auth=auth, elicitation=draft.elicitation, session=SessionSupport(notices={}, compaction={})
@@ -27,11 +27,12 @@ class Version2:
     is_prompt_answered_at_once = True
     shows_terminals = True
 
-    def initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
-        """Return the result of `initialize`."""
+    def build_initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
+        """Build the result of `initialize`."""
         methods: list[JSON] = []
         if sign_in is not None:
-            methods = [{"methodId": sign_in["id"], **{key: sign_in[key] for key in sign_in if key != "id"}}]
+            other_fields = {key: value for key, value in sign_in.items() if key != "id"}
+            methods = [{"methodId": sign_in["id"], **other_fields}]
         return {
             "protocolVersion": self.number,
             "info": info,
@@ -55,7 +56,7 @@ class Version2:
                 plan = {"type": "items", "planId": _PLAN_ID, "entries": update["entries"]}
                 return {"sessionUpdate": "plan_update", "plan": plan}
             case "config_option_update":
-                return {**update, **self.session_state({"configOptions": update["configOptions"]})}
+                return {**update, **self.convert_session_state({"configOptions": update["configOptions"]})}
             case "available_commands_update":
                 return {**update, "availableCommands": [_convert_command(each) for each in update["availableCommands"]]}
             case "current_mode_update":
@@ -63,28 +64,25 @@ class Version2:
             case _:
                 return update
 
-    def session_state(self, state: JSON) -> JSON:
+    def convert_session_state(self, state: JSON) -> JSON:
         """Return the options with the keys of version 2; it has no modes."""
         return {"configOptions": [_convert_option(each) for each in state["configOptions"]]}
 
-    def diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
+    def make_diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
         """Return the changed files, and the changes as a git patch."""
-        changes, texts = list[JSON](), list[str]()
+        changes, git_patches = list[JSON](), list[str]()
         for path, patch in list_patches(metadata, directory):
             hunks = patch[patch.find("@@ ") :].rstrip("\n") + "\n" if "@@ " in patch else ""
-            # A hunk of no lines before or after: the file does not exist on that side.
-            operation = "add" if hunks.startswith("@@ -0,0 ") else "modify"
-            operation = "delete" if "+0,0 @@" in hunks.partition("\n")[0] else operation
+            operation = _find_operation(hunks)
             changes.append({"operation": operation, "path": path, "fileType": "text"})
-            mode = {"add": "new file mode 100644\n", "delete": "deleted file mode 100644\n"}.get(operation, "")
-            name = _quote_path(path)
-            old, new = _NO_FILE if operation == "add" else name, _NO_FILE if operation == "delete" else name
-            texts.append(f"diff --git {name} {name}\n{mode}--- {old}\n+++ {new}\n{hunks}")
+            git_patches.append(_make_git_patch(path, operation, hunks))
         if not changes:
             return []
-        return [{"type": "diff", "changes": changes, "patch": {"format": "git_patch", "text": "".join(texts)}}]
+        return [{"type": "diff", "changes": changes, "patch": {"format": "git_patch", "text": "".join(git_patches)}}]
 
-    def permission_request(self, title: str, details: str, diffs: list[JSON], call: JSON, directory: str, /) -> JSON:
+    def build_permission_request(
+        self, *, title: str, details: str, diffs: list[JSON], call: JSON, directory: str
+    ) -> JSON:
         """Return the question and its subject: the command of the call, or the call itself."""
         arguments = cast("JSON", call.get("rawInput") or {})
         command = arguments.get("command")
@@ -96,7 +94,7 @@ class Version2:
         return {"title": title, **({"description": details} if details.strip() else {}), "subject": subject}
 
     def begin_terminal(self, terminal_id: str, command: str, directory: str, /) -> tuple[list[JSON], JSON]:
-        """Return the update that creates the terminal."""
+        """Return the update that creates the terminal, and no further field of the call."""
         return [
             {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "command": command, "cwd": directory}
         ], {}
@@ -115,11 +113,29 @@ class Version2:
         return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "exitStatus": status}
 
 
+def _find_operation(hunks: str) -> str:
+    """Return what a patch does to its file: `add`, `delete` or `modify` it."""
+    first_header = hunks.partition("\n")[0]
+    # A hunk of no lines before or after: the file does not exist on that side.
+    if "+0,0 @@" in first_header:
+        return "delete"
+    return "add" if first_header.startswith("@@ -0,0 ") else "modify"
+
+
+def _make_git_patch(path: str, operation: str, hunks: str) -> str:
+    """Make the patch of one file, with the headers that git writes."""
+    name = _quote_path(path)
+    mode = {"add": "new file mode 100644\n", "delete": "deleted file mode 100644\n"}.get(operation, "")
+    old_name = _NO_FILE if operation == "add" else name
+    new_name = _NO_FILE if operation == "delete" else name
+    return f"diff --git {name} {name}\n{mode}--- {old_name}\n+++ {new_name}\n{hunks}"
+
+
 def _quote_path(path: str) -> str:
     """Return a path as git writes it in patches: quoted and escaped if it has unusual characters."""
     if path.isascii() and path.isprintable() and not set(path) & {'"', "\\"}:
         return path
-    # git escapes bytes, not characters, by three octal digits.
+    # git escapes bytes, not characters, by three octal digits: `é` is written `\303\251`.
     characters = (
         chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}" for byte in path.encode()
     )
@@ -127,15 +143,17 @@ def _quote_path(path: str) -> str:
 
 
 def _convert_option(option: JSON) -> JSON:
-    rows = [_rename_key(row, "group", "groupId") for row in cast("list[Any]", option["options"])]
-    return {**_rename_key(option, "id", "configId"), "options": rows}
+    # The entries are values, or groups of values.
+    entries = [_rename_key(entry, "group", "groupId") for entry in cast("list[Any]", option["options"])]
+    return {**_rename_key(option, "id", "configId"), "options": entries}
 
 
 def _convert_command(command: JSON) -> JSON:
-    input_fields = command.get("input")
-    row = {"type": "command", **command}
-    return {**row, "input": {"type": "text", **input_fields}} if input_fields else row
+    converted = {"type": "command", **command}
+    if input_fields := command.get("input"):
+        converted["input"] = {"type": "text", **input_fields}
+    return converted
 
 
-def _rename_key(row: JSON, name: str, new: str) -> JSON:
-    return {new if key == name else key: value for key, value in row.items()}
+def _rename_key(fields: JSON, old_key: str, new_key: str) -> JSON:
+    return {new_key if key == old_key else key: value for key, value in fields.items()}

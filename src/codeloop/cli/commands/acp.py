@@ -8,7 +8,7 @@ import click
 
 from codeloop.acp.agent import AcpLaunch, serve_editor
 from codeloop.acp.editor_buffers import EditorBuffers
-from codeloop.acp.editor_terminal import EditorTerminals
+from codeloop.acp.terminals.editor_terminals import EditorTerminals
 from codeloop.cli.follow.tasks import cancel_on_signals
 from codeloop.cli.options import (
     CONFIG_OPTION,
@@ -59,15 +59,15 @@ def acp(*, protocol: int, editor_terminal: bool, login: bool, **flags: Any) -> N
     options = Options(message=(), **flags)
     # A signal cancels the main task, which is no error.
     with open_log(options), suppress(asyncio.CancelledError):
-        asyncio.run(_serve_until_signal(options, protocol, in_terminals=editor_terminal))
+        asyncio.run(_serve_until_signal(options, protocol, uses_editor_terminals=editor_terminal))
 
 
-async def _serve_until_signal(options: Options, protocol: int, *, in_terminals: bool) -> None:
-    """Serve the editor until stdin ends or a signal comes."""
+async def _serve_until_signal(options: Options, newest_version: int, *, uses_editor_terminals: bool) -> None:
+    """Serve the editor until stdin ends or a signal comes. `newest_version`: of the protocol."""
     cancel_on_signals()
     projects: EditorProjects | None = None
     buffers = EditorBuffers()
-    terminals = EditorTerminals(buffers) if in_terminals else None
+    terminals = EditorTerminals(buffers) if uses_editor_terminals else None
 
     async def open_client(directory: str) -> tuple[Client, tuple[str, ...]]:
         nonlocal projects
@@ -80,7 +80,15 @@ async def _serve_until_signal(options: Options, protocol: int, *, in_terminals: 
         return await projects.open(directory)
 
     try:
-        await serve_editor(AcpLaunch(open_client, buffers, options.profile, protocol, terminals))
+        await serve_editor(
+            AcpLaunch(
+                open_client=open_client,
+                buffers=buffers,
+                profile=options.profile,
+                newest_version=newest_version,
+                terminals=terminals,
+            )
+        )
     finally:
         if projects is not None:
             await projects.close()

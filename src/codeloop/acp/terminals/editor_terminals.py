@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from codeloop.acp.connection import EditorConnection, RpcError
+from codeloop.acp.connection import INTERNAL_ERROR, EditorConnection, RpcError
 from codeloop.acp.editor_buffers import EditorBuffers
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.api.editor import EditorCommand, EditorCommandResult
@@ -40,19 +40,22 @@ class EditorTerminals:
         )
         terminal_id = answer.get("terminalId") if is_object(answer) else None
         if not isinstance(terminal_id, str):
-            raise RpcError(0, "The editor made no terminal.")
+            # The code is not sent: the error only ends the command.
+            raise RpcError(INTERNAL_ERROR, "The editor made no terminal.")
         self.terminal_ids.add(terminal_id)
         terminal: JSON = {"sessionId": session_id, "terminalId": terminal_id}
         command.show(terminal_id, "")
-        exit_task, has_timed_out = asyncio.create_task(connection.request("terminal/wait_for_exit", terminal)), False
+        exit_task = asyncio.create_task(connection.request("terminal/wait_for_exit", terminal))
+        exit_status: Any = None
+        has_timed_out = False
         try:
             async with asyncio.timeout(command.timeout):
                 # The protocol does not report new output, so it is polled.
                 while not (await asyncio.wait({exit_task}, timeout=EDITOR_OUTPUT_POLL.seconds))[0]:
                     command.show(terminal_id, await _read_output(connection, terminal))
-            exit_status: Any = exit_task.result()
+            exit_status = exit_task.result()
         except TimeoutError:
-            has_timed_out, exit_status = True, {}
+            has_timed_out = True
             # Killed, not released: the output is still needed.
             await connection.request("terminal/kill", terminal)
         # A cancelled task can't wait for answers any more.
@@ -66,15 +69,15 @@ class EditorTerminals:
         # The editor keeps showing a terminal after its release. A failed release must not fail the command.
         with suppress(RpcError):
             await connection.request("terminal/release", terminal)
-        code, signal = (
-            (exit_status.get("exitCode"), exit_status.get("signal")) if is_object(exit_status) else (None, None)
-        )
+        # The editor may send anything; a command that timed out has no exit status.
+        code = exit_status.get("exitCode") if is_object(exit_status) else None
+        signal = exit_status.get("signal") if is_object(exit_status) else None
         return EditorCommandResult(
-            terminal_id,
-            output,
-            code if isinstance(code, int) else None,
-            signal if isinstance(signal, str) else None,
-            has_timed_out,
+            terminal_id=terminal_id,
+            output=output,
+            code=code if isinstance(code, int) else None,
+            signal=signal if isinstance(signal, str) else None,
+            timed_out=has_timed_out,
         )
 
 
