@@ -67,23 +67,23 @@ def read_request_limit(message: str) -> int | None:
 
 async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     """Compact as `move` says. A failed summary is stored as the session's error, not raised."""
-    view = engine.store.read_context(session_id)
+    conversation = engine.store.read_context(session_id)
     if move.request is None:
-        old_parts = [] if move.overflow else list_old_outputs(view)
+        old_parts = [] if move.overflow else list_old_outputs(conversation)
         if sum(size for size, _ in old_parts) >= PRUNE_GAIN.value * BYTES_PER_TOKEN:
             engine.store.append(*(make_part_updated(part) for _, part in old_parts))
             return
     # Now, since later reads of the conversation skip the parts of the steps before the summary.
     await store_diffs(engine, session_id)
-    view = engine.store.read_context(session_id)
-    request = move.request or _store_request(engine, view, move)
+    conversation = engine.store.read_context(session_id)
+    request = move.request or _store_request(engine, conversation, move)
     answer = make_answer(engine, session_id, request)
     info = replace(answer, mode="compaction", agent="compaction", variant=None, summary=True)
     show_status(engine, session_id, Busy())
     engine.store.append(make_message_updated(info))
     model = engine.models.open(format_model_ref(request.model))
-    entries = _list_entries_before(view, request)
-    max_tokens = engine.turn_settings.compact_at_tokens or _find_reported_limit(view)
+    entries = _list_entries_before(conversation, request)
+    max_tokens = engine.turn_settings.compact_at_tokens or _find_reported_limit(conversation)
     # Usage is counted from the request, which extensions may still change here.
     with AbortGuard(engine, info):
         model_request = _make_summary_request(
@@ -107,18 +107,18 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
             return
         texts = await engine.hooks.list_texts_after_summary(request, model.info, overflow=move.overflow)
         if texts is not None:
-            view = engine.store.read_context(session_id)
-            engine.store.append(*_make_continuation(view, request, texts, overflow=move.overflow))
+            conversation = engine.store.read_context(session_id)
+            engine.store.append(*_make_continuation(conversation, request, texts, overflow=move.overflow))
 
 
-def list_old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
+def list_old_outputs(conversation: Conversation) -> list[tuple[int, ToolPart]]:
     """Return the tool parts whose output can be omitted, marked as compacted, with its size in characters.
 
     The newest outputs are kept, up to `KEPT_OUTPUTS`.
     """
     outputs: list[tuple[int, ToolPart]] = []
     newest_size = 0
-    for entry in reversed(make_window(view.entries).select(view.entries)):
+    for entry in reversed(make_window(conversation.entries).select(conversation.entries)):
         for part in reversed(entry.parts):
             if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
                 continue
@@ -129,9 +129,9 @@ def list_old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
     return outputs
 
 
-def _store_request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
+def _store_request(engine: Engine, conversation: Conversation, move: Compact) -> UserMessage:
     """Store the message that asks for a summary, and the start of the tail that is kept verbatim."""
-    message = make_next_prompt(view, format=find_required_format(view))
+    message = make_next_prompt(conversation, format=find_required_format(conversation))
     budget = COMPACT_TAIL.value * BYTES_PER_TOKEN
     if engine.turn_settings.compact_at_tokens is not None:
         # A model with a small context keeps a quarter of it, so that the summary has room.
@@ -142,7 +142,7 @@ def _store_request(engine: Engine, view: Conversation, move: Compact) -> UserMes
         message_id=message.id,
         auto=move.auto,
         overflow=move.overflow,
-        tail_start_id=find_tail_start(make_window(view.entries).select(view.entries), budget),
+        tail_start_id=find_tail_start(make_window(conversation.entries).select(conversation.entries), budget),
     )
     engine.store.append(make_message_updated(message), make_part_updated(part))
     return message
@@ -160,14 +160,14 @@ def find_tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
     return entries[start].info.id if start is not None and start > 1 else None
 
 
-def _list_entries_before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:
+def _list_entries_before(conversation: Conversation, request: UserMessage) -> tuple[Entry, ...]:
     """Return the entries to summarise: those before the message that asks for the summary."""
-    return tuple(takewhile(lambda entry: entry.info.id != request.id, view.entries))
+    return tuple(takewhile(lambda entry: entry.info.id != request.id, conversation.entries))
 
 
-def _find_reported_limit(view: Conversation) -> int | None:
+def _find_reported_limit(conversation: Conversation) -> int | None:
     """Return the tokens that the service said a request may have when it last refused one; None: it named none."""
-    for entry in reversed(view.entries):
+    for entry in reversed(conversation.entries):
         if isinstance(entry.info, AssistantMessage) and isinstance(entry.info.error, ContextOverflowError):
             return read_request_limit(entry.info.error.data.message)
     return None
@@ -235,16 +235,18 @@ def _format_result(piece: ResultPiece) -> str:
 
 
 def _make_continuation(
-    view: Conversation, request: UserMessage, notes: list[str], *, overflow: bool
+    conversation: Conversation, request: UserMessage, notes: list[str], *, overflow: bool
 ) -> list[StoredEvent]:
     """Return the message that continues the turn: after an overflow the user's prompt, unless the tail holds it.
 
     `notes`: additional text for the model.
     """
-    message = replace(request, id=new_id("msg"), time=UserTime(created=choose_creation_time(view, now_ms())))
-    visible_ids = {entry.info.id for entry in make_window(view.entries).select(view.entries)}
+    message = replace(request, id=new_id("msg"), time=UserTime(created=choose_creation_time(conversation, now_ms())))
+    visible_ids = {entry.info.id for entry in make_window(conversation.entries).select(conversation.entries)}
     prompts = [
-        e for e in view.entries if isinstance(e.info, UserMessage) and read_own_text(e) and not find_compaction_part(e)
+        e
+        for e in conversation.entries
+        if isinstance(e.info, UserMessage) and read_own_text(e) and not find_compaction_part(e)
     ]
     text, synthetic = CONTINUE_PROMPT, True
     if overflow and prompts and prompts[-1].info.id not in visible_ids:

@@ -91,9 +91,9 @@ class FallBack(Struct, frozen=True):
 Move = AskModel | Recover | Compact | Delegate | FallBack | Stop
 
 
-def decide_next_move(view: Conversation, settings: TurnSettings) -> Move:
+def decide_next_move(conversation: Conversation, settings: TurnSettings) -> Move:
     """Decide the next move from the end of a conversation."""
-    entries = view.entries
+    entries = conversation.entries
     open_answers = _find_open_answers(entries)
     # First, since the decisions below read how the last answer ended.
     if open_answers:
@@ -107,13 +107,13 @@ def decide_next_move(view: Conversation, settings: TurnSettings) -> Move:
         return Compact(compaction_part.auto, bool(compaction_part.overflow), last.info)
     if isinstance(last.info, AssistantMessage):
         if isinstance(last.info.error, ContextOverflowError) and settings.can_compact and _has_progress(entries):
-            return _check_limits(view, settings) or Compact(auto=True, overflow=True)
+            return _check_limits(conversation, settings) or Compact(auto=True, overflow=True)
         stop = None if _is_replaced(last.info, user, settings) else _find_stop(last.info, last.parts)
         if stop is not None:
             return _find_fallback(last.info, user, settings) or stop
-    if move_note := describe_move(view.session):
+    if move_note := describe_move(conversation.session):
         return Stop("moved", move_note)
-    limit = _check_limits(view, settings)
+    limit = _check_limits(conversation, settings)
     if limit is not None:
         return limit
     # All prompts since the last answer: the subtasks may be in one that was sent before the newest.
@@ -145,9 +145,9 @@ def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None,
     return newest, None
 
 
-def find_required_format(view: Conversation) -> JSON | None:
+def find_required_format(conversation: Conversation) -> JSON | None:
     """Return the required format of the last turn's answer; None: any."""
-    return _find_newest_prompt(view.entries)[1]
+    return _find_newest_prompt(conversation.entries)[1]
 
 
 def _is_full(entries: tuple[Entry, ...], room: int) -> bool:
@@ -200,28 +200,28 @@ def _find_open_answers(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return tuple(reversed(open_entries))
 
 
-def list_turn_steps(view: Conversation) -> list[AssistantMessage]:
+def list_turn_steps(conversation: Conversation) -> list[AssistantMessage]:
     """Return the answers since the last final one: the steps of the last turn."""
-    return [entry.info for entry in list_turn_entries(view) if isinstance(entry.info, AssistantMessage)]
+    return [entry.info for entry in list_turn_entries(conversation) if isinstance(entry.info, AssistantMessage)]
 
 
-def list_turn_entries(view: Conversation) -> list[Entry]:
+def list_turn_entries(conversation: Conversation) -> list[Entry]:
     """Return the entries stored since the last final answer."""
     entries: list[Entry] = []
-    for entry in reversed(view.entries):
+    for entry in reversed(conversation.entries):
         if isinstance(entry.info, AssistantMessage) and is_final(entry.info):
             break
         entries.append(entry)
     return entries[::-1]
 
 
-def list_queued_prompts(view: Conversation) -> tuple[Entry, ...]:
+def list_queued_prompts(conversation: Conversation) -> tuple[Entry, ...]:
     """Return the prompts after the last answered one, oldest first. No request has included them yet.
 
     A request holds everything that was stored when its answer began, so later prompts wait for the next step. Whether
     a running turn will include them is not known here.
     """
-    entries = view.entries
+    entries = conversation.entries
     parent = next((e.info.parent_id for e in reversed(entries) if isinstance(e.info, AssistantMessage)), None)
     waiting: list[Entry] = []
     for entry in reversed(entries):
@@ -314,12 +314,13 @@ def _find_ending(part: Part) -> Stop | None:
     return Stop("rejected", "A tool call was rejected.") if is_rejected else None
 
 
-def _check_limits(view: Conversation, settings: TurnSettings) -> Stop | None:
+def _check_limits(conversation: Conversation, settings: TurnSettings) -> Stop | None:
     if settings.shared_budget is not None and settings.shared_budget.refusal:
         return Stop("limit", settings.shared_budget.refusal)
     if (
         settings.configured_budget is not None
-        and (cost := _sum_cost(view, settings) + settings.configured_budget.spent) >= settings.configured_budget.limit
+        and (cost := _sum_cost(conversation, settings) + settings.configured_budget.spent)
+        >= settings.configured_budget.limit
     ):
         limit, name = format_dollars(settings.configured_budget.limit), settings.configured_budget.name
         more = "`codeloop stats` shows what was spent; the configuration has the limit"
@@ -327,26 +328,26 @@ def _check_limits(view: Conversation, settings: TurnSettings) -> Stop | None:
     # Most turns have no limit: their entries need not be searched.
     if settings.max_steps is None and settings.max_cost is None and settings.max_tokens is None:
         return None
-    steps = list_turn_steps(view)
+    steps = list_turn_steps(conversation)
     if settings.max_steps is not None and len(steps) >= settings.max_steps:
         return Stop("limit", f"The limit of {_format_count(settings.max_steps, 'step')} is reached.")
     if settings.max_cost == 0:
         return Stop("limit", "Nothing is left of the limit of cost, so no request was made.")
-    if settings.max_cost is not None and (cost := _sum_cost(view, settings)) >= settings.max_cost:
+    if settings.max_cost is not None and (cost := _sum_cost(conversation, settings)) >= settings.max_cost:
         return Stop(
             "limit", f"The limit of {format_dollars(settings.max_cost)} is reached: {format_dollars(cost)} spent."
         )
     if (
         settings.max_tokens is not None
-        and (used := count_used_tokens(view.session) - settings.tokens_before) >= settings.max_tokens
+        and (used := count_used_tokens(conversation.session) - settings.tokens_before) >= settings.max_tokens
     ):
         return Stop("limit", f"The limit of {_format_count(settings.max_tokens, 'token')} is reached: {used} used.")
     return None
 
 
-def _sum_cost(view: Conversation, settings: TurnSettings) -> float:
+def _sum_cost(conversation: Conversation, settings: TurnSettings) -> float:
     """Return the dollars that the run has cost, with those of its subagents."""
-    return (view.session.cost or 0.0) - settings.cost_before
+    return (conversation.session.cost or 0.0) - settings.cost_before
 
 
 def _format_count(number: int, what: str) -> str:

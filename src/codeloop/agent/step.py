@@ -85,8 +85,8 @@ async def _prepare_request(
     engine: Engine, info: AssistantMessage, user: UserMessage, agent: Agent, model: ChatModel, cache: RequestCache
 ) -> ModelRequest:
     """Build the request of a step, with the additions of the prompt `user` and of the extensions."""
-    view = engine.store.read_context(info.session_id)
-    if parts := cache.select_outputs_to_drop(view, model.info, info.time.created):
+    conversation = engine.store.read_context(info.session_id)
+    if parts := cache.select_outputs_to_drop(conversation, model.info, info.time.created):
         engine.store.append(*map(make_part_updated, parts))
     request = _make_request(engine, info, agent, model, cache)
     if user.system:
@@ -99,7 +99,7 @@ def _make_request(
 ) -> ModelRequest:
     """Build the request of the step `info`: system prompt, tools, the whole conversation."""
     session_id = info.session_id
-    view = engine.store.read_context(session_id)
+    conversation = engine.store.read_context(session_id)
     rulesets, *further_lists = list_rulesets(engine, session_id, agent)
     if not engine.turn_settings.is_attended:
         further_lists.append((UNATTENDED_RULES,))
@@ -109,8 +109,8 @@ def _make_request(
 
         options = apply_variant(options, model.info, info.variant)
     return ModelRequest(
-        system=cache.get_system_prompt(engine, view.session, agent, model.info),
-        messages=cache.get_messages(view, model.info, info.time.created),
+        system=cache.get_system_prompt(engine, conversation.session, agent, model.info),
+        messages=cache.get_messages(conversation, model.info, info.time.created),
         tools=cache.get_tools(engine.toolbox, model.info, rulesets, tuple(further_lists)),
         session_id=session_id,
         temperature=agent.temperature,

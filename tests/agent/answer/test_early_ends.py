@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.agent.answer.reminders import announces_step
 from codeloop.agent.checks.check_commands import is_check
-from codeloop.agent.checks.check_runs import CheckRun, describe_problem, list_checks
+from codeloop.agent.checks.check_runs import CheckRun, find_check_problem, list_checks
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
 from codeloop.schema.part import REMINDER_KEY, TextPart, ToolPart, ToolStateCompleted, ToolTime
@@ -331,7 +331,7 @@ async def test_what_a_command_changed_after_a_check_counts_in_the_result(
         assert not reminders(it)
     checks = list_checks(parts)
     assert [each.after_last_edit for each in checks] == [is_valid]
-    assert describe_problem(checks) == (None if is_valid else ("files changed after the last check", "sh test.sh"))
+    assert find_check_problem(checks) == (None if is_valid else ("files changed after the last check", "sh test.sh"))
 
 
 async def test_a_line_in_a_changelog_leaves_the_last_check_valid(tmp_path: Path) -> None:

@@ -5,13 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.checks.changed_tests import (
-    ChangedTest,
-    find_exported_options,
-    find_test_changes,
-    has_moved_commit,
-    is_check_file,
-)
+from codeloop.agent.checks.call_diffs import has_moved_commit
+from codeloop.agent.checks.changed_tests import ChangedTest, find_exported_options, find_test_changes
+from codeloop.agent.checks.file_kinds import is_check_file
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits

@@ -3,7 +3,7 @@
 import pytest
 
 from codeloop.agent.checks.check_commands import CheckCommand, find_checks, join_folder
-from codeloop.agent.checks.check_runs import CheckRun, describe_problem, find_failure, list_checks
+from codeloop.agent.checks.check_runs import CheckRun, find_check_problem, find_failure, list_checks
 from codeloop.schema.part import Part
 from codeloop.schema.wire import replace
 from tests.agent.checks.test_honest_ends import FAILED, PASSED, bash, tool
@@ -101,7 +101,7 @@ def find_whole(program: str) -> CheckCommand:
 )  # fmt: skip
 def test_the_whole_under_another_name_covers_what_failed(again: str) -> None:
     runs = list_checks([bash("pytest -q", 1, FAILED), bash(again, 0, PASSED)], ROOT)
-    assert describe_problem(runs, ROOT) is None
+    assert find_check_problem(runs, ROOT) is None
 
 
 def test_a_script_that_the_turn_wrote_covers_nothing_else() -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.checks.admissions import admits_failure, names_test_changes, names_unrun_checks
-from codeloop.agent.checks.changed_tests import ChangedTest, find_test_changes, list_call_diffs
-from codeloop.agent.checks.check_runs import describe_problem, find_failure, list_checks, read_failures
+from codeloop.agent.checks.call_diffs import list_call_diffs
+from codeloop.agent.checks.changed_tests import ChangedTest, find_test_changes
+from codeloop.agent.checks.check_runs import find_check_problem, find_failure, list_checks, read_failures
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
@@ -127,7 +128,7 @@ def test_ordinary_work_on_tests_raises_no_alarm() -> None:
 def test_a_narrower_check_that_passes_does_not_hide_that_the_whole_failed() -> None:
     failed = bash("pytest -q", 1, FAILED)
     checks = list_checks([failed, bash("pytest tests/test_a.py")])
-    assert describe_problem(checks) == ("a check failed and has not passed since", "pytest -q")
+    assert find_check_problem(checks) == ("a check failed and has not passed since", "pytest -q")
     for passed in ("pytest", "python3 -m pytest -x", "make test", "tox"):
         assert find_failure(list_checks([failed, bash("pytest tests/test_a.py"), bash(passed)])) is None, passed
     for other in ("pytest -k sum", "ruff check", "pytest --lf", "make lint"):

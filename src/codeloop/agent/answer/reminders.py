@@ -10,7 +10,7 @@ from codeloop.agent.moves import Stop
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
-from codeloop.schema.part import REMINDER_KEY, PatchPart, TextPart, ToolPart
+from codeloop.schema.part import REMINDER_KEY, Part, PatchPart, TextPart, ToolPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.store.next_message import make_next_prompt
@@ -65,10 +65,10 @@ async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
     """
     entries = engine.store.read_context(session_id).entries
     is_attended = engine.turn_settings.is_attended
-    turn, _ = _split_turn(entries)
+    turn, _ = _find_turn(entries)
     review = None
     if not is_attended and any(isinstance(part, ToolPart) for entry in turn for part in entry.parts):
-        # An answer without calls needs none of this: what it matches with takes as long to load as the answer.
+        # An answer without calls needs none of this, and its patterns take long to compile.
         from codeloop.agent.checks.turn_review import has_unchecked_edits, review_turn
 
         review = await review_turn(engine, session_id, turn)
@@ -106,13 +106,13 @@ def find_reminder(
 ) -> str | None:
     """Return the reminder that follows the last answer; None if nothing is unfinished, or a reminder said so already.
 
-    `review`: of the turn, None for one without calls; `root`: the session's directory.
+    `review`: of the turn; None: the turn has no calls. `root`: the session's directory.
     A check that did not pass is the exception: its reminder comes again after new calls, at most 3 times in a turn.
     """
     last = entries[-1]
     if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":
         return None
-    turn, reminders = _split_turn(entries)
+    turn, reminders = _find_turn(entries)
     if not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in last.parts):
         return EMPTY_ANSWER_REMINDER if EMPTY_ANSWER_REMINDER not in reminders else None
     if is_attended:
@@ -127,23 +127,25 @@ def find_reminder(
         return ANNOUNCED_STEP_REMINDER
     other_reminders = {EMPTY_ANSWER_REMINDER, ANNOUNCED_STEP_REMINDER, TEXT_CALL_REMINDER}
     earlier = [each for each in reminders if each not in other_reminders]
-    are_unfinished = all(each.startswith(_UNFINISHED_WORK_START) for each in earlier)
-    if earlier and (not are_unfinished or len(earlier) >= _MAX_CHECK_REMINDERS or not _has_new_calls(turn)):
-        return None
+    if earlier:
+        # A reminder of another kind, such as that a goal is not reached: whoever sent it decides how the turn goes on.
+        has_other_kind = any(not each.startswith(_UNFINISHED_WORK_START) for each in earlier)
+        if has_other_kind or len(earlier) >= _MAX_CHECK_REMINDERS or not _has_new_calls(turn):
+            return None
     if review is None:
         return None
-    remaining = _list_unfinished(review, root, [] if earlier else todos, text, reminders)
-    return UNFINISHED_WORK_REMINDER.format(problem="; ".join(remaining)) if remaining else None
+    unfinished = _list_unfinished(review, root, [] if earlier else todos, text, reminders)
+    return UNFINISHED_WORK_REMINDER.format(problem="; ".join(unfinished)) if unfinished else None
 
 
-def _split_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
+def _find_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
     """Return the entries of the turn, from the user's last prompt on, and the texts of the reminders among them."""
     turn: list[Entry] = []
     reminders: list[str] = []
     for entry in reversed(entries):
         turn.insert(0, entry)
         if isinstance(entry.info, UserMessage):
-            texts = [str(reminder) for part in entry.parts if (reminder := find_reminder_text(part)) is not None]
+            texts = [reminder for part in entry.parts if (reminder := _find_reminder_text(part)) is not None]
             if not texts:
                 break
             reminders += texts
@@ -156,9 +158,10 @@ def _has_new_calls(turn: Sequence[Entry]) -> bool:
     return any(isinstance(part, ToolPart) for entry in since for part in entry.parts)
 
 
-def find_reminder_text(part: object) -> object:
-    """Return the reminder that a part holds; None for other parts."""
-    return (part.metadata or {}).get(REMINDER_KEY) if isinstance(part, TextPart) else None
+def _find_reminder_text(part: Part) -> str | None:
+    """Return the reminder that a part holds; None: it holds none."""
+    reminder = (part.metadata or {}).get(REMINDER_KEY) if isinstance(part, TextPart) else None
+    return str(reminder) if reminder is not None else None
 
 
 def announces_step(text: str) -> bool:
@@ -171,41 +174,44 @@ def _list_unfinished(
 ) -> list[str]:
     """Return the unfinished work of a turn, a phrase each: open todos, and why its last check does not count.
 
-    The list is empty if `answer` admits the failure. Changed tests are mentioned in one reminder of a turn only.
+    The list is empty if `answer` admits the failure. Changed tests are mentioned only once in a turn: `reminders` are
+    those that it has had.
     """
     from codeloop.agent.checks.admissions import admits_failure, names_test_changes, names_unrun_checks
     from codeloop.agent.checks.check_runs import (
         EARLIER_FAILURE_PROBLEM,
         LATE_CHANGES_PROBLEM,
         UNPROVEN_CHECK_PROBLEM,
-        describe_problem,
+        find_check_problem,
         find_failure,
         list_checks,
     )
 
     if admits_failure(answer):
         return []
-    # What commands changed is named in the result only: a scratch file that is removed at the end is worth no request.
+    # Without the files that commands changed: a scratch file that a command removes at the end is worth no reminder.
     parts = [part for part in review.parts if not isinstance(part, PatchPart)]
     wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
     open_todos = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
     checks = list_checks(parts, root)
-    remaining: list[str] = []
+    unfinished: list[str] = []
     if open_todos:
-        more = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""
-        remaining.append(f"a todo is open ({open_todos[0][:_EXCERPT_CHARS]}{more})")
-    problem = describe_problem(checks, root)
+        others = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""
+        unfinished.append(f"a todo is open ({open_todos[0][:_EXCERPT_CHARS]}{others})")
+    problem = find_check_problem(checks, root)
     if checks and not checks[-1].after_last_edit:
-        remaining.append(f"{LATE_CHANGES_PROBLEM} ({checks[-1].command[:_EXCERPT_CHARS]})")
-    # An answer is honest that says: some of the tests passed after the failure, and the others were not run.
-    elif problem is not None and not (problem[0] == EARLIER_FAILURE_PROBLEM and names_unrun_checks(answer)):
-        reason, detail = problem
-        advice = ": run it so that its exit code counts" if reason == UNPROVEN_CHECK_PROBLEM else ""
-        failure = checks[-1] if checks[-1].failed else find_failure(checks, root)
-        if failure is not None and failure.error and reason != UNPROVEN_CHECK_PROBLEM:
-            advice = f", whose last error is: {failure.error}"
-        remaining.append(f"{reason} ({detail[:_EXCERPT_CHARS]}){advice}")
+        unfinished.append(f"{LATE_CHANGES_PROBLEM} ({checks[-1].command[:_EXCERPT_CHARS]})")
+    # An honest answer may say that some tests passed after the failure, and that the others were not run.
+    elif problem is not None and not (problem.reason == EARLIER_FAILURE_PROBLEM and names_unrun_checks(answer)):
+        advice = ""
+        if problem.reason == UNPROVEN_CHECK_PROBLEM:
+            advice = ": run it so that its exit code counts"
+        else:
+            failure = checks[-1] if checks[-1].failed else find_failure(checks, root)
+            if failure is not None and failure.error:
+                advice = f", whose last error is: {failure.error}"
+        unfinished.append(f"{problem.reason} ({problem.command[:_EXCERPT_CHARS]}){advice}")
     changes = "; ".join(str(change) for change in review.test_changes if change.needs_reason)
     if changes and not names_test_changes(answer) and not any(UNMENTIONED_TESTS_PROBLEM in each for each in reminders):
-        remaining.append(f"{UNMENTIONED_TESTS_PROBLEM} ({changes[: 2 * _EXCERPT_CHARS]})")
-    return remaining
+        unfinished.append(f"{UNMENTIONED_TESTS_PROBLEM} ({changes[: 2 * _EXCERPT_CHARS]})")
+    return unfinished

@@ -65,16 +65,16 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Message
     return MessageChanges(index, tree_changes)
 
 
-def list_positioned_entries(store: Store, view: Conversation) -> list[tuple[int, Entry]]:
+def list_positioned_entries(store: Store, conversation: Conversation) -> list[tuple[int, Entry]]:
     """Return the messages of a session and its subagents, each with the index of its message in the session.
 
     A subagent's message gets the index of the message that was the session's latest when it began. Oldest first, undone
     ones included.
     """
-    starts = [entry.info.time.created for entry in view.entries]
-    entries = sorted(list_subagent_entries(store, view.session.id), key=lambda entry: entry.info.time.created)
+    starts = [entry.info.time.created for entry in conversation.entries]
+    entries = sorted(list_subagent_entries(store, conversation.session.id), key=lambda entry: entry.info.time.created)
     positions = [(max(bisect_right(starts, entry.info.time.created) - 1, 0), entry) for entry in entries]
-    return sorted((*enumerate(view.entries), *positions), key=lambda each: each[0])
+    return sorted((*enumerate(conversation.entries), *positions), key=lambda each: each[0])
 
 
 def list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
@@ -82,22 +82,22 @@ def list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
     waiting = [session_id]
     while waiting:
         for child in store.list_sessions(parent=waiting.pop(), limit=MAX_SUBAGENTS):
-            view, waiting = store.read_conversation(child.id), [*waiting, child.id]
-            point = view.session.revert
-            yield from view.entries[
-                : find_undo_start(view, point.message_id, point.part_id) if point is not None else None
+            conversation, waiting = store.read_conversation(child.id), [*waiting, child.id]
+            point = conversation.session.revert
+            yield from conversation.entries[
+                : find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
             ]
 
 
-def find_undo_start(view: Conversation, message_id: str, part_id: str | None) -> int | None:
+def find_undo_start(conversation: Conversation, message_id: str, part_id: str | None) -> int | None:
     """Return the index of the first undone entry: a user message, or the step that holds the part."""
-    index = _find_index(view.entries, message_id)
+    index = _find_index(conversation.entries, message_id)
     if index is None:
         return None
-    info = view.entries[index].info
-    if isinstance(info, UserMessage) or (part_id and _has_part(view.entries[index], part_id)):
+    info = conversation.entries[index].info
+    if isinstance(info, UserMessage) or (part_id and _has_part(conversation.entries[index], part_id)):
         return index
-    return _find_index(view.entries, info.parent_id)
+    return _find_index(conversation.entries, info.parent_id)
 
 
 def _find_index(entries: Sequence[Entry], message_id: str) -> int | None:
@@ -151,22 +151,22 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     snapshots = engine.snapshots
     if snapshots is None:
         return
-    view = engine.store.read_context(session_id)
-    missing = _list_prompts_without_diffs(view)
-    positions = list_positioned_entries(engine.store, view) if missing else []
+    conversation = engine.store.read_context(session_id)
+    missing = _list_prompts_without_diffs(conversation)
+    positions = list_positioned_entries(engine.store, conversation) if missing else []
     for prompt, answers in missing:
-        steps = [entry for at, entry in positions if view.entries[at].info.id in answers]
+        steps = [entry for at, entry in positions if conversation.entries[at].info.id in answers]
         # With the short limit: an abort waits for this comparison.
         diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)
         if not isinstance(diffs, JobFailure):
             engine.store.append(*_make_diff_events(engine.store.read_context(session_id), prompt, list(diffs)))
 
 
-def _list_prompts_without_diffs(view: Conversation) -> list[tuple[str, set[str]]]:
+def _list_prompts_without_diffs(conversation: Conversation) -> list[tuple[str, set[str]]]:
     """Return the ids of the answered prompts without diffs, each with those of its answers."""
     answers: dict[str, set[str]] = {}
     prompts: list[tuple[str, set[str]]] = []
-    for entry in reversed(view.entries):
+    for entry in reversed(conversation.entries):
         if isinstance(entry.info, AssistantMessage):
             answers.setdefault(entry.info.parent_id, set()).add(entry.info.id)
         # Earlier prompts were handled before this one.
@@ -177,13 +177,13 @@ def _list_prompts_without_diffs(view: Conversation) -> list[tuple[str, set[str]]
     return prompts[::-1]
 
 
-def _make_diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
+def _make_diff_events(conversation: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
     """Return the events that store a turn's diffs; none when its prompt is gone."""
-    prompts = [entry.info for entry in view.entries if isinstance(entry.info, UserMessage)]
+    prompts = [entry.info for entry in conversation.entries if isinstance(entry.info, UserMessage)]
     message = next((info for info in reversed(prompts) if info.id == prompt), None)
     if message is None:
         return []
-    session = view.session
+    session = conversation.session
     changed_message = replace(message, summary=UserSummary(diffs=diffs))
     events: list[StoredEvent] = [make_message_updated(changed_message)]
     if diffs:

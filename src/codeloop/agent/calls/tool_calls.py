@@ -129,9 +129,10 @@ class ToolCalls:
         # A step with a required format has its own toolbox; its answer, JSON, looks like a call written as text.
         if self._toolbox is not self._engine.toolbox:
             return
-        view = self._engine.store.read_context(self._info.session_id)
+        conversation = self._engine.store.read_context(self._info.session_id)
         text = next(
-            (p for p in reversed(view.find_parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()), None
+            (p for p in reversed(conversation.find_parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()),
+            None,
         )
         if text is None or not (
             any(mark in text.text for mark in _TEXT_CALL_MARKS) or text.text.rstrip("`\n ").endswith(")")
@@ -186,8 +187,8 @@ class ToolCalls:
 
     def _list_open_calls(self) -> list[ToolPart]:
         """Return the stored calls without a result, including those of an abandoned attempt."""
-        view = self._engine.store.read_context(self._info.session_id)
-        return list_open_calls(view.find_parts(self._info.id))
+        conversation = self._engine.store.read_context(self._info.session_id)
+        return list_open_calls(conversation.find_parts(self._info.id))
 
     async def cancel(self) -> None:
         """Cancel the running calls and wait for their end; each stores its own interrupted state."""

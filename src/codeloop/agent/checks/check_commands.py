@@ -27,10 +27,13 @@ from codeloop.agent.checks.check_programs import (
 
 # Characters of a line that are looked at.
 _MAX_LINE_CHARS = 20_000
+# Models write it for the top of the work tree: `cd $(git rev-parse --show-toplevel) && pytest`.
 _TOP_EXPRESSION = "$(git rev-parse --show-toplevel)"
 # How deep lines inside of lines (`bash -c "..."`) are followed.
 _MAX_NESTING = 3
+# Matches a here document, `<<EOF ... EOF`. Group 3: the rest of the line on which it begins, which is still a command.
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)(?=\n)(?:.*?\n[ \t]*\2[ \t]*(?=\n|\Z)|.*)", re.DOTALL)
+# Matches the next token of a line: a redirection, an operator (`end`) or a word.
 _TOKEN = re.compile(
     r"\d*(?:>>?|<)(?:&[\d-]+|[ \t]*[^\s;|&<>()]+)|&>>?[ \t]*[^\s;|&<>()]+"  # redirections
     r"|(?P<end>\|\||&&|[|;&\n()`])"
@@ -39,9 +42,11 @@ _TOKEN = re.compile(
 )
 _QUOTES = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\\(.)", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+# Words that may stand before a command.
 _KEYWORDS = frozenset(
     ("!", "if", "then", "elif", "else", "do", "while", "until", "time", "{", "exec", "command", "eval")
 )
+# Matches the name of a task that checks, after an optional prefix: `test`, `unit-tests`, `web:lint`, `check/all`.
 _TASK_NAME = re.compile(
     r"(?:[\w./+-]+:)??(?:(?P<test>tests?|specs?|unit|e2e|integration)|(?P<lint>lint|style)"
     r"|(?P<types>types?|typecheck|type-check|typing|mypy|pyright|tsc)|(?P<build>build|compile|package)"
@@ -52,21 +57,25 @@ _OTHER_TASK_PART = re.compile(
     r"(?:^|[:._/-])(?:deps|install|setup|serve|server|watch|data|clean|images?|docs?|fixtures?|update|deploy|release"
     r"|publish|start|stop|dev|env|up|down)(?:$|[:._/-])"
 )
+# Matches a task of Gradle or a phase of Maven: `test`, `:app:integrationTest`, `verify`.
 _JVM_TASK = re.compile(
     r":?(?:[\w.-]+:)*(?:(?P<test>test\w*|\w*Test|integrationTest)|(?P<all>check|verify)|(?P<build>build|assemble|package|install|compile\w*))"
 )
 _INTERPRETERS = re.compile(
     r"python[\d.]*|pypy3?|node|nodejs|bun|deno|tsx|ts-node|ruby|perl|php|lua|luajit|julia|Rscript|bash|sh|zsh|dash"
 )
+# Matches the name of a script that checks: `test.sh`, `run_tests.py`, `lint`.
 _SCRIPT_NAME = re.compile(
     r"(?:run[_-]?|all[_-]?)?(?:(?:unit|integration|e2e|smoke)[_-]?)?(?:(?P<test>tests?|specs?)|(?P<lint>lint)"
     r"|(?P<all>checks?|verify|ci))(?:[_-][\w-]+)?(?:\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|lua|jl|R))?"
 )
+# Matches the name of a file that may run tests when it is run itself: `test_a.py`, `a.spec.js`, `runtests.rb`, `a.t`.
 _TEST_FILE = re.compile(r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t")
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
 # Matches code that runs tests: `python -c "import pytest; pytest.main()"`.
 _CODE_RUN = re.compile(r"\b(?P<runner>pytest|unittest)\.main\((?P<arguments>[^)]*)")
 _QUOTED_TEXT = re.compile(r"['\"]([^'\"]+)['\"]")
+# Matches the definition of a shell function or an alias: `function make`, `make() {`, `alias make=`.
 _FUNCTION_DEFINITION = re.compile(
     r"(?:^|[;\n&|({])[ \t]*(?:function[ \t]+([\w.-]+)|([\w.-]+)[ \t]*\(\))|\balias[ \t]+([\w.-]+)="
 )
@@ -74,9 +83,10 @@ _MODULE_RUNNERS = frozenset(("python", "pypy", "pypy3", "coverage"))
 
 
 class CheckCommand(Struct, frozen=True):
-    """One check of a line: its program with the subcommand, and the paths and filters that narrow it (none: all).
+    """One check of a line: its program with the subcommand, and the paths and filters that narrow it.
 
-    `is_task`: a task of the project's own (`make test`), whatever that runs.
+    Without paths and filters it checks everything. `is_task`: a task of the project's own (`make test`), whatever that
+    runs.
     """
 
     program: str
@@ -85,7 +95,7 @@ class CheckCommand(Struct, frozen=True):
     filters: tuple[str, ...] = ()
     is_task: bool = False
     folder: str = ""
-    """Where it runs, relative to the session's directory (""); absolute where it is not below it."""
+    """Where it runs: relative to the session's directory, "" for that itself; absolute if it is not below it."""
 
     def covers(self, other: "CheckCommand") -> bool:
         """Return whether what the other one checks is checked by this one, too."""
@@ -96,11 +106,11 @@ class CheckCommand(Struct, frozen=True):
             return is_related and self.kind in {other.kind, "all"} and not (self.targets or self.filters)
         if self.filters and self.filters != other.filters:
             return False
-        return not self.targets or (
-            self.folder == other.folder
-            and bool(other.targets)
-            and all(any(_is_below(each, mine) for mine in self.targets) for each in other.targets)
-        )
+        if not self.targets:
+            return True
+        if self.folder != other.folder or not other.targets:
+            return False
+        return all(any(_is_below(target, own_target) for own_target in self.targets) for target in other.targets)
 
 
 def is_check(line: str) -> bool:
@@ -117,20 +127,22 @@ def find_checks(line: str, folder: str = "", root: str = "") -> list[CheckComman
 
 
 def _find_checks(line: str, depth: int, folder: str, root: str) -> Iterator[CheckCommand]:
-    outer: list[str] = []
-    for words, end in split_line(line):
+    """Yield the checks of a line. `depth`: how deep lines inside of it are still followed."""
+    # A subshell begins in the folder of the line around it, to which the line returns after it.
+    outer_folders: list[str] = []
+    for words, operator in split_line(line):
         if words[:1] in (["cd"], ["pushd"]):
             folder = join_folder(folder, words[1] if len(words) > 1 else "~", root)
         for check in _read_command(words, depth):
             yield structs.replace(check, folder=join_folder(folder, check.folder, root))
-        if end == "(":
-            outer.append(folder)
-        elif end == ")" and outer:
-            folder = outer.pop()
+        if operator == "(":
+            outer_folders.append(folder)
+        elif operator == ")" and outer_folders:
+            folder = outer_folders.pop()
 
 
 def join_folder(folder: str, target: str, root: str) -> str:
-    """Return the folder, as in `CheckCommand`, that `cd target` leads to from another one."""
+    """Return the folder that `cd target` leads to from `folder`; both as in `CheckCommand`."""
     path = os.path.normpath(str(PurePath(root, folder, target)))
     if root and (path == root or path.startswith(f"{root}/")):
         path = path[len(root) :].lstrip("/")
@@ -138,7 +150,7 @@ def join_folder(folder: str, target: str, root: str) -> str:
 
 
 def is_outside(folder: str, root: str) -> bool:
-    """Return whether a folder has nothing to do with the session's directory: it is neither below nor above it."""
+    """Return whether a folder, as in `CheckCommand`, is neither below nor above the session's directory."""
     return bool(root) and folder.startswith("/") and not root.startswith(f"{folder.rstrip('/')}/")
 
 
@@ -155,34 +167,50 @@ def runs_check(words: Sequence[str]) -> bool:
 
 def inverts_check(line: str) -> bool:
     """Return whether a line inverts the exit code of a check (`! pytest`)."""
-    return any("!" in takewhile(_KEYWORDS.__contains__, words) and runs_check(words) for words, _ in split_line(line))
+    for words, _ in split_line(line):
+        keywords = takewhile(lambda word: word in _KEYWORDS, words)
+        if "!" in keywords and runs_check(words):
+            return True
+    return False
 
 
 def hides_exit_code(line: str) -> bool:
     """Return whether a line may exit with 0 although a check in it failed."""
-    pieces = [(words, end) for words, end in split_line(line) if words or end in {"&", "`", "("}]
-    for number, (words, _) in enumerate(pieces):
+    commands = [(words, operator) for words, operator in split_line(line) if words or operator in {"&", "`", "("}]
+    for index, (words, _) in enumerate(commands):
         if not runs_check(words):
             continue
-        before, _ = pieces[number - 1] if number else ([], "")
-        if before[-1:] == ["$"] or any(_hides_inside(word) for word in words):
+        words_before = commands[index - 1][0] if index else []
+        # `echo $(pytest)` is split after the `$`.
+        if words_before[-1:] == ["$"] or any(_hides_inside(word) for word in words):
             return True
-        for later, (_, end) in enumerate(pieces[number:], number + 1):
-            if end in {"&", "`"}:
-                return True
-            follows = next((each for each, _ in pieces[later:] if each), list[str]())
-            if not follows:
-                break
-            if end == "||" and follows[0] in {"exit", "return", "false"} and follows[-1] != "0":
-                continue
-            if end in {"||", ";", "\n"} or (end == "|" and "pipefail" not in line):
-                return True
+        if _is_exit_code_lost(commands[index:], has_pipefail="pipefail" in line):
+            return True
+    return False
+
+
+def _is_exit_code_lost(commands: Sequence[tuple[list[str], str]], *, has_pipefail: bool) -> bool:
+    """Return whether the exit code of the first command may be replaced by that of a later one."""
+    for index, (_, operator) in enumerate(commands):
+        if operator in {"&", "`"}:
+            return True
+        next_words = next((words for words, _ in commands[index + 1 :] if words), None)
+        if next_words is None:
+            return False
+        # `pytest || exit 1`
+        if operator == "||" and next_words[0] in {"exit", "return", "false"} and next_words[-1] != "0":
+            continue
+        if operator in {"||", ";", "\n"} or (operator == "|" and not has_pipefail):
+            return True
     return False
 
 
 def _hides_inside(word: str) -> bool:
-    """Return whether a word is a line, or code, that runs a check and drops its exit code."""
-    return (_CODE_RUN.search(word) is not None and "xit(" not in word) or (" " in word and hides_exit_code(word))
+    """Return whether a word is code (`python -c`) or a line (`bash -c`) that runs a check and drops its exit code."""
+    # `sys.exit(pytest.main())` and `raise SystemExit(pytest.main())` pass it on.
+    if _CODE_RUN.search(word) is not None and "xit(" not in word:
+        return True
+    return " " in word and hides_exit_code(word)
 
 
 def split_commands(line: str) -> Iterator[list[str]]:
@@ -191,7 +219,10 @@ def split_commands(line: str) -> Iterator[list[str]]:
 
 
 def split_line(line: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the words of each simple command of a line, with the operator after it ("" at the line's end)."""
+    """Yield the words of each simple command of a line, with the operator after it ("" at the line's end).
+
+    The words come without their quotes; redirections and here documents are left out.
+    """
     text = _HERE_DOCUMENT.sub(r"\3", line[:_MAX_LINE_CHARS].replace("\\\n", " "))
     words: list[str] = []
     for token in _TOKEN.finditer(text):
@@ -208,12 +239,13 @@ def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
     start = next(
         (n for n, word in enumerate(words) if word not in _KEYWORDS and not _ASSIGNMENT.match(word)), len(words)
     )
-    options = [word.partition("=")[2] for word in words[:start] if word.startswith("PYTEST_ADDOPTS=")]
+    assigned_options = [word.partition("=")[2] for word in words[:start] if word.startswith("PYTEST_ADDOPTS=")]
     words = words[start:]
-    if options:
-        narrow = _make_check("pytest", "test", [word for option in options for word in option.split()]).filters
+    if assigned_options:
+        options = [word for text in assigned_options for word in text.split()]
+        filters = _make_check("pytest", "test", options).filters
         for check in _read_command(words, depth):
-            yield structs.replace(check, filters=(*check.filters, *narrow))
+            yield structs.replace(check, filters=(*check.filters, *filters))
         return
     if not words or any(word in INFORMATION_OPTIONS for word in words[1:]):
         return
@@ -221,51 +253,59 @@ def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
     if (check := _read_program(name, words) or _read_task(name, words[1:])) is not None:
         yield check
         return
-    rest = _list_inner_words(name, words)
-    for start in range(len(rest)):
-        if " " in rest[start] and depth:
-            yield from _find_checks(rest[start], depth - 1, "", "")
-        elif inner := [*_read_command(rest[start:], 0)]:
-            # Its targets come from standard input, so it may check any part.
-            more = ("xargs",) if name == "xargs" else ()
-            yield from (structs.replace(check, filters=(*check.filters, *more)) for check in inner)
+    inner_words = _list_inner_words(name, words)
+    # The wrapper's own options come first, and it is not known which have values: each word is tried as the start.
+    for index, word in enumerate(inner_words):
+        if " " in word and depth:
+            yield from _find_checks(word, depth - 1, folder="", root="")
+        elif inner_checks := [*_read_command(inner_words[index:], depth=0)]:
+            # The targets of `xargs` come from standard input, so it may check any part.
+            input_filter = ("xargs",) if name == "xargs" else ()
+            for check in inner_checks:
+                yield structs.replace(check, filters=(*check.filters, *input_filter))
             return
 
 
 def _list_inner_words(name: str, words: Sequence[str]) -> Sequence[str]:
     """Return the words among which a wrapper's command begins; empty: the program is no wrapper."""
-    plain = re.sub(r"[\d.]+$", "", name)
     if name in WRAPPER_PROGRAMS:
         return words[1:]
-    if plain in _MODULE_RUNNERS and "-m" in words:
+    unversioned_name = re.sub(r"[\d.]+$", "", name)
+    if unversioned_name in _MODULE_RUNNERS and "-m" in words:
         return words[words.index("-m") + 1 :]
-    within = RUNNER_SUBCOMMANDS.get(name, ())
-    start = next((number for number, word in enumerate(words, 1) if word in within), len(words))
-    return words[start:]
+    subcommands = RUNNER_SUBCOMMANDS.get(name, ())
+    for index, word in enumerate(words):
+        if word in subcommands:
+            return words[index + 1 :]
+    return []
 
 
 def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
-    """Return the check of a program that is known, or of a script with a check's name."""
-    plain = re.sub(r"-?[\d.]+$", "", name)
-    for first, kind in CHECK_PROGRAMS.get(name, CHECK_PROGRAMS.get(plain, {})).items():
-        wanted = first.split()
-        # `cargo +nightly test`: the toolchain stands before the subcommand.
-        rest = [word for word in words[1:] if not word.startswith("+")]
-        if wanted and not (_has_subcommand(rest, wanted[0]) and all(word in rest for word in wanted)):
-            continue
-        return _make_check(f"{plain} {first}".strip(), kind, rest[rest.index(wanted[-1]) + 1 :] if wanted else rest)
-    if plain in {"mvn", "mvnw", "gradle", "gradlew"}:
-        return _read_jvm(plain.removesuffix("w"), words[1:])
-    if plain == "rake" and len(words) == 1:
+    """Return the check of a known program, or of a script with a check's name; None: it is no check."""
+    # `python3.11` and `clang-tidy-18` are listed without their versions.
+    unversioned_name = re.sub(r"-?[\d.]+$", "", name)
+    # `cargo +nightly test`: the toolchain stands before the subcommand.
+    rest = [word for word in words[1:] if not word.startswith("+")]
+    for subcommand, kind in CHECK_PROGRAMS.get(name, CHECK_PROGRAMS.get(unversioned_name, {})).items():
+        if not subcommand:
+            return _make_check(unversioned_name, kind, rest)
+        needed_words = subcommand.split()
+        if _has_subcommand(rest, needed_words[0]) and all(word in rest for word in needed_words):
+            arguments = rest[rest.index(needed_words[-1]) + 1 :]
+            return _make_check(f"{unversioned_name} {subcommand}", kind, arguments)
+    if unversioned_name in {"mvn", "mvnw", "gradle", "gradlew"}:
+        return _read_jvm(unversioned_name.removesuffix("w"), words[1:])
+    if unversioned_name == "rake" and len(words) == 1:
         return CheckCommand("rake", "all", is_task=True)
     if _INTERPRETERS.fullmatch(name):
         if "-c" in words and (match := _CODE_RUN.search(" ".join(words[words.index("-c") + 1 :]))):
             arguments = tuple(_QUOTED_TEXT.findall(match["arguments"]))
             return _make_check(match["runner"], "test", arguments)
         script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
-        # `python manage.py test`: the script is the program that has the row.
-        if script.rpartition("/")[2] in CHECK_PROGRAMS:
-            return _read_program(script.rpartition("/")[2], words[words.index(script) :])
+        # `python manage.py test`: the script itself is in the table.
+        script_name = script.rpartition("/")[2]
+        if script_name in CHECK_PROGRAMS:
+            return _read_program(script_name, words[words.index(script) :])
         return _read_script(script, is_run_by_name=False)
     return _read_script(words[0], is_run_by_name=True)
 
@@ -274,60 +314,73 @@ def _has_subcommand(words: Sequence[str], wanted: str) -> bool:
     """Return whether a program's first plain word, after options and their values, is the wanted one."""
     if wanted.startswith("-"):
         return wanted in words
-    previous = ""
+    may_be_value = False
     for word in words:
         if word == wanted:
             return True
-        if not word.startswith("-") and word != "workspace" and not previous:
+        # `yarn workspace web test`: like an option, `workspace` has a value.
+        is_option = word.startswith("-") or word == "workspace"
+        if not is_option and not may_be_value:
             return False
-        previous = word if word.startswith("-") or word == "workspace" else ""
+        may_be_value = is_option
     return False
 
 
 def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
-    """Return the check of Maven or Gradle; a task of one module, or tests that an option picks, is narrow."""
+    """Return the check of Maven or Gradle. Tasks of one module are its targets, options that pick tests its filters."""
     matches = [match for word in words if not word.startswith("-") and (match := _JVM_TASK.fullmatch(word))]
     if not matches:
         return None
     kinds = {match.lastgroup for match in matches}
-    kind: CheckKind = "test" if "test" in kinds else "all" if "all" in kinds else "build"
+    kind: CheckKind = "build"
+    if "test" in kinds:
+        kind = "test"
+    elif "all" in kinds:
+        kind = "all"
     modules = tuple(match[0] for match in matches if ":" in match[0].lstrip(":"))
     filters = tuple(word for word in words if word.startswith(("-Dtest", "--tests", "-pl")))
     return CheckCommand(f"{name} {kind}", kind, modules, filters)
 
 
 def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
-    """Return the check of a script: one with a check's name, or one of a folder of tests."""
+    """Return the check of a script with a check's name, or in a folder of tests; None: it is neither."""
     folder, _, name = path.removeprefix("./").rpartition("/")
     if (is_run_by_name and "/" not in path) or _OTHER_TASK_PART.search(name):
         return None
     match = _SCRIPT_NAME.fullmatch(name)
     if match is not None:
-        kind: CheckKind = "test" if match["test"] else "lint" if match["lint"] else "all"
+        kind: CheckKind = next(kind for kind in ("test", "lint", "all") if match[kind])
         return CheckCommand(path.removeprefix("./"), kind, is_task=True)
-    is_test = _TEST_FILE.fullmatch(name) is not None and (
-        _TEST_FOLDERS & set(folder.split("/")) or name.startswith("test_") or re.search(r"[_.-](?:test|spec)\.", name)
-    )
-    return CheckCommand(path.removeprefix("./"), "test") if is_test else None
+    if _TEST_FILE.fullmatch(name) is None:
+        return None
+    is_in_test_folder = not _TEST_FOLDERS.isdisjoint(folder.split("/"))
+    if is_in_test_folder or name.startswith("test_") or re.search(r"[_.-](?:test|spec)\.", name):
+        return CheckCommand(path.removeprefix("./"), "test")
+    return None
 
 
 def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
-    """Return the check that a runner's task is, by the task's name."""
-    before = TASK_RUNNER_WORDS.get(name)
-    if before is None:
+    """Return the check that a task runner is asked for, by the task's name; None: it is no task runner, or no check."""
+    words_before_task = TASK_RUNNER_WORDS.get(name)
+    if words_before_task is None:
         return None
-    rest = [word for word in words if not word.startswith(("-", "+")) and not _ASSIGNMENT.match(word)]
-    if before:
-        at = next((n for n, word in enumerate(rest) if word in before), -1 if "" in before else None)
-        rest = rest[at + 1 : at + 2] if at is not None else []
-    for task in rest:
+    tasks = [word for word in words if not word.startswith(("-", "+")) and not _ASSIGNMENT.match(word)]
+    # `npm run test`: one task, after the word. `make lint test`: any number of tasks.
+    if words_before_task:
+        index = next((index for index, word in enumerate(tasks) if word in words_before_task), None)
+        if index is None and "" not in words_before_task:
+            return None
+        start = 0 if index is None else index + 1
+        tasks = tasks[start : start + 1]
+    for task in tasks:
         match = _TASK_NAME.fullmatch(task)
         if match is None or _OTHER_TASK_PART.search(task):
             continue
         kind: CheckKind = next(kind for kind in ("test", "lint", "types", "build", "all") if match[kind])
         family = "npm" if name in {"pnpm", "yarn", "bun"} else name
-        narrow = tuple(filter(None, (match["rest"].lstrip(":._/-"),)))
-        return CheckCommand(f"{family} {kind}", kind, narrow, is_task=True)
+        # `npm run test:unit` checks a part of `npm run test`.
+        part = match["rest"].lstrip(":._/-")
+        return CheckCommand(f"{family} {kind}", kind, targets=(part,) if part else (), is_task=True)
     return None
 
 
@@ -335,22 +388,31 @@ def _make_check(program: str, kind: CheckKind, words: Sequence[str]) -> CheckCom
     """Return the check of a program with the targets and filters among its words."""
     targets: list[str] = []
     filters: list[str] = []
-    previous = ""
-    own, attached = PROGRAM_FILTER_OPTIONS.get(program, frozenset()), ATTACHED_VALUE_OPTIONS.get(program, frozenset())
+    filter_options = FILTER_OPTIONS | PROGRAM_FILTER_OPTIONS.get(program, frozenset())
+    attached_value_options = ATTACHED_VALUE_OPTIONS.get(program, frozenset())
+    previous_option = ""
     for word in words:
         option = word.partition("=")[0]
-        if previous in FILTER_OPTIONS or previous in own:
-            filters.append(f"{previous} {word}")
+        has_attached_value = len(word) > 2 and word[:2] in attached_value_options
+        if previous_option in filter_options:
+            filters.append(f"{previous_option} {word}")
         elif word.startswith("-"):
-            is_filter = option in NARROWING_FLAGS or ("=" in word and (option in FILTER_OPTIONS or option in own))
-            filters += [word] if is_filter or (len(word) > 2 and word[:2] in attached) else []
-        elif previous not in VALUE_OPTIONS and not word.isdigit():
+            if option in NARROWING_FLAGS or ("=" in word and option in filter_options) or has_attached_value:
+                filters.append(word)
+        elif previous_option not in VALUE_OPTIONS and not word.isdigit():
             targets.append(word.removeprefix("./").rstrip("/") or ".")
-        previous = word if word.startswith("-") and word[:2] not in attached - {word} else ""
-    is_all = any(word in WHOLE_PROJECT_TARGETS for word in targets)
+        previous_option = word if word.startswith("-") and not has_attached_value else ""
+    checks_all = any(target in WHOLE_PROJECT_TARGETS for target in targets)
     name = CANONICAL_NAMES.get(program, program)
-    return CheckCommand(name, kind, () if is_all else tuple(targets), tuple(filters), name in TASK_PROGRAMS)
+    return CheckCommand(
+        program=name,
+        kind=kind,
+        targets=() if checks_all else tuple(targets),
+        filters=tuple(filters),
+        is_task=name in TASK_PROGRAMS,
+    )
 
 
 def _is_below(target: str, other: str) -> bool:
+    """Return whether a target is the other or a part of it: a file of a folder, a test of a file, a case of a test."""
     return target == other or target.startswith((f"{other}/", f"{other}::", f"{other}["))

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 CheckKind = Literal["test", "lint", "types", "build", "all"]
-"""What a check checks; `all`: a task such as `check`, of which only its project knows."""
-
+"""What a check checks; `all`: a task such as `check`, whose content only the project knows."""
 
 WRAPPER_PROGRAMS = frozenset(
     (
@@ -173,6 +172,7 @@ VALUE_OPTIONS = frozenset(
 WHOLE_PROJECT_TARGETS = frozenset(
     (".", "./...", "...", "test", "tests", "spec", "specs", "src", "all", "//...", "--all", "--workspace")
 )
+"""Targets that stand for all of a project: with one of them a check counts as one of everything."""
 CANONICAL_NAMES = {
     f"{manager} {word}": "npm test" for manager in ("npm", "pnpm", "yarn") for word in ("test", "t", "tst")
 } | {
@@ -181,4 +181,4 @@ CANONICAL_NAMES = {
 }
 """Commands that are the same check under another name."""
 TASK_PROGRAMS = frozenset(("npm test", "tox", "nox", "hatch test", "composer test"))
-"""Programs in the table that run whatever the project says."""
+"""Programs in the table that run whatever the project's settings name, like a task of its own."""

@@ -6,16 +6,10 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from codeloop.agent.answer.turn_diffs import compare_turn, list_subagent_entries
-from codeloop.agent.checks.changed_tests import (
-    CODE_FILE,
-    ChangedTest,
-    find_exported_options,
-    find_test_changes,
-    has_moved_commit,
-    is_check_file,
-    list_call_diffs,
-)
+from codeloop.agent.checks.call_diffs import has_moved_commit, list_call_diffs
+from codeloop.agent.checks.changed_tests import ChangedTest, find_exported_options, find_test_changes
 from codeloop.agent.checks.check_runs import list_checks, read_failures
+from codeloop.agent.checks.file_kinds import CODE_FILE, is_check_file
 from codeloop.agent.engine import Engine
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
@@ -29,21 +23,24 @@ _MAX_NAMED = 20
 
 
 class TurnReview(Struct, frozen=True):
-    """The parts of a turn with those of its subagents, oldest first, and how tests changed that were there before.
+    """The parts of a turn with those of its subagents, oldest first, and the changes of tests that existed before.
 
-    `unknown`: why the changes are not known, as a clause; "": they are.
+    `unknown_reason`: why the changes are not known, as a clause; "": they are known.
     """
 
     parts: Sequence[Part]
     test_changes: Sequence[ChangedTest] = ()
-    unknown: str = ""
+    unknown_reason: str = ""
 
     def describe_changes(self) -> tuple[str, ...]:
         """Return the changes of tests for the result, a phrase each."""
-        rows = [str(change) for change in self.test_changes[:_MAX_NAMED]]
-        more = len(self.test_changes) - len(rows)
-        rows += [f"{more} more"] if more else []
-        return (*rows, *([f"it is not known which test files changed: {self.unknown}"] if self.unknown else []))
+        phrases = [str(change) for change in self.test_changes[:_MAX_NAMED]]
+        unnamed_count = len(self.test_changes) - len(phrases)
+        if unnamed_count:
+            phrases.append(f"{unnamed_count} more")
+        if self.unknown_reason:
+            phrases.append(f"it is not known which test files changed: {self.unknown_reason}")
+        return tuple(phrases)
 
 
 async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) -> TurnReview:
@@ -52,7 +49,7 @@ async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) ->
     parts = [part for entry in entries for part in entry.parts]
     diffs = await _list_diffs(engine, entries, parts)
     if isinstance(diffs, JobFailure):
-        return TurnReview(parts, unknown=diffs.reason)
+        return TurnReview(parts, unknown_reason=diffs.reason)
     commands = [str(part.state.input.get("command")) for part, _ in _list_calls(parts) if part.tool == "bash"]
     changes = find_test_changes(diffs, read_failures(parts))
     if has_moved_commit(commands):
@@ -74,15 +71,17 @@ def _add_subagents(engine: Engine, session_id: str, turn: Sequence[Entry]) -> li
     """Return the entries of a turn with those of its subagents, oldest first."""
     if not any(isinstance(part, ToolPart) and part.tool == "task" for entry in turn for part in entry.parts):
         return [*turn]
-    began = turn[0].info.time.created
-    own = (entry for entry in list_subagent_entries(engine.store, session_id) if entry.info.time.created >= began)
-    return sorted((*turn, *own), key=lambda entry: entry.info.time.created)
+    began_at = turn[0].info.time.created
+    subagent_entries = [
+        entry for entry in list_subagent_entries(engine.store, session_id) if entry.info.time.created >= began_at
+    ]
+    return sorted((*turn, *subagent_entries), key=lambda entry: entry.info.time.created)
 
 
 async def _list_diffs(
     engine: Engine, entries: Sequence[Entry], parts: Sequence[Part]
 ) -> Sequence[SnapshotFileDiff] | JobFailure:
-    """Return the changes of files of tests and settings: from snapshots, else as far as the calls tell."""
+    """Return the changes of files of tests and settings: from snapshots, else as far as the calls show them."""
     snapshots = engine.snapshots
     files = [file for part in parts if isinstance(part, PatchPart) for file in part.files]
     if snapshots is None or (not files and snapshots.last is None):

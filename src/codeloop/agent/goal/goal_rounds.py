@@ -167,8 +167,8 @@ class GoalRounds:
         steps = engine.turn_settings.max_steps
         if steps is not None and self._count_steps(engine, session_id) >= steps:
             return f"The limit of {steps} steps is reached."
-        view = engine.store.read_context(session_id)
-        edits = sum(isinstance(part, PatchPart) for entry in view.entries for part in entry.parts)
+        conversation = engine.store.read_context(session_id)
+        edits = sum(isinstance(part, PatchPart) for entry in conversation.entries for part in entry.parts)
         self._round_states.append((edits, *self._last_outcome.problems))
         latest = self._round_states[-GOAL_STUCK.value :]
         if len(latest) == GOAL_STUCK.value and len(set(latest)) == 1:

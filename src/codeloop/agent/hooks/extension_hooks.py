@@ -199,7 +199,7 @@ def _last_answer(store: Store, session_id: str) -> Entry | None:
 
 def _store_reason(store: Store, session_id: str, reason: str) -> None:
     """Store why the turn goes on, as the prompt that the model answers next."""
-    view = store.read_context(session_id)
-    message = make_next_prompt(view)
+    conversation = store.read_context(session_id)
+    message = make_next_prompt(conversation)
     part = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=reason, synthetic=True)
     store.append(make_message_updated(message), make_part_updated(part))

@@ -92,9 +92,9 @@ async def _transform_messages(
     hooks: HookRunner, store: Store, session_id: str, info: ModelInfo
 ) -> tuple[ModelMessage, ...] | None:
     """Return the messages of the conversation as changed by extensions; None: unchanged."""
-    view = store.read_context(session_id)
-    visible = make_window(view.entries)
-    entries = await transform_history(hooks, session_id, visible.select(view.entries))
+    conversation = store.read_context(session_id)
+    visible = make_window(conversation.entries)
+    entries = await transform_history(hooks, session_id, visible.select(conversation.entries))
     return (
         None
         if entries is None

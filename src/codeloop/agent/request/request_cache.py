@@ -77,29 +77,29 @@ class RequestCache:
             self._tool_specs = toolbox.fit_specs(allowed, info.limits.context)
         return self._tool_specs
 
-    def select_outputs_to_drop(self, view: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:
+    def select_outputs_to_drop(self, conversation: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:
         """Return the tool parts whose outputs requests omit from now on; `now` is set as their time of compaction."""
-        if len(view.entries) <= _SHORT_CONVERSATION_ENTRIES:
+        if len(conversation.entries) <= _SHORT_CONVERSATION_ENTRIES:
             return []
         from codeloop.agent.request.dropped_outputs import select_outputs_to_drop
 
-        start = find_context_start(view.entries)
-        return select_outputs_to_drop(view.entries[start:], self._superseded.notes, info.prices, now)
+        start = find_context_start(conversation.entries)
+        return select_outputs_to_drop(conversation.entries[start:], self._superseded.notes, info.prices, now)
 
-    def get_messages(self, view: Conversation, info: ModelInfo, now: int) -> tuple[ModelMessage, ...]:
+    def get_messages(self, conversation: Conversation, info: ModelInfo, now: int) -> tuple[ModelMessage, ...]:
         """Return the messages of a conversation, the same objects as before for the entries that are still the same.
 
         `now`: when the step that asks for them was created (ms since the epoch).
         """
-        common = _count_common_entries(self._entries, view.entries)
+        common = _count_common_entries(self._entries, conversation.entries)
         # Only a new summary, or a change of the entries around the last one, moves the window.
-        if find_last_summary(view.entries, common) is not None or (self._window.summary_index or -1) >= common:
-            self._window = make_window(view.entries)
-        entries = self._window.select(view.entries)
+        if find_last_summary(conversation.entries, common) is not None or (self._window.summary_index or -1) >= common:
+            self._window = make_window(conversation.entries)
+        entries = self._window.select(conversation.entries)
         unchanged_count = _count_common_entries(self._visible_entries, entries) if info is self._info else 0
-        start = find_context_start(view.entries)
+        start = find_context_start(conversation.entries)
         # A newly dropped output changes an old message: all messages are made again.
-        if self._superseded.update(view.entries[start:], common - start, now):
+        if self._superseded.update(conversation.entries[start:], common - start, now):
             unchanged_count = 0
         if not unchanged_count:
             self._rejected_images = find_rejected_images(entries)
@@ -111,7 +111,7 @@ class RequestCache:
         ]
         self._messages[unchanged_count:] = new
         self._has_images = self._has_images or has_images(chain.from_iterable(new))
-        self._info, self._entries, self._visible_entries = info, view.entries, entries
+        self._info, self._entries, self._visible_entries = info, conversation.entries, entries
         messages = (*self._window.head, *chain.from_iterable(self._messages))
         return limit_images(messages) if self._has_images else messages
 

@@ -108,8 +108,8 @@ class StructuredStep:
         unchanged = CheckedAnswer(info, finished, has_called, [])
         if finished.error is not None:
             return unchanged
-        view = self._engine.store.read_context(info.session_id)
-        entries, parts = list_turn_entries(view), view.find_parts(info.id)
+        conversation = self._engine.store.read_context(info.session_id)
+        entries, parts = list_turn_entries(conversation), conversation.find_parts(info.id)
         rows = [part.state.input for part in _list_answers(parts) if isinstance(part.state, ToolStateCompleted)]
         if rows:
             answer = replace(info, structured=self._shape.unwrap(rows[-1]))
@@ -160,8 +160,8 @@ class StructuredStep:
 
     def _make_repair_events(self, problems: str) -> list[StoredEvent]:
         """Return the events that tell the model what was wrong, so that it answers once more."""
-        view = self._engine.store.read_context(self._info.session_id)
-        prompt = make_next_prompt(view, format=self._format)
+        conversation = self._engine.store.read_context(self._info.session_id)
+        prompt = make_next_prompt(conversation, format=self._format)
         part = TextPart(
             id=new_id("prt"),
             session_id=prompt.session_id,

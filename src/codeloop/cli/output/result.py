@@ -294,13 +294,13 @@ class Tally:
         """Return a sentence about the problem that the checks show; "" if they show none, or there are none."""
         if not checks:
             return ""
-        from codeloop.agent.checks.check_runs import describe_problem
+        from codeloop.agent.checks.check_runs import find_check_problem
 
-        problem = describe_problem(checks, self._root)
+        problem = find_check_problem(checks, self._root)
         if problem is None:
             return ""
-        clause, detail = problem
-        return f"{clause[0].upper()}{clause[1:]}: {one_line(detail, MAX_COMMAND_CHARS)}."
+        reason = f"{problem.reason[0].upper()}{problem.reason[1:]}"
+        return f"{reason}: {one_line(problem.command, MAX_COMMAND_CHARS)}."
 
     @property
     def _root(self) -> str:

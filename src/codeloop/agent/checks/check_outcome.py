@@ -1,0 +1,169 @@
+"""Judges a run of a check by its command, exit code and output: did it fail or pass, and with which error? Pure."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from codeloop.agent.checks.check_commands import find_checks, hides_exit_code, inverts_check, runs_check, split_line
+from codeloop.agent.checks.runner_summaries import read_test_counts
+from codeloop.schema.part import SHELL_NOTES_SEPARATOR
+
+# A line by which a known program says that something failed, or by which it is known that it didn't start.
+_FAILURE_LINE = re.compile(
+    # pytest and unittest
+    r"^=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+$|^[1-9]\d* failed\b|^(?:FAILED|ERROR) \S+\.py"
+    r"|^(?:\d+ \w+, )*[1-9]\d* errors? in [\d.]+s|\bInterrupted: \d+ error|^ERROR: .*not found|^E {3,}\S"
+    r"|^(?:=+ )?no tests ran|^NO TESTS RAN|^FAILED \("
+    # jest, vitest, mocha, ava, node (TAP, spec, dot), bun, deno, playwright
+    r"|^ *Tests:? +(?:.*\b)?[1-9]\d* failed|^ *Test (?:Suites:|Files) +[1-9]\d* failed"
+    r"|^No tests? (?:files )?found\b"
+    r"|^ +[1-9]\d* failing\b|^ +[1-9]\d* (?:tests? )?failed$|^ +[1-9]\d* uncaught exceptions?"
+    r"|^[#\u2139] (?:fail|cancelled) [1-9]|^\u2716 failing tests:|^Failed tests:|^# Error \["
+    r"|^ *not ok\b(?!.*# (?:TODO|SKIP))|^ *[1-9]\d* fail$|^FAILED \|"
+    # rspec, jasmine, mix, minitest, bats, phpunit, swift, ctest
+    r"|^(?:\d+ \w+, )+[1-9]\d* (?:failures?|errors?)\b|\b[1-9]\d* errors? occurred outside of examples"
+    r"|^Tests: \d+, .*(?:Failures|Errors): [1-9]|^(?:FAILURES|ERRORS)!|^[ \t]*Executed \d+ tests?, with [1-9]"
+    r"|\b[1-9]\d* tests? failed out of \d"
+    # go, cargo, dotnet, gradle, maven, make, npm
+    r"|^FAIL(?:\s|$)|^ *--- FAIL|^\S+\.go:\d+:\d+: |^test result: FAILED|^error(?:\[E\d+\])?: "
+    r"|^ *Summary .*\b[1-9]\d* failed"
+    r"|^Failed! +-|^Test Run Failed|: error [A-Z]+\d+: |\bBUILD FAIL(?:URE|ED)\b|^Build FAILED"
+    r"|^ *\[ERROR\] (?:Tests run:|Failed|COMPIL|Found)"
+    r"|^make(?:\[\d+\])?: \*\*\* |^npm (?:ERR!|error)|\bELIFECYCLE\b|^error Command failed|^\[!\] "
+    # linters and types
+    r"|\berror TS\d+:|^Found [1-9]\d* (?:errors?|problems?)\b|^[1-9]\d* errors?,|\b\d+ problems? \([1-9]"
+    r"|^\S+:\d+(?::\d+)?: (?:fatal )?error: |^\S+\.py:\d+:\d+: [A-Z]+\d+\b|^[1-9]\d* issues:"
+    # it didn't start
+    r"|^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named ",
+    re.MULTILINE,
+)
+# A line that says what failed, not only that or how often.
+_ERROR_LINE = re.compile(
+    r"^E {3,}\S|^(?:FAILED|ERROR|FAIL:|ERROR:) \S|^\s*(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?: \[\w+\])?: \S"
+    r"|^error(?:\[E\d+\])?: |\b(?:fatal )?error: |: error |\berror [A-Z]+\d+: |^\S+\.\w+:\d+:\d+: \S"
+    r"|^ *--- FAIL: |^ *not ok\b|^\s*[\u2716\u2717\u00d7\u25cf] \S|^npm (?:ERR!|error) \S|\bpanicked at\b"
+    r"|^make(?:\[\d+\])?: \*\*\* ",
+    re.MULTILINE,
+)
+# The last line of a traceback. Tests that pass may print one, too.
+_CRASH_LINE = re.compile(r"^(?:\w+\.)*(?:\w+(?:Error|Exception)|Error(?: \[\w+\])?)(?:: |$)", re.MULTILINE)
+# A line by which a known program says that all passed.
+_PASS_LINE = re.compile(
+    r"^(?:=+ )?(?:\d+ \w+, )*[1-9]\d* passed\b.* in [\d.]+s|^OK(?: \(.*\))?$"
+    r"|^ *Tests:? .*\b[1-9]\d* passed|^ +[1-9]\d* passing\b|^ +[1-9]\d* tests? passed|^ +[1-9]\d* passed \("
+    r"|^[#\u2139] fail 0$|^ *0 fail$|^ok \| [1-9]\d* passed"
+    r"|^[1-9]\d* (?:examples?|specs?|tests?|runs|doctests?|properties)\b.*, 0 failures\b"
+    r"|^[ \t]*Executed [1-9]\d* tests?, with 0 failures|^100% tests passed"
+    r"|^ok\s+\S+\s+(?:[\d.]+s|\(cached\))|^PASS$|^test result: ok\.|^ +Finished .*\Z"
+    r"|^ *Summary .*\b[1-9]\d* passed"
+    r"|^Passed! +-|^Test Run Successful|^Build succeeded|\bBUILD SUCCESS(?:FUL)?\b"
+    r"|^All checks passed!|^Success: no issues found|^0 errors, |^Found 0 errors|^Checked [1-9]\d* files?\b"
+    r"|^0 issues\."
+    r"|\brated at 10\.00/10|\[OK\] No errors",
+    re.MULTILINE,
+)
+# A line by which it is known that a check didn't start: the next one is another try at the same.
+_NOT_STARTED_LINE = re.compile(
+    r"^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named |: not found$"
+    r"|^ERROR: (?:file or directory )?not found:"
+    r"|Missing script:|No rule to make target|could not determine executable|unrecognized (?:arguments|option)"
+    r"|No such option|[Uu]nknown (?:option|command)|no such (?:command|subcommand)|does not contain recipe",
+    re.MULTILINE,
+)
+# Characters kept of the line that says what failed.
+_MAX_ERROR_CHARS = 200
+_COLOUR_ESCAPE = re.compile(r"\x1b\[[\d;]*m")
+# A line in the output of a failed check that may name a test.
+_FAILED_TEST_LINE = re.compile(
+    r"FAIL|ERROR|Failure|^_{3,} |^\s*(?:\u25cf|\u2715|\u2716|\u2717|\u00d7) |\bnot ok\b|^\s+\d+\) |^\d+\) ",
+    re.MULTILINE,
+)
+
+
+class CheckOutcome(Struct, frozen=True):
+    """The outcome of a check. It may have neither failed nor passed: then nothing shows which of the two it did.
+
+    `started`: false where the program or the task is not there, or was called wrongly. `error`: the last line of the
+    output that says what failed; empty where it did not fail.
+    """
+
+    failed: bool
+    passed: bool
+    started: bool = True
+    error: str = ""
+
+
+def judge_outcome(command: str, code: int | None, output: str) -> CheckOutcome:
+    """Judge a run of a command line with checks. `code`: its exit code; None: it was ended, or still runs."""
+    failed, passed = _judge_result(command, code, output)
+    if not failed:
+        return CheckOutcome(failed=False, passed=passed)
+    # A shell exits with 127 where there is no such program, and with 126 where it can't be executed.
+    started = code not in {126, 127} and not _NOT_STARTED_LINE.search(output)
+    return CheckOutcome(failed=True, passed=passed, started=started, error=_find_error_line(output))
+
+
+def pick_failure_lines(output: str) -> str:
+    """Return the lines of a failed check's output that may name the tests that failed."""
+    return "\n".join(line for line in _remove_colours(output).splitlines() if _FAILED_TEST_LINE.search(line))
+
+
+def _remove_colours(output: str) -> str:
+    return _COLOUR_ESCAPE.sub("", output)
+
+
+def _find_error_line(output: str) -> str:
+    """Return the last line that says what failed, else the last one that says that something did, else the last."""
+    text = _remove_colours(output.partition(SHELL_NOTES_SEPARATOR)[0]).strip().removeprefix("(no output)")
+    for pattern in (_ERROR_LINE, _FAILURE_LINE):
+        if matches := [*pattern.finditer(text)]:
+            start = text.rfind("\n", 0, matches[-1].start() + 1) + 1
+            return text[start:].partition("\n")[0].strip()[:_MAX_ERROR_CHARS]
+    return text.rpartition("\n")[2].strip()[:_MAX_ERROR_CHARS]
+
+
+def _judge_result(command: str, code: int | None, output: str) -> tuple[bool, bool]:
+    """Return whether a check failed, and whether it passed; neither where nothing shows it."""
+    text = _remove_colours(output).rstrip()
+    if "!" in command and inverts_check(command):
+        return False, False
+    if code != 0:
+        return True, False
+    if not hides_exit_code(command):
+        counts = read_test_counts(text)
+        # `cargo build && cargo test` has built, even where there is no test yet.
+        has_run = counts is None or counts.ran > 0 or any(each.kind != "test" for each in find_checks(command))
+        return False, has_run
+    has_pass_line = _PASS_LINE.search(text) is not None
+    failed = _FAILURE_LINE.search(text) is not None or (not has_pass_line and _CRASH_LINE.search(text) is not None)
+    return failed, has_pass_line and not failed and not _may_print_pass(command)
+
+
+def _may_print_pass(command: str) -> bool:
+    """Return whether a line may print that all passed although its checks did not.
+
+    It may print that itself (`pytest; echo "3 passed in 1s"`), or filter the failures out (`pytest | grep passed`).
+    """
+    has_check = False
+    previous_operator = ""
+    for words, operator in split_line(command):
+        is_filter = has_check and previous_operator == "|" and bool(words)
+        texts = [word.replace("\\n", "\n") for word in (*words[1:], " ".join(words[1:]))]
+        prints_pass = any(_PASS_LINE.search(text) for text in texts)
+        if runs_check(words):
+            has_check = True
+        elif prints_pass or (is_filter and not _lets_failures_through(words)):
+            return True
+        previous_operator = operator
+    return False
+
+
+def _lets_failures_through(words: Sequence[str]) -> bool:
+    """Return whether a command after a pipe lets lines about failures through."""
+    program = words[0].rpartition("/")[2]
+    if program in {"grep", "egrep", "rg"}:
+        options = "".join(word for word in words[1:] if word.startswith("-") and not word.startswith("--"))
+        shows_lines = not {"o", "v", "c", "q"} & set(options) and not {"--only-matching", "--count"} & set(words)
+        return shows_lines and any(re.search("fail|error", word, re.IGNORECASE) for word in words[1:])
+    return program in {"tail", "tee", "cat", "less", "more", "ts", "sort", "uniq"}
