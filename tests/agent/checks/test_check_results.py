@@ -137,6 +137,7 @@ def test_a_check_in_the_background_has_the_result_that_is_read_later() -> None:
     assert (passed.passed, passed.exit_code, passed.after_last_edit) == (True, 0, True)
     (failed,) = list_checks([start, read("exited", 1, FAILED)], ROOT)
     assert failed.failed
+    assert (unread.error, failed.error) == ("", run("pytest -q", FAILED, 1).error)
     (stale,) = list_checks([start, edit, read("exited", 0, GREEN)], ROOT)
     assert replace(stale, after_last_edit=True) == passed
     assert not stale.after_last_edit

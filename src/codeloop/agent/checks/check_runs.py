@@ -148,7 +148,7 @@ class _CheckRecorder:
         outcome = judge_outcome(command, exit_code, state.output)
         if background_id or not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks):
             # It still runs, or the name is a shell function, whose result says nothing about the program.
-            outcome = CheckOutcome(failed=False, passed=False, started=outcome.started, error=outcome.error)
+            outcome = CheckOutcome(failed=False, passed=False, started=outcome.started)
         run = CheckRun(
             command=command,
             exit_code=exit_code,
@@ -182,6 +182,7 @@ class _CheckRecorder:
                 failed=outcome.failed,
                 passed=outcome.passed,
                 started=outcome.started,
+                error=outcome.error,
             )
             recorded.background_id = ""
 
