@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.client.permission_text import describe_request
-from codeloop.client.requester import Requester
+from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.requester import Requester
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.part import ToolStateError
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.client.permission_text import describe_request
-from codeloop.client.requester import Requester
+from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.requester import Requester
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.sandbox_support import has_sandbox
 from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project, wait_for_result

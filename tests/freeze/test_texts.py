@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.cli.output.markdown import Markdown
-from codeloop.client.permission_text import UNLIMITED_ROWS, describe_request
-from codeloop.client.requester import Requester
+from codeloop.client.questions.permission_text import UNLIMITED_ROWS, describe_request
+from codeloop.client.questions.requester import Requester
 from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend import template
 from codeloop.kit import glob, terminal_text, wildcard

@@ -9,9 +9,9 @@ from codeloop.acp.connected_editor import ConnectedEditor
 from codeloop.acp.connection import RpcError
 from codeloop.acp.tool_calls import find_kind, make_title
 from codeloop.client.client import Client
-from codeloop.client.mcp_server.forms import build_form, read_question_form
-from codeloop.client.permission_text import describe_request
-from codeloop.client.requester import find_requester
+from codeloop.client.questions.forms import build_form, read_question_form
+from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.requester import find_requester
 from codeloop.kit.jsonc import is_object
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion

@@ -1,1 +1,1 @@
-"""Clients of a project: in this process or over HTTP, and code shared by all user interfaces."""
+"""Clients of a project, in this process or over HTTP, and code that all user interfaces share."""

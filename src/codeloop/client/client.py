@@ -1,4 +1,4 @@
-"""The `Client` protocol, by which user interfaces reach a project, in this process or on a server; its `ServerLost`."""
+"""`Client`: the protocol by which user interfaces reach a project, in this process or on a server."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol

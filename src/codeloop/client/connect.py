@@ -14,25 +14,26 @@ def connect_to_server(url: str, directory: Path | None, username: str | None, pa
 
     A directory that exists on this machine is sent as its absolute path, any other as it is. Raises CodeloopError.
     """
-    # Refuses an invalid address before a credential is looked up.
+    # Made only to refuse an invalid address before a credential is looked up.
     HttpClient(url)
     if password is not None:
         return HttpClient(url, _name_directory(directory), (username or choose_username(os.environ), password))
     paths = find_paths(os.environ)
-    first = find_credential(paths, url, os.environ)
+    known_credential = find_credential(paths, url, os.environ)
 
-    def describe(credential: Credential | None) -> tuple[str, tuple[str, str]] | None:
-        return None if credential is None else (credential.url, (username or credential.username, credential.password))
+    def choose_user(credential: Credential) -> tuple[str, str]:
+        return username or credential.username, credential.password
 
     def renew() -> tuple[str, tuple[str, str]] | None:
         credential = find_credential(paths, url, os.environ)
-        # A credential with a directory is that of a running server; else look for the server that took its place.
-        if credential is not None and credential.directory:
-            return describe(credential)
-        return describe((find_successor(paths, first) if first is not None else None) or credential)
+        # Only the credential of a running server has a directory. Without one, look for the server that took its place.
+        if known_credential is not None and not (credential is not None and credential.directory):
+            credential = find_successor(paths, known_credential) or credential
+        return None if credential is None else (credential.url, choose_user(credential))
 
-    address, credential = describe(first) or (url, None)
-    return HttpClient(address, _name_directory(directory), credential, renew)
+    if known_credential is None:
+        return HttpClient(url, _name_directory(directory), None, renew)
+    return HttpClient(known_credential.url, _name_directory(directory), choose_user(known_credential), renew)
 
 
 def _name_directory(directory: Path | None) -> str | None:

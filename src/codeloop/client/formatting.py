@@ -1,8 +1,8 @@
-"""Formats durations, counts, costs, times, exit codes and widths of text, the same way in every user interface."""
+"""Formats durations, counts, costs, times, exit codes and tables, the same way in every user interface."""
 
 import signal
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -68,29 +68,44 @@ def measure_width(text: str) -> int:
     # Most texts are ASCII, and tables measure thousands of cells.
     if text.isascii():
         return len(text)
+    return sum(map(_measure_char, text))
+
+
+def _measure_char(char: str) -> int:
     # Combining marks and format characters take no column; wide and full-width characters (CJK, emoji) take two.
-    return sum(
-        0
-        if unicodedata.category(char) in {"Mn", "Me", "Cf"}
-        else 2
-        if unicodedata.east_asian_width(char) in "WF"
-        else 1
-        for char in text
-    )
+    if unicodedata.category(char) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def cut_to_width(text: str, room: int) -> str:
-    """Return a text cut to at most `room` columns, the last of them an ellipsis."""
-    if measure_width(text) <= room:
+def cut_to_width(text: str, width: int) -> str:
+    """Return a text cut to at most `width` columns, the last of them an ellipsis."""
+    if measure_width(text) <= width:
         return text
     prefix = ""
-    room -= 1
+    # One column is for the ellipsis.
+    room = width - 1
     for char in text:
         room -= measure_width(char)
         if room < 0:
             break
         prefix += char
     return prefix + "…"
+
+
+def align_table(rows: Sequence[Sequence[str]], right_aligned: Sequence[int] = ()) -> list[str]:
+    """Format rows as lines, in columns two blanks apart. `right_aligned`: the numbers of columns with figures."""
+    if not rows:
+        return []
+    widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
+    lines: list[str] = []
+    for row in rows:
+        cells: list[str] = []
+        for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            padding = " " * (width - measure_width(cell))
+            cells.append(padding + cell if number in right_aligned else cell + padding)
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def describe_command_end(metadata: Mapping[str, Any]) -> str:

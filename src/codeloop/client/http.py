@@ -1,18 +1,18 @@
 """`HttpClient`: reaches a codeloop server over HTTP, and repeats safe requests after the connection broke."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import msgspec
 
 from codeloop.client.client import ServerLost
 from codeloop.client.wire.connection_state import ConnectionState
-from codeloop.client.wire.refusal import decode_refusal
+from codeloop.client.wire.error_responses import decode_error_response
+from codeloop.client.wire.request_encoding import EncodedRequest, encode_request
 from codeloop.client.wire.transport import Credential, HttpTransport, Renew
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
@@ -40,7 +40,6 @@ from codeloop.schema.operation import (
     Operation,
     Takes,
 )
-from codeloop.schema.wire import JSON
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
 HEARTBEAT_HEADER = "x-codeloop-heartbeat"
 UNTIMED_OPERATIONS = frozenset({PROMPT.id, COMMAND.id, SUMMARIZE.id, SESSION_SHELL.id, SESSION_INIT.id, TOOL_ASK.id})
 """Operations without a timeout: the server answers when a turn ends or the user answers, which may take days."""
-
-# A parameter in the path of an operation: `/session/{session_id}`.
-_PATH_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class _RetryNow(Exception):
@@ -110,7 +106,7 @@ class HttpClient:
         if self._opening:
             # A copy: `_mark_open` takes futures out of the set during the wait.
             await asyncio.wait(set(self._opening))
-        request = _encode_request(operation, args)
+        request = encode_request(operation, args)
         # The server stores a message id once, so a prompt that is sent again does not start a second turn.
         is_deduplicated = getattr(args, "message_id", None) is not None and operation.id in {PROMPT.id, COMMAND.id}
         wait = CLIENT_BACKOFF.seconds
@@ -131,32 +127,36 @@ class HttpClient:
             await asyncio.sleep(wait)
             wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
             self._transport.renew()
-        return self._decode_answer(operation, request[0], status, answer)
+        return self._decode_answer(operation, request.path, status, answer)
 
-    async def _send_once(self, operation: AnyOperation, request: tuple[str, bytes | None]) -> tuple[int, bytes]:
+    async def _send_once(self, operation: AnyOperation, request: EncodedRequest) -> tuple[int, bytes]:
         """Send a request; return the status and the body of its response. Raises ServerLost, _RetryNow."""
-        path, body = request
         credential = self._transport.credential
         timeout = None if operation.id in UNTIMED_OPERATIONS else CLIENT_RESPONSE_TIME.seconds
         try:
             # A deadline for the whole response: a server that sends a byte now and then never exceeds a read timeout.
             async with asyncio.timeout(timeout):
-                async with self._transport.send(operation.method, path, self._headers(body), body, timeout) as response:
+                headers = self._make_headers(request.body)
+                sending = self._transport.send(operation.method, request.path, headers, request.body, timeout)
+                async with sending as response:
                     answer = await self._transport.read(response)
         except TimeoutError:
+            path = request.path.partition("?")[0]
             raise ServerLost(
-                f"The server at {self._transport.url} did not answer {operation.method} {path.partition('?')[0]} "
+                f"The server at {self._transport.url} did not answer {operation.method} {path} "
                 f"within {CLIENT_RESPONSE_TIME.seconds:g} s. Check whether it is still running.",
                 "it was too slow",
             ) from None
         if response.status_code == 401:
-            self._raise_refusal(decode_refusal(401, answer, self._transport.url), credential)
+            self._raise_if_retryable(decode_error_response(401, answer, self._transport.url), credential)
         else:
             self._transport.connection.report_answer(self._transport.url)
         return response.status_code, answer
 
-    def _raise_refusal(self, refusal: CodeloopError, credential: Credential | None) -> None:
+    def _raise_if_retryable(self, refusal: CodeloopError, credential: Credential | None) -> None:
         """Raise _RetryNow if there is a new credential; ServerLost if a restarting server may still announce one.
+
+        Return if neither is the case: the refusal is final.
 
         `credential`: the refused credential. Another request may have renewed the credential meanwhile.
         """
@@ -173,7 +173,7 @@ class HttpClient:
         The stream is reopened after its connection broke; the connection of this request may have broken too.
         """
         task = asyncio.create_task(pending_response)
-        reopened = self._transport.connection.next_opening()
+        reopened = self._transport.connection.get_next_opening()
         try:
             await asyncio.wait((task, reopened), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
@@ -184,7 +184,7 @@ class HttpClient:
 
     def _decode_answer(self, operation: Operation[Takes, Gives], path: str, status: int, answer: bytes) -> Gives:
         if status >= 300:
-            raise decode_refusal(status, answer, self._transport.url)
+            raise decode_error_response(status, answer, self._transport.url)
         if status == 204:
             return cast("Gives", None)
         try:
@@ -246,17 +246,17 @@ class HttpClient:
 
     async def _stream_events(self, after: int | None) -> AsyncGenerator[StampedEvent, None]:
         """Yield the events of one connection, with ServerConnected and heartbeats. Raises ServerLost at its end."""
-        headers = self._headers(None) | {HEARTBEAT_HEADER: str(CLIENT_HEARTBEAT.value)}
+        headers = self._make_headers(None) | {HEARTBEAT_HEADER: str(CLIENT_HEARTBEAT.value)}
         headers |= {} if after is None else {"last-event-id": str(after)}
         parser, last = SseParser(CLIENT_EVENT.value), -1 if after is None else after
         credential = self._transport.credential
         async with self._transport.send("GET", "/event", headers, None, CLIENT_STREAM_IDLE.seconds) as response:
             if response.status_code != 200:
-                refusal = decode_refusal(
+                refusal = decode_error_response(
                     response.status_code, await self._transport.read(response), self._transport.url
                 )
                 if response.status_code == 401:
-                    self._raise_refusal(refusal, credential)
+                    self._raise_if_retryable(refusal, credential)
                 # A server that starts or ends answers 5xx for a moment; every other refusal is final.
                 raise ServerLost(str(refusal), "it is not ready") if response.status_code >= 500 else refusal
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
@@ -306,57 +306,11 @@ class HttpClient:
             if timer is not None:
                 timer.cancel()
 
-    def _headers(self, body: bytes | None) -> dict[str, str]:
+    def _make_headers(self, body: bytes | None) -> dict[str, str]:
         headers = {} if body is None else {"content-type": "application/json"}
         if self.directory is not None:
             headers["x-opencode-directory"] = quote(self.directory, safe="/")
         return headers
-
-
-def _encode_request(operation: AnyOperation, args: msgspec.Struct) -> tuple[str, bytes | None]:
-    """Return the path with its query, and the body. Raises OperationError when a field can't be part of the path."""
-    fields: JSON = msgspec.to_builtins(args)
-
-    def fill(match: re.Match[str]) -> str:
-        value = str(fields.pop(match[1]))
-        # A URL parser would drop such a segment, and the request would reach another route.
-        if value in {"", ".", ".."}:
-            raise OperationError("BadRequest", f"{match[1]} can't be {value!r}.")
-        return quote(value.encode("utf-8", "replace"), safe="")
-
-    path = _PATH_PLACEHOLDER.sub(fill, operation.path)
-    if not operation.takes_body:
-        query = {name: _format_value(value) for name, value in fields.items() if value is not None}
-        return (f"{path}?{urlencode(query, errors='replace')}" if query else path), None
-    if operation.body is not None:
-        return path, _encode_json(msgspec.to_builtins(getattr(args, operation.body)))
-    return path, _encode_json(fields)
-
-
-def _format_value(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _encode_json(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        # Arguments of the command line may hold bytes that are not UTF-8.
-        return msgspec.json.encode(_replace_surrogates(value))
-
-
-def _replace_surrogates(value: Any) -> Any:
-    """Replace the bytes that Python kept as surrogates, in all strings of a JSON value, by `?`."""
-    match value:
-        case str():
-            return value.encode("utf-8", "replace").decode()
-        case dict():
-            entries = cast("dict[str, Any]", value).items()
-            return {_replace_surrogates(name): _replace_surrogates(inner) for name, inner in entries}
-        case list():
-            return [_replace_surrogates(inner) for inner in cast("list[Any]", value)]
-        case _:
-            return value
 
 
 @cache

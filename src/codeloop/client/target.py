@@ -35,6 +35,6 @@ class Target(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     connection: "ConnectionState | None" = None
     """The state of the connection to the server; None: the project is open in this process."""
-    problems: Callable[[], list[str]] = list
-    """Returns the problems of a recording so far, a line each."""
+    list_problems: Callable[[], list[str]] = list
+    """Returns the reasons why a recording is incomplete so far, a line each."""
     get_directory_client: Callable[[str], Client] = refuse_directory

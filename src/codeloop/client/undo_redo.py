@@ -18,6 +18,7 @@ from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_
 from codeloop.schema.part import CompactionPart, TextPart
 
 MAX_PROMPT = 60
+"""Characters of a quoted prompt."""
 # By the kind of change that `FilesOutcome.done` names.
 UNDO_WORDS = {
     "content": "restored",
@@ -51,9 +52,8 @@ async def undo_last(client: Client, session: Session, *, dry_run: bool, say: Sho
     answer = await client.call(
         SESSION_REVERT, RevertSession(session_id=session.id, message_id=last.info.id, dry_run=dry_run)
     )
-    return _report_outcome(
-        answer.outcome, f"{_conjugate('undo', dry_run=dry_run)}: {_quote_prompt(last)}", UNDO_WORDS, say, warn
-    )
+    heading = f"{_conjugate('undo', dry_run=dry_run)}: {_quote_prompt(last)}"
+    return _report_outcome(answer.outcome, heading, UNDO_WORDS, say, warn, dry_run=dry_run)
 
 
 async def redo_last(client: Client, session: Session, *, dry_run: bool, say: ShowLine, warn: ShowLine) -> int:
@@ -74,7 +74,8 @@ async def redo_last(client: Client, session: Session, *, dry_run: bool, say: Sho
         )
     else:
         answer = await client.call(SESSION_UNREVERT, UnrevertSession(session_id=session.id, dry_run=dry_run))
-    return _report_outcome(answer.outcome, f"{_conjugate('redo', dry_run=dry_run)}: {prompt}", REDO_WORDS, say, warn)
+    heading = f"{_conjugate('redo', dry_run=dry_run)}: {prompt}"
+    return _report_outcome(answer.outcome, heading, REDO_WORDS, say, warn, dry_run=dry_run)
 
 
 async def undo_files(
@@ -89,7 +90,9 @@ async def undo_files(
     heading = f"There is nothing to {verb} in these files."
     if prompt is not None:
         heading = f"{_conjugate(verb, dry_run=dry_run)} in these files: {prompt}"
-    return _report_outcome(answer.outcome, heading, REDO_WORDS if redo else UNDO_WORDS, say, warn)
+    # Without a turn nothing would be done, so there is no "would" in the lines either.
+    words, is_conditional = REDO_WORDS if redo else UNDO_WORDS, dry_run and prompt is not None
+    return _report_outcome(answer.outcome, heading, words, say, warn, dry_run=is_conditional)
 
 
 def _conjugate(verb: str, *, dry_run: bool) -> str:
@@ -115,18 +118,24 @@ def _quote_prompt(turn: MessageWithParts) -> str:
 
 
 def _report_outcome(
-    outcome: FilesOutcome | None, heading: str, words: dict[str, str], say: ShowLine, warn: ShowLine
+    outcome: FilesOutcome | None,
+    heading: str,
+    words: dict[str, str],
+    say: ShowLine,
+    warn: ShowLine,
+    *,
+    dry_run: bool,
 ) -> int:
     """Show the outcome for each file; return 1 if some were skipped, else 0."""
     if outcome is None:
         return 0
     say(heading)
-    would = "would be " if heading.startswith("Would") else ""
+    would = "would be " if dry_run else ""
     for each in outcome.done:
         source = f"{escape_controls(each.source)} -> " if each.source else ""
         say(f"  {would}{words[each.what]}  {source}{escape_controls(each.path)}")
     for conflict in outcome.conflicts:
         warn(f"  {would}skipped  {escape_controls(conflict.path)}: {escape_controls(conflict.reason)}")
     if not outcome.done and not outcome.conflicts:
-        say(f"  no file {'has' if would else 'had'} to change")
+        say(f"  no file {'has' if dry_run else 'had'} to change")
     return 1 if outcome.conflicts else 0

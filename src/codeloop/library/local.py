@@ -38,7 +38,7 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
                 lambda _: client,
                 make_local_file_part,
                 tuple(project.settings.loaded.warnings),
-                problems=project.models.list_problems,
+                list_problems=project.models.list_problems,
             )
         finally:
             await project.close()

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import cast
 
 from codeloop.client.client import Client, belongs_to
-from codeloop.client.requester import find_requester
+from codeloop.client.questions.requester import find_requester
 from codeloop.library.callbacks import call_callback
 from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.options import (

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, ElicitResult, ErrorData, TextContent
 
 from codeloop.client.client import Client as OurClient
 from codeloop.client.mcp_server.serve import McpRequestHandler, create_server
-from codeloop.client.mcp_server.served_sessions import ServedPrompts, ServedSessions
+from codeloop.client.mcp_server.served_sessions import PromptOptions, ServedSessions
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.event import PermissionAsked
@@ -35,7 +35,7 @@ async def turns_of(it: ScriptedProject, **more: Any) -> AsyncGenerator[ServedSes
     async def resumed(client: OurClient, session_id: str) -> Session:
         return await client.call(SESSION_GET, SessionId(session_id=session_id))
 
-    turns = ServedSessions(it.client, ServedPrompts(**more), partial(created, it.client), partial(resumed, it.client))
+    turns = ServedSessions(it.client, PromptOptions(**more), partial(created, it.client), partial(resumed, it.client))
     following = asyncio.create_task(turns.follow())
     await asyncio.sleep(0)
     try:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.client.permission_text import describe_request
-from codeloop.client.requester import Requester
+from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.requester import Requester
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.workspace.sandbox.protected_files import MovedFile

@@ -21,13 +21,13 @@ from codeloop.client.slash.reports import (
     format_permission_report,
 )
 from codeloop.client.slash.waiting_session import find_waiting_session
-from codeloop.client.slash.worktrees import (
+from codeloop.client.undo_redo import redo_last, undo_last
+from codeloop.client.worktrees import (
     describe_opened_worktree,
     find_or_create_worktree,
     is_worktree_verb,
     run_worktree_command,
 )
-from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.terminal_text import one_line
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.api.goal import Goal

@@ -112,7 +112,7 @@ class OneShot:
             try:
                 return await self._run_turn(message, target)
             finally:
-                for problem in target.problems():
+                for problem in target.list_problems():
                     self.view.note(f"codeloop: {problem}")
 
     async def _run_turn(self, message: RunMessage, target: Target) -> Outcome:

@@ -127,7 +127,7 @@ class StreamRun:
                     await self._run_all_turns(target, sys.stdin.fileno())
             finally:
                 await delete_unused_session(client, session.id)
-                for problem in target.problems():
+                for problem in target.list_problems():
                     self._view.note(f"codeloop: {problem}")
 
     async def _run_all_turns(self, target: Target, source: int) -> None:

@@ -76,7 +76,7 @@ def make_local_target(
         get_session_client,
         make_local_file_part,
         notes,
-        problems=project.models.list_problems,
+        list_problems=project.models.list_problems,
         get_directory_client=get_directory_client or refuse_directory,
     )
 

@@ -1,4 +1,4 @@
-"""`codeloop mcp serve`, the side of the protocol: handles tool calls, returns reports, passes questions to the client.
+"""The protocol of `codeloop mcp serve`: handles tool calls, returns reports, and passes questions to the client.
 
 With older protocol versions the server sends the client a request with the question. With the newest version the
 call returns the questions as its result, and the client repeats the call with the answers.
@@ -15,21 +15,21 @@ from msgspec import Struct
 
 from codeloop import __version__
 from codeloop.client.client import Client
-from codeloop.client.mcp_server.forms import Request
-from codeloop.client.mcp_server.served_sessions import ServedPrompts, ServedSession, ServedSessions
+from codeloop.client.mcp_server.served_sessions import PromptOptions, ServedSession, ServedSessions
 from codeloop.client.mcp_server.stdio_streams import open_stdio_streams
 from codeloop.client.mcp_server.tools import (
     TOOLS,
-    ContinueTool,
-    PromptTool,
+    ContinueArguments,
+    PromptArguments,
     Report,
-    StatusTool,
-    StopTool,
+    StatusArguments,
+    StopArguments,
     ToolArguments,
     build_argument_schema,
     build_result_schema,
     read_arguments,
 )
+from codeloop.client.questions.forms import Request
 from codeloop.client.target import Target
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_KEEP_ALIVE
@@ -61,7 +61,7 @@ _EARLIER_LINES = 3
 
 
 class ServeLaunch(Struct, frozen=True):
-    """How to serve: functions that open the project and its sessions, and the options of prompts, from the flags.
+    """What the flags decide about serving: how the project and its sessions are opened, and the options of prompts.
 
     `write_note` shows a line to the user.
     """
@@ -69,7 +69,7 @@ class ServeLaunch(Struct, frozen=True):
     open_target: Callable[[], AbstractAsyncContextManager[Target]]
     create_session: Callable[[Client], Awaitable[Session]]
     resume_session: Callable[[Client, str], Awaitable[Session]]
-    prompts: ServedPrompts
+    prompts: PromptOptions
     write_note: Callable[[str], object]
 
 
@@ -159,15 +159,15 @@ class McpRequestHandler:
                     await sessions.answer(request, _read_form(response))
             return await self._wait_for_result(context, served_session, arguments)
         match arguments:
-            case PromptTool():
+            case PromptArguments():
                 served_session = await sessions.start(arguments.prompt, can_ask=can_ask)
-            case ContinueTool():
+            case ContinueArguments():
                 served_session = await sessions.resume(arguments.session_id, arguments.prompt, can_ask=can_ask)
-            case StatusTool(session_id=""):
+            case StatusArguments(session_id=""):
                 return _join_reports([await sessions.report(each) for each in list(sessions.by_id.values())])
-            case StatusTool():
+            case StatusArguments():
                 served_session = await sessions.find(arguments.session_id)
-            case StopTool():
+            case StopArguments():
                 served_session = await sessions.find(arguments.session_id)
                 await sessions.stop(served_session)
         return await self._wait_for_result(context, served_session, arguments)
@@ -178,11 +178,11 @@ class McpRequestHandler:
         """Wait for the session as long as the arguments say. A cancelled call stops the turn that it started."""
         try:
             return await self._report_until_idle(
-                context, served_session, None if isinstance(arguments, StopTool) else arguments.wait
+                context, served_session, None if isinstance(arguments, StopArguments) else arguments.wait
             )
         except asyncio.CancelledError:
             # In the background: the cancelled call can't wait any more.
-            if isinstance(arguments, PromptTool | ContinueTool):
+            if isinstance(arguments, PromptArguments | ContinueArguments):
                 self._sessions.stop_in_background(served_session)
             raise
 
@@ -207,19 +207,19 @@ class McpRequestHandler:
                 if question_task is not None and question_task.done():
                     question_task = None
                     continue
-                seconds = loop.time() - start
-                if wait is not None and seconds >= wait and question_task is None:
+                elapsed = loop.time() - start
+                if wait is not None and elapsed >= wait and question_task is None:
                     break
                 # Clients end a call that reports no progress for long.
-                is_sign_of_life_due = seconds - last_report >= MCP_KEEP_ALIVE.seconds
-                sign_of_life = [f"works, {seconds:.0f} s"] if is_sign_of_life_due else []
+                is_sign_of_life_due = elapsed - last_report >= MCP_KEEP_ALIVE.seconds
+                sign_of_life = [f"works, {elapsed:.0f} s"] if is_sign_of_life_due else []
                 for line in served_session.lines[next_line:] or sign_of_life:
-                    report_count, last_report = report_count + 1, seconds
+                    report_count, last_report = report_count + 1, elapsed
                     await context.session.report_progress(report_count, None, line)
                 next_line = len(served_session.lines)
                 timeout = MCP_KEEP_ALIVE.seconds
                 if wait is not None and question_task is None:
-                    timeout = min(timeout, wait - seconds)
+                    timeout = min(timeout, wait - elapsed)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(timeout):
                         await change.wait()

@@ -1,22 +1,23 @@
 """The sessions that are prompted through `codeloop mcp serve`: their state, open questions, and results."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from typing import Any
 
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.client.mcp_server.forms import (
+from codeloop.client.mcp_server.tools import Report, Status
+from codeloop.client.mentions import find_mentions
+from codeloop.client.questions.forms import (
     ElicitedForm,
     Request,
     build_form,
     read_permission_form,
     read_question_form,
 )
-from codeloop.client.mcp_server.tools import Report, Status
-from codeloop.client.mentions import find_mentions
-from codeloop.client.requester import find_requester
+from codeloop.client.questions.requester import find_requester
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
@@ -60,7 +61,7 @@ _MAX_LINE, _MAX_REQUEST = 120, 400
 _ABORT_RETRY_DELAY = 0.01
 """Seconds between two tries to stop a turn."""
 _SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
-"""The arguments of tool calls that tell most; the first that is present is shown."""
+"""The arguments that show best what a call is about; the first that is present is shown."""
 _NO_SECRETS = "A secret is not asked for through another program. Say in your answer what is missing."
 _NOBODY_ASKED = (
     "Denied, because the program that uses this server can't ask anybody: {}. Start `codeloop mcp serve` "
@@ -75,7 +76,7 @@ _STATUS_BY_STOP_REASON: dict[str, Status] = {
 }
 
 
-class ServedPrompts(Struct, frozen=True):
+class PromptOptions(Struct, frozen=True):
     """The options of every prompt that this server sends, from its flags."""
 
     agent: str | None = None
@@ -139,12 +140,12 @@ class ServedSessions:
     def __init__(
         self,
         client: Client,
-        served_prompts: ServedPrompts,
+        prompt_options: PromptOptions,
         create_session: Callable[[], Awaitable[Session]],
         resume_session: Callable[[str], Awaitable[Session]],
     ) -> None:
         self._client = client
-        self._served_prompts = served_prompts
+        self._prompt_options = prompt_options
         self._create_session = create_session
         self._resume_session = resume_session
         self.by_id: dict[str, ServedSession] = {}
@@ -162,7 +163,7 @@ class ServedSessions:
 
     async def start(self, text: str, *, can_ask: bool) -> ServedSession:
         """Prompt a new session. Raises CodeloopError."""
-        served_session = self._serve(await self._create_session())
+        served_session = self._keep(await self._create_session())
         await self._send(served_session, text, can_ask=can_ask)
         return served_session
 
@@ -174,7 +175,7 @@ class ServedSessions:
 
     async def find(self, session_id: str) -> ServedSession:
         """Return a session by its id or the beginning of its id. Raises CodeloopError."""
-        return self.by_id.get(session_id) or self._serve(await self._resume_session(session_id))
+        return self.by_id.get(session_id) or self._keep(await self._resume_session(session_id))
 
     async def stop(self, served_session: ServedSession) -> None:
         """Stop the session's turn, and wait until the end is stored."""
@@ -241,7 +242,8 @@ class ServedSessions:
         for task in self._background:
             task.cancel()
 
-    def _serve(self, session: Session) -> ServedSession:
+    def _keep(self, session: Session) -> ServedSession:
+        """Return the state of a session, which is kept from now on."""
         return self.by_id.setdefault(session.id, ServedSession(session))
 
     async def _send(self, served_session: ServedSession, text: str, *, can_ask: bool) -> None:
@@ -256,9 +258,9 @@ class ServedSessions:
             session_id=served_session.session.id,
             message_id=new_id("msg"),
             parts=parts,
-            agent=self._served_prompts.agent,
-            model=self._served_prompts.model,
-            limits=replace(self._served_prompts.limits, attended=can_ask),
+            agent=self._prompt_options.agent,
+            model=self._prompt_options.model,
+            limits=replace(self._prompt_options.limits, attended=can_ask),
         )
         task = asyncio.create_task(self._client.call(PROMPT, prompt))
         served_session.tasks.add(task)
@@ -323,7 +325,7 @@ class ServedSessions:
         served_session = self.by_id.get(session_id or "")
         if served_session is None or not served_session.is_working:
             return
-        if self._served_prompts.auto and isinstance(request, PermissionRequest):
+        if self._prompt_options.auto and isinstance(request, PermissionRequest):
             approval = AnswerPermission(request_id=request.id, reply="once", message=AUTO_MESSAGE)
             with suppress(OperationError):
                 await self._client.call(PERMISSION_REPLY, approval)
@@ -335,11 +337,8 @@ class ServedSessions:
             served_session.pending_requests[request.id] = request
             served_session.touch()
 
-    def _start_in_background(self, awaitable: "Awaitable[None]") -> None:
-        async def finish() -> None:
-            await awaitable
-
-        task = asyncio.create_task(finish())
+    def _start_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         # The event loop holds only weak references to tasks.
         self._background.add(task)
         task.add_done_callback(self._background.discard)

@@ -18,10 +18,10 @@ Seconds = Annotated[
         "and `status` waits for it. Left out: return when it is done.",
     ),
 ]
-SessionName = Annotated[str, Meta(description="The `session_id` of an earlier report.", min_length=1)]
+ReportedSessionId = Annotated[str, Meta(description="The `session_id` of an earlier report.", min_length=1)]
 
 
-class PromptTool(Struct, frozen=True, forbid_unknown_fields=True):
+class PromptArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `prompt`."""
 
     prompt: Annotated[
@@ -35,15 +35,15 @@ class PromptTool(Struct, frozen=True, forbid_unknown_fields=True):
     wait: Seconds | None = None
 
 
-class ContinueTool(Struct, frozen=True, forbid_unknown_fields=True):
+class ContinueArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `continue`."""
 
-    session_id: SessionName
+    session_id: ReportedSessionId
     prompt: Annotated[str, Meta(min_length=1, description="What to say next in that session.")]
     wait: Seconds | None = None
 
 
-class StatusTool(Struct, frozen=True, forbid_unknown_fields=True):
+class StatusArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `status`."""
 
     session_id: Annotated[
@@ -52,10 +52,10 @@ class StatusTool(Struct, frozen=True, forbid_unknown_fields=True):
     wait: Annotated[float, Meta(ge=0, le=86_400, description="Wait so many seconds for the end of the work.")] = 0
 
 
-class StopTool(Struct, frozen=True, forbid_unknown_fields=True):
+class StopArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `stop`."""
 
-    session_id: SessionName
+    session_id: ReportedSessionId
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
@@ -71,7 +71,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     cost: float = 0.0
 
 
-ToolArguments = PromptTool | ContinueTool | StatusTool | StopTool
+ToolArguments = PromptArguments | ContinueArguments | StatusArguments | StopArguments
 
 
 class ToolRow(Struct, frozen=True):
@@ -85,27 +85,27 @@ class ToolRow(Struct, frozen=True):
 
 TOOLS: dict[str, ToolRow] = {
     "prompt": ToolRow(
-        PromptTool,
+        PromptArguments,
         "Give codeloop a task",
         "Give codeloop, a coding agent, a task in the project that this server was started in. It works in a session "
         "of its own: it reads, edits and runs commands, as far as it is allowed to, and reports its answer, the files "
         "that it changed and a `session_id` for `continue`. Sessions can work side by side. Cancelling stops the work.",
     ),
     "continue": ToolRow(
-        ContinueTool,
+        ContinueArguments,
         "Go on in a session",
         "Say something more in a session of codeloop, which remembers what was said and done in it. While it still "
         "works, it takes this up at its next step.",
     ),
     "status": ToolRow(
-        StatusTool,
+        StatusArguments,
         "Look at sessions",
         "Report what a session of codeloop is doing or came to, or wait for it. A question that it waits with "
         "is asked now.",
         is_read_only=True,
     ),
     "stop": ToolRow(
-        StopTool,
+        StopArguments,
         "Stop a session",
         "Stop the work of a session of codeloop. What was done stays done; `continue` takes the session up again.",
     ),

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.client.formatting import format_cost
+from codeloop.client.formatting import align_table, format_cost
 from codeloop.client.target import Target
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.files import VcsFileDiff
@@ -53,11 +53,11 @@ class ModelResult(Wire):
 
 
 async def run_comparison(
-    target: Target, comparison: Comparison, begin: Callable[[Client, Worktree], Awaitable[Session]]
+    target: Target, comparison: Comparison, create_session: Callable[[Client, Worktree], Awaitable[Session]]
 ) -> list[ModelResult]:
     """Create a work tree for each model and run the turns in parallel; the failure of one does not stop the others.
 
-    `begin`: creates the session of a work tree. Raises CodeloopError if a work tree can't be created.
+    `create_session`: creates the session of a work tree. Raises CodeloopError if a work tree can't be created.
     """
     models = [parse_model_name(name) for name in comparison.models]
     if len(models) < 2 or None in models:
@@ -69,7 +69,7 @@ async def run_comparison(
         for model in comparison.models
     ]
     turns = [
-        _run_model(target, comparison, tree, model, begin)
+        _run_model(target, comparison, tree, model, create_session)
         for tree, model in zip(trees, models, strict=True)
         if model is not None
     ]
@@ -81,10 +81,10 @@ async def _run_model(
     comparison: Comparison,
     tree: Worktree,
     model: ModelRef,
-    begin: Callable[[Client, Worktree], Awaitable[Session]],
+    create_session: Callable[[Client, Worktree], Awaitable[Session]],
 ) -> ModelResult:
     client = target.get_directory_client(tree.directory)
-    session = await begin(client, tree)
+    session = await create_session(client, tree)
     row = ModelResult(
         name=tree.name,
         model=f"{model.provider_id}/{model.model_id}",
@@ -115,18 +115,19 @@ def format_comparison(rows: Sequence[ModelResult], *, is_checked: bool) -> list[
     table = [headings]
     for row in rows:
         added, deleted = sum(each.additions for each in row.files), sum(each.deletions for each in row.files)
-        check = ["passed" if row.check == 0 else "-" if row.check is None else f"failed ({row.check})"]
-        facts = [str(len(row.files)), f"+{added} -{deleted}", *(check if is_checked else [])]
+        facts = [str(len(row.files)), f"+{added} -{deleted}"]
+        if is_checked:
+            facts.append(_describe_check(row.check))
         table.append(
             [row.name, row.model, *facts, format_cost(row.cost), f"{row.seconds:.1f} s", one_line(row.problem, 60)]
         )
     files = sorted({each.file for row in rows for each in row.files})
-    lines = _align_columns(table)
+    lines = align_table(table)
     if files:
         by_file = [{each.file: f"+{each.additions} -{each.deletions}" for each in row.files} for row in rows]
         matrix = [["file", *(row.name for row in rows)]]
         matrix += [[one_line(file, 60), *(statuses.get(file, "") for statuses in by_file)] for file in files]
-        lines += ["", *_align_columns(matrix)]
+        lines += ["", *align_table(matrix)]
     return [
         *lines,
         "",
@@ -135,9 +136,10 @@ def format_comparison(rows: Sequence[ModelResult], *, is_checked: bool) -> list[
     ]
 
 
-def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+def _describe_check(exit_code: int | None) -> str:
+    if exit_code is None:
+        return "-"
+    return "passed" if exit_code == 0 else f"failed ({exit_code})"
 
 
 def _name_worktree(prompt: str, model: str) -> str:

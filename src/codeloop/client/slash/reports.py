@@ -1,8 +1,9 @@
 """Formats the reports of `/cost`, `/context`, `/permissions` and `/memory` as lines of text."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from codeloop.client.formatting import format_cost, format_count, format_time, measure_width
+from codeloop.client.formatting import align_table, format_cost, format_count, format_time, measure_width
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import MemoryNote
 from codeloop.schema.api.session_reports import PermissionsInForce, SessionContext, SessionCost
@@ -41,7 +42,7 @@ def format_cost_report(cost: SessionCost, width: int = UNLIMITED_WIDTH) -> list[
     rows.append(("total, with subagents", "", *_format_tokens(cost.tokens), total))
     notes = [] if is_known else ["No price is known of some models: set cost of the model in the configuration."]
     notes += ["~: estimated, as no service has counted it."] if cost.tokens.estimated else []
-    table = _align_table(rows, right=range(1, len(_COST_HEADINGS)))
+    table = align_table(rows, right_aligned=range(1, len(_COST_HEADINGS)))
     return [*(table if _fits(table, width) else _stack_rows(rows)), *notes]
 
 
@@ -61,48 +62,62 @@ def format_context_report(context: SessionContext, width: int = UNLIMITED_WIDTH)
         f"{context.model}: {about}{format_count(context.used)}{share} ({source})",
         _draw_bar(context.used, window),
         "",
+        *_align_context_rows(_list_context_rows(context, window), width),
     ]
-    rows: list[tuple[str, ...]] = []
-    group = ""
-    for part in sorted(context.parts, key=lambda each: (_CONTEXT_GROUPS.index(each.group), -each.tokens)):
-        group_name = part.group if part.group != group else ""
-        group = part.group
-        rows.append(
-            (
-                group_name,
-                one_line(part.name, MAX_NAME),
-                f"about {format_count(part.tokens)}",
-                _draw_bar(part.tokens, window),
-            )
-        )
-    if context.window:
-        free = max(context.window - context.used, 0)
-        rows.append(("free", "", format_count(free), _draw_bar(free, window)))
-    table = _align_table(rows, right=(2,))
-    if not _fits(table, width):
-        # Without the bars; the names get what the other columns leave.
-        short_rows = [row[:3] for row in rows]
-        table_width = max(map(measure_width, _align_table(short_rows)))
-        longest_name = max(measure_width(name) for _, name, _ in short_rows)
-        room = longest_name - max(table_width - width, 0)
-        table = _align_table(
-            [(group, one_line(name, max(room, 8)), tokens) for group, name, tokens in short_rows], right=(2,)
-        )
-    lines += table
     if context.compacts_at:
         tokens_left = max(context.compacts_at - context.used, 0)
-        lines += [
-            "",
-            f"A summary takes the place of the conversation from {format_count(context.compacts_at)} tokens on",
-        ]
-        lines[-1] += f": after {format_count(tokens_left)} more." if tokens_left else ": at the next step."
+        when = f"after {format_count(tokens_left)} more" if tokens_left else "at the next step"
+        threshold = format_count(context.compacts_at)
+        lines += ["", f"A summary takes the place of the conversation from {threshold} tokens on: {when}."]
     if context.prunable:
         lines.append(f"Before that, about {format_count(context.prunable)} of old output are left out.")
     return lines
 
 
-def format_permission_report(permissions_in_force: PermissionsInForce, decisions: int = 10) -> list[str]:
-    """Format the profile, the "always" grants, the rules in their order, and the latest `decisions`."""
+class _ContextRow(NamedTuple):
+    """A row of a context report. `group`: "" if it is that of the row above."""
+
+    group: str
+    name: str
+    tokens: str
+    bar: str
+
+
+def _list_context_rows(context: SessionContext, window: int) -> list[_ContextRow]:
+    """Return a row for each part of the context, and one for what is free. `window`: the tokens of a whole bar."""
+    rows: list[_ContextRow] = []
+    group_above = ""
+    for part in sorted(context.parts, key=lambda each: (_CONTEXT_GROUPS.index(each.group), -each.tokens)):
+        rows.append(
+            _ContextRow(
+                group=part.group if part.group != group_above else "",
+                name=one_line(part.name, MAX_NAME),
+                tokens=f"about {format_count(part.tokens)}",
+                bar=_draw_bar(part.tokens, window),
+            )
+        )
+        group_above = part.group
+    if context.window:
+        free = max(context.window - context.used, 0)
+        rows.append(_ContextRow("free", "", format_count(free), _draw_bar(free, window)))
+    return rows
+
+
+def _align_context_rows(rows: Sequence[_ContextRow], width: int) -> list[str]:
+    """Align the rows; if they do not fit `width` cells, without bars and with shorter names."""
+    table = align_table(rows, right_aligned=(2,))
+    if _fits(table, width):
+        return table
+    table_width = max(map(measure_width, align_table([row[:3] for row in rows])))
+    longest_name = max(measure_width(row.name) for row in rows)
+    # The names get what the other columns leave.
+    room = longest_name - max(table_width - width, 0)
+    short_rows = [(row.group, one_line(row.name, max(room, 8)), row.tokens) for row in rows]
+    return align_table(short_rows, right_aligned=(2,))
+
+
+def format_permission_report(permissions_in_force: PermissionsInForce, max_decisions: int = 10) -> list[str]:
+    """Format the profile, the "always" grants, the rules in their order, and the latest `max_decisions` decisions."""
     lines = [
         f"profile {permissions_in_force.profile}, agent {one_line(permissions_in_force.agent, MAX_NAME)}",
         "",
@@ -114,9 +129,9 @@ def format_permission_report(permissions_in_force: PermissionsInForce, decisions
         (f"  {rule.permission}", one_line(rule.pattern, MAX_NAME), rule.action, rule.origin)
         for rule in permissions_in_force.rules
     ]
-    lines += [one_line(line, 3 * MAX_NAME) if line[:1].strip() else line for line in _align_table(rows)] or ["  none"]
+    lines += [one_line(line, 3 * MAX_NAME) if line[:1].strip() else line for line in align_table(rows)] or ["  none"]
     lines += ["", "Latest decisions:"]
-    lines += [f"  {format_decision(each)}" for each in permissions_in_force.decisions[-decisions:]] or ["  none"]
+    lines += [f"  {format_decision(each)}" for each in permissions_in_force.decisions[-max_decisions:]] or ["  none"]
     return lines
 
 
@@ -186,19 +201,4 @@ def _stack_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     for name, *cells in rest:
         figures = [f"{heading} {cell}" for heading, cell in zip(head, cells, strict=True) if cell not in {"", "0"}]
         lines += [name, f"  {' · '.join(reversed(figures))}"]
-    return lines
-
-
-def _align_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Align rows in columns two blanks apart; the columns numbered in `right` end at their right edge."""
-    if not rows:
-        return []
-    widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
-    lines: list[str] = []
-    for row in rows:
-        cells = [
-            " " * (width - measure_width(cell)) + cell if at in right else cell + " " * (width - measure_width(cell))
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
     return lines

@@ -1,1 +1,1 @@
-"""The HTTP client's transport: the connections to one server, their state, and errors; lines over stdin and stdout."""
+"""What clients send and receive: requests and error responses over HTTP, and lines over stdin and stdout."""

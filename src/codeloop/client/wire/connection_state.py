@@ -45,8 +45,7 @@ class ConnectionState:
         elif now > self._lost_at + CLIENT_GONE_TIME.seconds:
             raise ServerLost(
                 f"The server at {url} did not come back within {CLIENT_GONE_TIME.seconds:g} s: {error.why}. "
-                f"Start it again "
-                "(`codeloop serve`).",
+                "Start it again (`codeloop serve`).",
                 error.why,
             )
 
@@ -73,8 +72,8 @@ class ConnectionState:
             self.reopening.set_result(None)
         self.reopening = None
 
-    def next_opening(self) -> asyncio.Future[None]:
-        """Return the future that is done when the stream has been lost and is open again."""
+    def get_next_opening(self) -> asyncio.Future[None]:
+        """Return the future that is done when the stream of events, lost now or later, is open again."""
         if self.reopening is None:
             self.reopening = asyncio.get_running_loop().create_future()
         return self.reopening

@@ -37,15 +37,15 @@ async def open_stdio_lines() -> AsyncGenerator[StdioLines]:
     writer = threading.Thread(target=_write_lines, args=(sink, lines), daemon=True)
     writer.start()
     try:
-        yield StdioLines(lambda take: start_line_reader(source, take), lines.put)
+        yield StdioLines(lambda handle_line: start_line_reader(source, handle_line), lines.put)
     finally:
         # Give the client a moment to read the last lines, but do not wait for one that hangs.
         lines.put(None)
         await asyncio.to_thread(writer.join, OUTPUT_READER_TIME.seconds)
 
 
-def start_line_reader(source: int, take: HandleLine) -> None:
-    """Start a thread that calls `take` with each line of a descriptor, and with None at its end.
+def start_line_reader(source: int, handle_line: HandleLine) -> None:
+    """Start a thread that calls `handle_line` with each line of a descriptor, and with None at its end.
 
     A call must return before the next line is passed on.
     """
@@ -53,7 +53,7 @@ def start_line_reader(source: int, take: HandleLine) -> None:
 
     def pass_on(line: bytes | None) -> None:
         if line is None or line.strip():
-            asyncio.run_coroutine_threadsafe(take(line), loop).result()
+            asyncio.run_coroutine_threadsafe(handle_line(line), loop).result()
 
     threading.Thread(target=_read_lines, args=(source, pass_on), daemon=True).start()
 
@@ -93,6 +93,6 @@ def _write_lines(sink: int, lines: "SimpleQueue[bytes | None]") -> None:
     with suppress(OSError):
         while (line := lines.get()) is not None:
             # A pipe may take a part of a long line only.
-            data = memoryview(line)
-            while data:
-                data = data[os.write(sink, data) :]
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(sink, rest) :]

@@ -27,7 +27,7 @@ class HttpTransport:
 
     def __init__(self, url: str, credential: Credential | None = None, renew: Renew | None = None) -> None:
         """Open no connection yet. `renew` finds the server again. Raises CodeloopError for an invalid `url`."""
-        self.parts = _check_url(url)
+        self.parts = _parse_address(url)
         self.url = self.parts.geturl().rstrip("/")
         self.connection = ConnectionState()
         self.credential: Credential | None = credential
@@ -37,7 +37,7 @@ class HttpTransport:
 
     @property
     def sends_in_clear(self) -> bool:
-        """Return whether a password would cross a network that others may read."""
+        """Whether a password crosses a network that others may read."""
         is_clear = self.parts.scheme == "http" and not is_loopback(self.parts.hostname or "")
         return self.credential is not None and is_clear
 
@@ -46,17 +46,18 @@ class HttpTransport:
         renewal = self._renew() if self._renew is not None else None
         if renewal is None:
             return False
-        url, before = renewal[0].rstrip("/"), self.credential
-        self.credential = renewal[1]
+        new_url, new_credential = renewal
+        url, is_new_credential = new_url.rstrip("/"), new_credential != self.credential
+        self.credential = new_credential
         if url == self.url:
-            return before != renewal[1]
+            return is_new_credential
         self.connection.on_report(f"The server was started again at {url}.")
-        self.parts, self.url = _check_url(url), url
+        self.parts, self.url = _parse_address(url), url
         return True
 
     @property
     def is_renewable(self) -> bool:
-        """Return whether another credential may be found later."""
+        """Whether another credential may be found later."""
         return self._renew is not None
 
     @asynccontextmanager
@@ -129,7 +130,8 @@ class HttpTransport:
         )
 
 
-def _check_url(url: str) -> SplitResult:
+def _parse_address(url: str) -> SplitResult:
+    """Split the address of a server into its parts. Raises CodeloopError if it is not one, or has a password in it."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

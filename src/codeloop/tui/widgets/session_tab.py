@@ -7,7 +7,7 @@ from time import monotonic
 from textual import on
 from textual.app import ComposeResult
 
-from codeloop.client.requester import Requester
+from codeloop.client.questions.requester import Requester
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.schema.message import ModelRef, Session

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeloop.client.local import LocalClient
-from codeloop.client.slash.worktrees import run_worktree_command
+from codeloop.client.worktrees import run_worktree_command
 from codeloop.config.paths import find_paths
 from codeloop.config.trust.store import find_trust_record, trust_directory
 from codeloop.schema.bounds.session import SLOW_CHECKOUT_TIME

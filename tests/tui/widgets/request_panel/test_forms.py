@@ -1,6 +1,6 @@
 """What was typed is not lost when a user goes back to the choices."""
 
-from codeloop.client.requester import Requester
+from codeloop.client.questions.requester import Requester
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionOption, QuestionRequest
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm

@@ -12,7 +12,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from codeloop.client.requester import find_requester
+from codeloop.client.questions.requester import find_requester
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.operation import QUESTION_LIST, NoArguments

@@ -21,7 +21,7 @@ from codeloop.cli.target.local import open_local
 from codeloop.cli.target.selection import check_agent, find_local_session, parse_model, prepare_session, set_profile
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.serve import ServeLaunch, serve_stdio
-from codeloop.client.mcp_server.served_sessions import ServedPrompts
+from codeloop.client.mcp_server.served_sessions import PromptOptions
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.message import Session
@@ -46,7 +46,7 @@ def serve(**flags: Any) -> None:
     """
     options = Options(message=(), **flags)
     limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
-    served_prompts = ServedPrompts(options.agent, parse_model(options.model), limits, options.auto)
+    prompt_options = PromptOptions(options.agent, parse_model(options.model), limits, options.auto)
 
     async def create_session(client: Client) -> Session:
         await check_agent(client, options.agent)
@@ -59,7 +59,7 @@ def serve(**flags: Any) -> None:
         # stdout belongs to the protocol.
         click.echo(escape_controls(line), err=True)
 
-    launch = ServeLaunch(lambda: open_local(options), create_session, resume_session, served_prompts, print_note)
+    launch = ServeLaunch(lambda: open_local(options), create_session, resume_session, prompt_options, print_note)
     # A signal cancels the main task, which is no error.
     with suppress(asyncio.CancelledError):
         asyncio.run(_serve_until_signal(launch))

@@ -10,7 +10,7 @@ from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.output.style import has_colour, paint_patch_line, print_json
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
-from codeloop.client.slash.worktrees import (
+from codeloop.client.worktrees import (
     describe_merge,
     describe_opened_worktree,
     describe_rebase,

@@ -7,7 +7,7 @@ from rich.segment import Segment
 
 from codeloop.client.client import Client
 from codeloop.client.slash.compare import Comparison, format_comparison, run_comparison
-from codeloop.client.slash.worktrees import (
+from codeloop.client.worktrees import (
     describe_opened_worktree,
     find_or_create_worktree,
     is_worktree_verb,

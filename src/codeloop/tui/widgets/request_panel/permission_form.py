@@ -5,8 +5,8 @@ The patterns that "always" allows from now on can be edited.
 
 import re
 
-from codeloop.client.permission_text import UNLIMITED_ROWS, describe_always, describe_request
-from codeloop.client.requester import Requester
+from codeloop.client.questions.permission_text import UNLIMITED_ROWS, describe_always, describe_request
+from codeloop.client.questions.requester import Requester
 from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import PermissionRequest, Reply

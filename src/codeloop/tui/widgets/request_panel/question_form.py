@@ -4,8 +4,8 @@ Several questions are shown as tabs, with a last tab that sends the answers.
 """
 
 from codeloop.client.formatting import TextStyle
-from codeloop.client.permission_text import UNLIMITED_ROWS, quote_text
-from codeloop.client.requester import Requester
+from codeloop.client.questions.permission_text import UNLIMITED_ROWS, quote_text
+from codeloop.client.questions.requester import Requester
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.tui.widgets.request_panel.form import (

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
-from codeloop.client.requester import Requester
+from codeloop.client.questions.requester import Requester
 from codeloop.client.slash.commands import is_command
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tui.dialogs.parts.dialog import Colours

@@ -2,8 +2,8 @@
 
 import pytest
 
-from codeloop.client.permission_text import describe_request
-from codeloop.client.requester import Requester
+from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.requester import Requester
 from codeloop.schema.permission import PermissionRequest
 
 HOOK = ".git/hooks/post-commit"

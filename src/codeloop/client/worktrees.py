@@ -1,4 +1,4 @@
-"""`/worktree` and `codeloop worktree`: carry out the command, and describe work trees, merges and losses."""
+"""Work trees for user interfaces: carries out `/worktree`, and describes work trees, merges, and what would be lost."""
 
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_time
@@ -151,8 +151,8 @@ def list_losses(row: WorktreeOverview) -> list[str]:
     if row.running:
         lines.append(f"{row.name}: a turn runs in {', '.join(row.running)}")
     if row.changed and row.state == "ready":
-        more = f" and {len(row.changed) - _MAX_LISTED} more" if len(row.changed) > _MAX_LISTED else ""
-        lines.append(f"{row.name}: not committed: {', '.join(row.changed[:_MAX_LISTED])}{more}")
+        further = f" and {len(row.changed) - _MAX_LISTED} more" if len(row.changed) > _MAX_LISTED else ""
+        lines.append(f"{row.name}: not committed: {', '.join(row.changed[:_MAX_LISTED])}{further}")
     if row.unmerged and row.state == "ready":
         lines.append(
             f"{row.name}: {_format_count(row.unmerged, 'commit is', 'commits are')} in no other branch, tag or remote"
@@ -214,9 +214,10 @@ def _extract_conflicts(text: str | None) -> list[str]:
     lines = text.splitlines()
     shown_lines: set[int] = set()
     start = None
-    for at, line in enumerate(lines):
-        start = at if line.startswith("<<<<<<< ") else start
-        if line.startswith(">>>>>>> ") and start is not None:
-            shown_lines |= set(range(max(start - 3, 0), min(at + 4, len(lines))))
+    for index, line in enumerate(lines):
+        if line.startswith("<<<<<<< "):
+            start = index
+        elif line.startswith(">>>>>>> ") and start is not None:
+            shown_lines |= set(range(max(start - 3, 0), min(index + 4, len(lines))))
             start = None
-    return [lines[at] for at in sorted(shown_lines)]
+    return [lines[index] for index in sorted(shown_lines)]

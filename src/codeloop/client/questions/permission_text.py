@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.client.formatting import TextStyle, format_cost, measure_width
-from codeloop.client.requester import MAX_LABEL, Requester
+from codeloop.client.questions.requester import MAX_LABEL, Requester
 from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON
@@ -75,7 +75,7 @@ def _wrap_warning(text: str, columns: int) -> Iterator[tuple[TextStyle, str]]:
 def quote_text(text: str, columns: int, max_rows: int) -> list[str]:
     """Quote a text in at most `max_rows` rows; the rows of a wrapped line have a mark of their own.
 
-    A longer text is cut in the middle, where a row tells the number of omitted lines.
+    A longer text is cut in the middle, where a row has the number of omitted lines.
     """
     room = max(columns - len(QUOTE_MARK) - 1, 20)
     lines = text.rstrip("\n").split("\n")
@@ -94,30 +94,34 @@ def quote_text(text: str, columns: int, max_rows: int) -> list[str]:
             break
         tail = _quote_line(line[-room * (max_rows + 1) :], room) + tail
     rows = [*head[: max_rows - tail_rows - 1], *tail[len(tail) - tail_rows :]]
-    left_out = len(lines) - sum(row.startswith(QUOTE_MARK) for row in rows)
-    between = f"{left_out:,} more line{'' if left_out == 1 else 's'}" if left_out > 0 else "more of this line"
-    return [*rows[: max_rows - tail_rows - 1], CUT_MARK + between, *rows[max_rows - tail_rows - 1 :]]
+    omitted = len(lines) - sum(row.startswith(QUOTE_MARK) for row in rows)
+    note = f"{omitted:,} more line{'' if omitted == 1 else 's'}" if omitted > 0 else "more of this line"
+    return [*rows[: max_rows - tail_rows - 1], CUT_MARK + note, *rows[max_rows - tail_rows - 1 :]]
 
 
 def _quote_line(line: str, room: int) -> list[str]:
-    first, *more = _wrap_line(escape_controls(line).expandtabs(4), room)
-    return [QUOTE_MARK + first, *(WRAP_MARK + piece for piece in more)]
+    first, *rest = _wrap_line(escape_controls(line).expandtabs(4), room)
+    return [QUOTE_MARK + first, *(WRAP_MARK + piece for piece in rest)]
 
 
 def _wrap_line(line: str, room: int) -> list[str]:
     """Wrap a line into pieces of at most `room` cells, after a space or a wide character if there is one."""
     pieces, start, used = list[str](), 0, 0
-    break_at = used_before_break = 0
-    for at, char in enumerate(line):
+    # The index after the last place where the piece may end, and the cells up to there.
+    break_index = used_before_break = 0
+    for index, char in enumerate(line):
         width = measure_width(char)
         if used + width > room:
-            stop, used = (break_at, used - used_before_break) if line[start:break_at].strip() else (at, 0)
+            if line[start:break_index].strip():
+                stop, used = break_index, used - used_before_break
+            else:
+                stop, used = index, 0
             pieces.append(line[start:stop])
-            start = break_at = stop
+            start = break_index = stop
             used_before_break = 0
         used += width
         if char == " " or width == 2:
-            break_at, used_before_break = at + 1, used
+            break_index, used_before_break = index + 1, used
     return [*pieces, line[start:]]
 
 
@@ -160,9 +164,9 @@ def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Itera
             yield "dim", row
 
 
-def _list_other_details(data: JSON) -> list[str]:
+def _list_other_details(metadata: JSON) -> list[str]:
     """Return lines about further effects of the answer, other than the command, which is quoted."""
-    other_details = data.get("also")
+    other_details = metadata.get("also")
     lines = [str(line) for line in cast("list[object]", other_details)] if isinstance(other_details, list) else []
     others = [f"also {line}" for line in lines if not line.startswith("bash: ")]
     if len(others) <= _MAX_DETAILS:

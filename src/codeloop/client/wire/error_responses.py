@@ -1,4 +1,4 @@
-"""Converts an error response of a server to the exception that a call in the same process would raise."""
+"""Converts the error responses of a server to the exceptions that a call in the same process would raise."""
 
 from typing import Any, cast, get_args
 
@@ -16,18 +16,18 @@ _SIGN_IN_HINT = (
 )
 
 
-def decode_refusal(status: int, body: bytes, url: str) -> CodeloopError:
+def decode_error_response(status: int, body: bytes, url: str) -> CodeloopError:
     """Return the exception for a response with an error: by the fields of its body, else by its status."""
     error = _decode_object(body)
-    data = _find_data(error)
+    fields = _get_fields(error)
     # The API has two shapes of errors: `_tag` with the fields beside it, and `name` with the fields in `data`.
     name = error.get("_tag") or error.get("name")
-    message = data.get("message") or error.get("message")
+    message = fields.get("message") or error.get("message")
     text = message if isinstance(message, str) else ""
-    cause = data.get("cause")
+    cause = fields.get("cause")
     if isinstance(cause, str) and cause in _MODEL_ERRORS:
         return _MODEL_ERRORS[cause](text)
-    # The message ends with the id, which is what this exception is created from.
+    # The message ends with the id, and SessionNotFound makes the same message from it.
     if cause == SessionNotFound.__name__:
         return SessionNotFound(text.rpartition(": ")[2])
     if isinstance(name, str) and name in _ERROR_KINDS:
@@ -57,6 +57,7 @@ def _decode_object(body: bytes) -> JSON:
         return {}
 
 
-def _find_data(error: JSON) -> JSON:
-    data = error.get("data")
-    return cast("JSON", data) if isinstance(data, dict) else {}
+def _get_fields(error: JSON) -> JSON:
+    """Return the object `data` of an error; empty if it has none."""
+    fields = error.get("data")
+    return cast("JSON", fields) if isinstance(fields, dict) else {}

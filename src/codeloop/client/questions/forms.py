@@ -1,4 +1,4 @@
-"""Converts requests of a session to MCP forms, and filled-in forms to answers. `codeloop acp` uses it too.
+"""Converts permission requests and questions to forms (MCP's elicitation, which ACP has too), and forms to answers.
 
 A form never asks for a secret: the client is a program that we don't know, and may show the answer to its model.
 """
@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from codeloop.client.permission_text import describe_request
-from codeloop.client.requester import Requester
+from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.requester import Requester
 from codeloop.kit.terminal_text import escape_controls
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest, asks_for_secret
@@ -16,7 +16,9 @@ from codeloop.schema.wire import JSON
 
 Request = PermissionRequest | QuestionRequest
 _REQUEST_COLUMNS, _MAX_REQUEST_ROWS = 100, 60
+"""The size of the quoted command, diff or arguments in a form's message."""
 _MAX_LABEL = 200
+"""Characters of a field's title or of a choice."""
 ONCE, DENY = "Allow once", "Deny"
 _INSTEAD_FIELD = "instead"
 
@@ -42,9 +44,10 @@ def build_form(request: Request, requester: Requester) -> ElicitedForm | None:
     if any(asks_for_secret(f"{each.header} {each.question}") for each in request.questions):
         return None
     heading = f"codeloop asks (its {requester.subagent}):" if requester.subagent else "codeloop asks:"
-    many = len(request.questions) > 1
-    lines = [f"{number}. {escape_controls(each.question)}" for number, each in enumerate(request.questions, 1)]
-    message = "\n".join([heading, *(lines if many else [escape_controls(request.questions[0].question)])])
+    lines = [escape_controls(each.question) for each in request.questions]
+    if len(lines) > 1:
+        lines = [f"{number}. {line}" for number, line in enumerate(lines, 1)]
+    message = "\n".join([heading, *lines])
     fields: JSON = {}
     required: list[str] = []
     for number, each in enumerate(request.questions, 1):
@@ -71,10 +74,11 @@ def _label_always(text: str) -> str:
 
 def read_permission_form(content: JSON | None) -> FormReply:
     """Read a filled-in permission form. `content`: None if the user declined."""
-    # Clients fill forms in by themselves and may send anything: only the exact choices allow.
+    # Some clients fill forms in by themselves and may send anything: what is not a choice of the form is a refusal.
     decision = str((content or {}).get("decision", DENY))
     if decision == ONCE:
         return FormReply("once")
+    # This choice goes on with what it allows.
     if decision.startswith("Allow always"):
         return FormReply("always")
     return FormReply("reject", str((content or {}).get(_INSTEAD_FIELD, "")).strip() or None)
@@ -85,15 +89,17 @@ def _build_fields(question: QuestionInfo, number: int) -> tuple[JSON, list[str]]
     name, title = f"answer_{number}", escape_controls(question.header or question.question)[:_MAX_LABEL]
     labels = [escape_controls(option.label) for option in question.options]
     descriptions = "; ".join(f"{o.label}: {o.description}" for o in question.options if o.description)
-    about: JSON = {"description": escape_controls(descriptions)} if descriptions else {}
+    description: JSON = {"description": escape_controls(descriptions)} if descriptions else {}
     own_words: JSON = {"type": "string", "title": f"{title}: in your own words"}
     if not labels:
         return {name: {"type": "string", "title": title}}, [name]
     # Forms have only flat fields, no lists: each option of a multiple choice is a box to tick.
     if question.multiple:
-        fields: JSON = {f"{name}_{at}": {"type": "boolean", "title": label} for at, label in enumerate(labels, 1)}
+        fields: JSON = {
+            f"{name}_{choice}": {"type": "boolean", "title": label} for choice, label in enumerate(labels, 1)
+        }
     else:
-        fields = {name: {"type": "string", "title": title, "enum": labels, **about}}
+        fields = {name: {"type": "string", "title": title, "enum": labels, **description}}
     if question.custom is False:
         return fields, [name] if name in fields else []
     return {**fields, f"{name}_own": own_words}, []
@@ -113,7 +119,9 @@ def _read_answer(question: QuestionInfo, number: int, content: JSON) -> list[str
     labels = {escape_controls(option.label): option.label for option in question.options}
     own_words = str(content.get(f"{name}_own") or "").strip()
     if question.multiple and labels:
-        choices = [label for at, label in enumerate(labels.values(), 1) if content.get(f"{name}_{at}") is True]
-        return [*choices, *([own_words] if own_words else [])]
+        ticked = [label for number, label in enumerate(labels.values(), 1) if content.get(f"{name}_{number}") is True]
+        return [*ticked, *([own_words] if own_words else [])]
     answer = str(cast("Any", content.get(name)) or "").strip()
-    return [own_words] if own_words else [labels.get(answer, answer)] if answer else []
+    if own_words:
+        return [own_words]
+    return [labels.get(answer, answer)] if answer else []
