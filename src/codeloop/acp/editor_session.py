@@ -1,6 +1,6 @@
 """`EditorSession`: one session in an editor: its prompts, and its events as `session/update` notifications."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -146,7 +146,7 @@ class EditorSession:
             command = next((each for each in self._commands if each.name == name), None)
             # The model would take a mistyped command for a task.
             if command is None and text.startswith("/"):
-                return self._answer_without_turn(self._explain_unknown_command(name), message_id)
+                return self._answer_without_turn(_explain_unknown_command(name, self._commands), message_id)
         if model is None:
             raise RpcError(AUTH_REQUIRED, "No model can be used yet. Sign in: run `codeloop auth login` in a terminal.")
         self._conversation.own_prompts.add(message_id)
@@ -320,12 +320,14 @@ class EditorSession:
         )
         return "end_turn"
 
-    async def _explain_unknown_command(self, name: str) -> str:
-        names = (*BUILT_IN_COMMANDS, *(command.name for command in self._commands))
-        return f"There is no command /{name}. There are: {', '.join(f'/{each}' for each in names)}."
-
     def _send_update(self, update: JSON) -> None:
         """Send an update, which is given in the form of version 1."""
         converted_update = self._editor.version.convert_update(update)
         if converted_update is not None:
             self._editor.connection.notify("session/update", {"sessionId": self.session.id, "update": converted_update})
+
+
+async def _explain_unknown_command(name: str, commands: Sequence[Command]) -> str:
+    """Return the answer to a prompt that calls a command that does not exist."""
+    names = (*BUILT_IN_COMMANDS, *(command.name for command in commands))
+    return f"There is no command /{name}. There are: {', '.join(f'/{each}' for each in names)}."
