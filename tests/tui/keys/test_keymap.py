@@ -37,3 +37,7 @@ def test_names_that_nothing_has_are_told() -> None:
 def test_a_key_of_the_prompt_is_taken_away_by_none_and_by_false() -> None:
     for nothing in ("none", False):
         assert "ctrl+j" not in map_prompt_keys({"input_newline": nothing})
+
+
+def test_modifiers_of_a_letter_beyond_ascii_are_kept() -> None:
+    assert Keymap({"help": "f1"}, {"help": "Ctrl+ä,Control+É"}).keys["help"] == ("ctrl+ä", "ctrl+é")

@@ -215,8 +215,7 @@ def _parse_keys(keys: str) -> Iterable[str]:
 def _to_textual_name(name: str) -> str:
     """Return a key's name in Textual, such as `alt+ctrl+full_stop` for `Ctrl+Option+.`."""
     *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
-    if len(key) != 1 or key.isascii():
-        modifiers = [KEY_ALIASES.get(each.lower(), each.lower()) for each in modifiers if each]
+    modifiers = [KEY_ALIASES.get(each.lower(), each.lower()) for each in modifiers if each]
     key = key if len(key) == 1 else KEY_ALIASES.get(key.lower(), key.lower())
     # A terminal reports shift with a letter as the capital, so a capital by itself is a key of its own.
     if len(key) == 1 and key.isupper() and not modifiers:
