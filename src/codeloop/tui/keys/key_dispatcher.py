@@ -21,7 +21,7 @@ INTERRUPT_KEY = "ctrl+c"
 FOCUS_MOVING_KEYS = frozenset({"enter", "escape"})
 """Keys of the prompt that may move the focus, so that later keys go to another widget."""
 MENU_DELAY_SECONDS = 0.7
-"""Seconds after the leader key until the keys that can hold_until_handled it are shown."""
+"""Seconds after the leader key until the keys that can follow it are shown."""
 MENU_READING_SECONDS = 15.0
 """How long the leader waits for a key while the menu is shown: reading it takes time."""
 
@@ -37,7 +37,7 @@ class KeyDispatcher:
         self._ui = ui
         self._forward = forward
         self._early_events: list[Event] = []
-        """Keys typed before the prompt existed."""
+        """Keys and pastes from before the project was being opened."""
 
     async def dispatch(self, event: Event) -> None:
         """Handle a key or a paste after those typed before; forward any other event at once."""
@@ -55,9 +55,11 @@ class KeyDispatcher:
             await self._forward(event)
 
     def replay_early_events(self) -> None:
-        """Replay the keys typed before the prompt existed."""
+        """Handle the keys typed before the project was being opened, before any that are typed later."""
+        # Not posted as messages again: keys that wait in the message queue by now would overtake them.
         for event in self._early_events:
-            self._ui.post_message(event)
+            self._ui.keymap.rhythm.add_key(event.time)
+        self.key_order.hold(self._early_events)
         self._early_events.clear()
 
     def run_key_command(self, event: events.Key) -> None:

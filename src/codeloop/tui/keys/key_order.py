@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from textual.dom import DOMNode
 from textual.events import Event
@@ -42,11 +42,16 @@ class KeyOrder:
         """Handle a key as soon as those before it are done."""
         # The usual key is handled here, without a task: it is on the screen sooner.
         if self._queue or not self._is_free():
-            self._queue.append(event)
-            if len(self._queue) == 1:
-                self._delivery = asyncio.create_task(self._deliver())
+            self.hold([event])
         else:
             await self._handle(event)
+
+    def hold(self, events: Sequence[Event]) -> None:
+        """Hold keys and pastes back, and handle them after those that are held already."""
+        is_delivering = bool(self._queue)
+        self._queue += events
+        if self._queue and not is_delivering:
+            self._delivery = asyncio.create_task(self._deliver())
 
     def hold_until_handled(self, target: DOMNode) -> None:
         """Hold the next key until `target` and its ancestors have handled their messages."""
