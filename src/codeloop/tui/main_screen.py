@@ -52,11 +52,13 @@ class MainScreen(Screen[None]):
         ui.tab.prompt.command_submitted_at = None
         row = COMMANDS_BY_SLASH.get(event.name)
         if row is not None and event.words and not row.arguments:
-            ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}"))
+            ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}", files=event.files))
             ui.say(f"/{event.name} takes no words. To say this to the model, put a space first.", "warning")
-        # Only a prompt can hold images, so the words after the command and the images begin a new session.
-        elif row is not None and event.files:
+        elif row is not None and event.files and row.id == "session_new":
             ui.start_task(start_session(ui, PromptEntry(event.words, files=event.files)))
+        elif row is not None and event.files:
+            ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}", files=event.files))
+            ui.say(f"/{event.name} takes no images. To send them to the model, put a space first.", "warning")
         elif row is not None and row.group == SESSION and not ui.opened_event.is_set():
             ui.start_task(_run_when_open(ui, row, event.words))
         elif row is not None:

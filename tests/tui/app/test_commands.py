@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.operation import SESSION_CREATE, SESSION_DELETE
+from codeloop.tui.widgets.prompt.prompt_messages import PromptSlashCommand
 from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
 
@@ -39,6 +41,24 @@ async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -
         assert ui.ui.session.id != first
         assert "▌ say it again" in ui.screen()
         assert not ui.ui.tab.prompt.entry.text
+
+
+@pytest.mark.slow
+async def test_images_go_with_a_new_session_and_with_no_other_command(tmp_path: Path) -> None:
+    answers = [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="A red dot.")]
+    image = FilePartInput(mime="image/png", url="data:image/png;base64,AAAA", filename="dot.png")
+    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("hello", "enter")
+        await ui.sees("Hello.")
+        first = ui.ui.session.id
+        ui.ui.screen.post_message(PromptSlashCommand("goal", "fix it", (image,)))
+        await ui.sees("/goal takes no images.")
+        assert ui.ui.session.id == first
+        assert ui.ui.tab.prompt.entry.text == "/goal fix it [Image]"
+        ui.ui.tab.prompt.clear()
+        ui.ui.screen.post_message(PromptSlashCommand("new", "what is this?", (image,)))
+        await ui.sees("A red dot.")
+        assert ui.ui.session.id != first
 
 
 @pytest.mark.slow
