@@ -18,7 +18,7 @@ from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.main_screen import MainScreen
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.ui_launch import UiLaunch
-from codeloop.tui.state.conversation_items import NoticeLook
+from codeloop.tui.state.conversation_items import NoticeKind
 from codeloop.tui.terminal.input_queue import InputDropped
 from codeloop.tui.terminal.terminal_colours import parse_dark_background
 from codeloop.tui.terminal.terminal_driver import BACKGROUND_NUMBER, TerminalAnswered, TerminalClosed
@@ -134,8 +134,8 @@ class TerminalUI(Ui, inherit_bindings=False):
         """Show a message for a while; in an empty session it stays below the greeting, instead of covering it."""
         # With a dialog open (a second screen), the greeting is covered, and a notice below it would not be seen.
         if self.shown_tab is not None and self.shown_tab.view is None and len(self.screen_stack) == 1:
-            look: NoticeLook = "info" if severity == "information" else severity
-            self.say(f"{title}: {message}" if title else message, look)
+            kind: NoticeKind = "info" if severity == "information" else severity
+            self.say(f"{title}: {message}" if title else message, kind)
         else:
             super().notify(message, title=title, severity=severity, **how)
 

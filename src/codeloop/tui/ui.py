@@ -25,7 +25,7 @@ from codeloop.tui.keys.repeated_key import RepeatedKey
 from codeloop.tui.render.greeting import draw_greeting
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.ui_launch import UiLaunch
-from codeloop.tui.state.conversation_items import NoticeItem, NoticeLook
+from codeloop.tui.state.conversation_items import NoticeItem, NoticeKind
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.widgets.session_tab import SessionTab
@@ -181,9 +181,9 @@ class Ui(TerminalApp, inherit_bindings=False):
             tab.restyle(self.appearance.create_canvas(self.launch.directory))
         self.draw()
 
-    def say(self, text: str, look: NoticeLook = "info") -> None:
+    def say(self, text: str, kind: NoticeKind = "info") -> None:
         """Show a notice below the conversation."""
-        self.tab.say(NoticeItem(f"notice:{time.monotonic_ns()}", text, look))
+        self.tab.say(NoticeItem(f"notice:{time.monotonic_ns()}", text, kind))
 
     def start_task(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Start a background task; its errors are shown."""

@@ -111,9 +111,9 @@ class LineConversation:
         else:
             self._refresh_prompt()
 
-    def show_text(self, text: str, look: TextStyle = "dim") -> None:
+    def show_text(self, text: str, style: TextStyle = "dim") -> None:
         """Show lines above the prompt."""
-        self._terminal.show_text(text, look)
+        self._terminal.show_text(text, style)
 
     async def switch_session(self, session: Session | None, directory: str | None = None) -> None:
         """Continue with a session; None: with a new one, which the next prompt creates, maybe in another directory."""

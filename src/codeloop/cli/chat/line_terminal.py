@@ -47,9 +47,9 @@ class LineTerminal:
         """Make the view that prints a session's events above the prompt."""
         return ViewAbovePrompt(TextView(self._answers, self._notes, thinking=self._thinking), self)
 
-    def show_text(self, text: str, look: TextStyle = "dim") -> None:
+    def show_text(self, text: str, style: TextStyle = "dim") -> None:
         """Show lines above the prompt, with control characters escaped."""
-        painted_text = paint(escape_controls(text), look, colour=has_colour(self._notes.stream))
+        painted_text = paint(escape_controls(text), style, colour=has_colour(self._notes.stream))
         self.write_above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + painted_text + "\n"))
 
     async def show_transcript(self, session: Session, messages: list[MessageWithParts]) -> None:

@@ -225,7 +225,7 @@ async def _choose_profile(chat: LineConversation, words: str) -> None:
 
 
 async def _undo_turn(chat: LineConversation, _words: str, change: Callable[..., Awaitable[int]] = undo_last) -> None:
-    warn = partial(chat.show_text, look="red")
+    warn = partial(chat.show_text, style="red")
     await change(chat.client, await _load_session(chat), dry_run=False, say=chat.show_text, warn=warn)
 
 

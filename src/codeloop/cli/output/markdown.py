@@ -246,6 +246,6 @@ def _match_at(pattern: str, text: str, at: int) -> re.Match[str] | None:
 
 
 def _render_emphasis(inner: str, mark_length: int) -> str:
-    look: TextStyle = "italic" if mark_length == 1 else "bold"
-    # Looks can't be nested: the end of an inner one resets the outer one as well.
-    return paint(_strip_styles(_render_inline(inner)), look, colour=True)
+    style: TextStyle = "italic" if mark_length == 1 else "bold"
+    # Styles can't be nested: the end of an inner one resets the outer one as well.
+    return paint(_strip_styles(_render_inline(inner)), style, colour=True)

@@ -131,7 +131,7 @@ class _WrappedLines:
         self._look = "" if sequence == SGR_RESET else sequence
 
     def break_line(self) -> None:
-        """End the last line, and begin another one with the same look."""
+        """End the last line, and begin another one in the same style."""
         self.lines[-1] += SGR_RESET if self._look else ""
         self.lines.append(self._look)
         self.used = 0

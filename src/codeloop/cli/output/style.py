@@ -13,8 +13,8 @@ from codeloop.kit.terminal_text import escape_json_controls
 # The numbers of colours and styles in the terminal's control sequence for them (SGR).
 SGR_CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
-# The look of a line of a patch, by its first character.
-PATCH_LOOKS: dict[str, TextStyle] = {"+": "green", "-": "red", "@": "cyan"}
+# The style of a line of a patch, by its first character.
+PATCH_STYLES: dict[str, TextStyle] = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def has_colour(stream: TextIO) -> bool:
@@ -29,15 +29,15 @@ def can_redraw(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def paint(text: str, look: TextStyle, *, colour: bool) -> str:
-    """Return the text with the control sequences of a look, or unchanged without `colour`."""
-    return f"\x1b[{SGR_CODES[look]}m{text}\x1b[0m" if colour and text else text
+def paint(text: str, style: TextStyle, *, colour: bool) -> str:
+    """Return the text with the control sequences of a style, or unchanged without `colour`."""
+    return f"\x1b[{SGR_CODES[style]}m{text}\x1b[0m" if colour and text else text
 
 
 def paint_patch_line(line: str, *, colour: bool) -> str:
     """Return a line of a patch, coloured if it adds, removes or locates lines."""
-    look = PATCH_LOOKS.get(line[:1])
-    return paint(line, look, colour=colour) if look is not None else line
+    style = PATCH_STYLES.get(line[:1])
+    return paint(line, style, colour=colour) if style is not None else line
 
 
 def align_columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:

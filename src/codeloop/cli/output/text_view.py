@@ -200,8 +200,8 @@ class TextView:
                 _format_json(outcome.structured, indent=2 if self._answer.stream.isatty() else -1) + "\n"
             )
         if outcome.message:
-            look = "red" if outcome.exit_code else "yellow"
-            self._write_line(paint(f"codeloop: {escape_controls(outcome.message)}", look, colour=self._colour))
+            style = "red" if outcome.exit_code else "yellow"
+            self._write_line(paint(f"codeloop: {escape_controls(outcome.message)}", style, colour=self._colour))
         if outcome.session_id:
             self._write_line(paint(format_summary(outcome), "dim", colour=self._colour))
 

@@ -57,7 +57,7 @@ def format_call(part: ToolPart, *, colour: bool) -> list[str]:
     first = (
         f"{mark} {paint(format_heading(part), 'bold', colour=colour)}  {paint(' · '.join(notes), 'dim', colour=colour)}"
     )
-    return [first, *(f"  {paint(line, look, colour=colour)}" for look, line in body)]
+    return [first, *(f"  {paint(line, style, colour=colour)}" for style, line in body)]
 
 
 def _format_line_counts(metadata: JSON) -> list[str]:
@@ -70,7 +70,7 @@ def _format_line_counts(metadata: JSON) -> list[str]:
 
 
 def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) -> list[tuple[TextStyle, str]]:
-    """Return the lines below the first one, each with its look: a diff, todos, or the end of the output."""
+    """Return the lines below the first one, each with its style: a diff, todos, or the end of the output."""
     diff = metadata.get("diff")
     if isinstance(diff, str) and diff:
         return _format_diff(diff)
@@ -90,8 +90,8 @@ def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) ->
     return []
 
 
-def _style_lines(look: TextStyle, lines: list[str]) -> list[tuple[TextStyle, str]]:
-    return [(look, line) for line in lines]
+def _style_lines(style: TextStyle, lines: list[str]) -> list[tuple[TextStyle, str]]:
+    return [(style, line) for line in lines]
 
 
 def _format_diff(diff: str) -> list[tuple[TextStyle, str]]:
@@ -102,8 +102,8 @@ def _format_diff(diff: str) -> list[tuple[TextStyle, str]]:
         is_in_hunk = is_in_hunk or line.startswith("@@")
         if not is_in_hunk:
             continue
-        look: TextStyle = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-        rows.append((look, line))
+        style: TextStyle = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+        rows.append((style, line))
     if len(rows) > MAX_DIFF_LINES:
         rows = [*rows[:MAX_DIFF_LINES], ("dim", f"… {len(rows) - MAX_DIFF_LINES} more lines")]
     return rows

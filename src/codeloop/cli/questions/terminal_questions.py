@@ -67,7 +67,7 @@ def _format_permission(request: PermissionRequest, requester: Requester, *, is_f
     )
     colour = has_colour(sys.stderr)
     title = paint(words.title, "yellow", colour=colour) + "\n"
-    text = title + "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
+    text = title + "".join(f"{paint(row, style, colour=colour)}\n" for style, row in words.rows)
     # The title has scrolled away above a long text.
     text += title if is_full else ""
     text += "  y  allow once\n"

@@ -26,9 +26,9 @@ _OVERSTRIKE = re.compile(r"[^\x08\n]\x08")
 # In the theme's colours, so that they are readable on its background.
 _COLOUR_NAMES = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
 """The theme's colours for ANSI black, red, green, yellow, blue, magenta, cyan and white."""
-_LOOKS_BY_CODE = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
+_ATTRIBUTES_BY_CODE = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 """The codes that begin an attribute."""
-_LOOKS_BY_END_CODE = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
+_ATTRIBUTES_BY_END_CODE = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
 """The codes that end attributes."""
 
 
@@ -40,7 +40,7 @@ class Pen(Struct, frozen=True):
 
     colour: str = ""
     background: str = ""
-    looks: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
 
 
 class AnsiText:
@@ -79,16 +79,16 @@ class AnsiText:
         return style
 
     def _make_style(self, pen: Pen) -> Style:
-        looks = " ".join(sorted(pen.looks))
+        attributes = " ".join(sorted(pen.attributes))
         named_background = "" if pen.background.startswith(("#", "ansi_")) else pen.background
         # Plain text on a coloured background has the theme's background colour: its own might be unreadable there.
         colour = pen.colour or (
             "background" if named_background and self._styles.theme.background else self._base_colour
         )
         if colour.startswith(("#", "ansi_")):
-            style = self._styles.of("", looks, named_background) + Style(color=colour.removeprefix("ansi_"))
+            style = self._styles.of("", attributes, named_background) + Style(color=colour.removeprefix("ansi_"))
         else:
-            style = self._styles.of(colour, looks, named_background)
+            style = self._styles.of(colour, attributes, named_background)
         return (
             style if named_background == pen.background else style + Style(bgcolor=pen.background.removeprefix("ansi_"))
         )
@@ -115,10 +115,10 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
         match code:
             case 0:
                 pen = Pen()
-            case _ if code in _LOOKS_BY_CODE:
-                pen = replace(pen, looks=pen.looks | {_LOOKS_BY_CODE[code]})
-            case _ if code in _LOOKS_BY_END_CODE:
-                pen = replace(pen, looks=pen.looks - _LOOKS_BY_END_CODE[code])
+            case _ if code in _ATTRIBUTES_BY_CODE:
+                pen = replace(pen, attributes=pen.attributes | {_ATTRIBUTES_BY_CODE[code]})
+            case _ if code in _ATTRIBUTES_BY_END_CODE:
+                pen = replace(pen, attributes=pen.attributes - _ATTRIBUTES_BY_END_CODE[code])
             case _ if 30 <= code <= 37 or 90 <= code <= 97:
                 pen = replace(pen, colour=_COLOUR_NAMES[code % 10])
             case _ if 40 <= code <= 47 or 100 <= code <= 107:

@@ -57,8 +57,8 @@ def _draw_chip(part: Part, style: Style) -> Row:
     """Return the segments that stand for an attachment or a mention, in brackets; a click on a picture opens it."""
     match part:
         case FilePart(id=key, mime=mime):
-            look = style + Style(meta={"image": key}) if mime.startswith("image/") else style
-            return [Segment(describe_attachment(part), look), Segment("  ", style)]
+            chip_style = style + Style(meta={"image": key}) if mime.startswith("image/") else style
+            return [Segment(describe_attachment(part), chip_style), Segment("  ", style)]
         case AgentPart(name=name):
             return [Segment(f"[@{one_line(name, _MAX_NAME_LENGTH)}]  ", style)]
         case SubtaskPart(agent=agent, description=description):

@@ -25,7 +25,7 @@ from codeloop.tui.state.conversation_items import (
     EndItem,
     Item,
     NoticeItem,
-    NoticeLook,
+    NoticeKind,
     PromptItem,
     ReasoningItem,
     SummaryItem,
@@ -35,7 +35,7 @@ from codeloop.tui.state.conversation_items import (
 
 _TEXT_MARGIN = 2
 """Cells of margin on the left of a text."""
-_NOTICE_COLOURS: dict[NoticeLook, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
+_NOTICE_COLOURS: dict[NoticeKind, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
 _MAX_NAME_LENGTH = 40
 """Characters of an agent's or a model's name."""
 
@@ -219,7 +219,7 @@ def _suggest_command(message: str) -> str:
 
 def _draw_notice(item: NoticeItem, canvas: Canvas) -> list[Row]:
     """Render a notice of the program."""
-    return _draw_notice_text(item.text, _NOTICE_COLOURS[item.look], canvas)
+    return _draw_notice_text(item.text, _NOTICE_COLOURS[item.kind], canvas)
 
 
 def _draw_notice_text(text: str, colour: str, canvas: Canvas) -> list[Row]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart
 
-NoticeLook = Literal["info", "success", "warning", "error"]
+NoticeKind = Literal["info", "success", "warning", "error"]
 
 
 class PromptItem(Struct, frozen=True):
@@ -97,7 +97,7 @@ class NoticeItem(Struct, frozen=True):
 
     key: str
     text: str
-    look: NoticeLook = "info"
+    kind: NoticeKind = "info"
 
 
 Item = PromptItem | TextItem | ReasoningItem | ToolItem | SummaryItem | EndItem | NoticeItem

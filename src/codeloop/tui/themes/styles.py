@@ -18,18 +18,18 @@ class Styles:
         self.theme = theme
         self._cache: dict[tuple[str, str, str], Style] = {}
 
-    def of(self, colour: str, look: str = "", on: str = "") -> Style:
+    def of(self, colour: str, attributes: str = "", on: str = "") -> Style:
         """Return the style of a text in a colour of the theme, such as `text_muted`, on another colour of it.
 
-        `look`: attributes as Rich writes them, such as `bold italic`.
+        `attributes`: as Rich writes them, such as `bold italic`.
         """
         # Creating a style is slow, and every drawn segment needs one.
-        key = (colour, look, on)
+        key = (colour, attributes, on)
         style = self._cache.get(key)
         if style is None:
             colour_name = self._colour_of(colour)
             faint = " dim" if colour_name is None and colour in _FAINT_COLOURS else ""
-            style = self._cache[key] = Style.parse(f"{look}{faint}".strip() or "none") + Style(
+            style = self._cache[key] = Style.parse(f"{attributes}{faint}".strip() or "none") + Style(
                 color=colour_name, bgcolor=self._colour_of(on)
             )
         return style

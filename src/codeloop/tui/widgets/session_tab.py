@@ -111,7 +111,7 @@ class SessionTab(EmptyWidget):
 
     def say(self, notice: NoticeItem) -> None:
         """Show a notice until the next prompt; a repeated one is shown once."""
-        self._notices = [each for each in self._notices if (each.text, each.look) != (notice.text, notice.look)]
+        self._notices = [each for each in self._notices if (each.text, each.kind) != (notice.text, notice.kind)]
         self._notices.append(notice)
         self.sync()
 

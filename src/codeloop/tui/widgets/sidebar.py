@@ -172,8 +172,8 @@ def _draw_task(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
     return [[Segment(f"{mark} {first}", style)], *([Segment(f"    {line}", style)] for line in more)]
 
 
-def _wrap_title(text: str, styles: Styles, look: str) -> list[Row]:
-    return [[Segment(line, styles.of("text", look))] for line in _wrap_words(text, SIDEBAR_WIDTH - 4)]
+def _wrap_title(text: str, styles: Styles, attributes: str) -> list[Row]:
+    return [[Segment(line, styles.of("text", attributes))] for line in _wrap_words(text, SIDEBAR_WIDTH - 4)]
 
 
 def _wrap_words(text: str, room: int) -> list[str]:

@@ -144,8 +144,8 @@ class StatusBar(CommandWidget):
             used = self._view.log.context_used
             if used and content.context_window:
                 share = used * 100 // content.context_window
-                look = "error" if share >= 90 else "warning" if share >= 75 else "text_muted"
-                parts.append((f"{format_count(used)} ({share or '<1'} %)", look, "status_view"))
+                colour = "error" if share >= 90 else "warning" if share >= 75 else "text_muted"
+                parts.append((f"{format_count(used)} ({share or '<1'} %)", colour, "status_view"))
             elif used:
                 parts.append((format_count(used), "text_muted", "status_view"))
             if cost := self._view.session.cost:

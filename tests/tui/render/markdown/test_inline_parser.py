@@ -20,7 +20,7 @@ def marked(text: str, *, is_open: bool = False) -> str:
     """Return the pieces with their looks as tags: `<b>bold</b>`."""
     shown = ""
     for piece in parse_pieces(text, is_open=is_open):
-        names = [name for look, name in NAMES.items() if piece.looks & look]
+        names = [name for markup, name in NAMES.items() if piece.markup & markup]
         shown += "".join(f"<{name}>" for name in names) + piece.text + "".join(f"</{name}>" for name in names[::-1])
     return shown
 

@@ -53,8 +53,8 @@ def _format_findings(findings: Sequence[Finding], *, colour: bool) -> list[str]:
         if finding.group != group:
             group = finding.group
             lines.append(("\n" if lines else "") + paint(group, "bold", colour=colour))
-        word, look = STATE_MARKS[finding.state]
-        mark = paint(f"{word:8}", look, colour=colour)
+        word, style = STATE_MARKS[finding.state]
+        mark = paint(f"{word:8}", style, colour=colour)
         name = escape_controls(finding.name).ljust(name_width)
         lines.append(f"  {mark}{name}  {one_line(finding.text, _LINE_CHARS)}")
         if finding.fix:

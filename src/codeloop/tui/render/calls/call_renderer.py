@@ -87,10 +87,10 @@ def _draw_attachments(call: ToolCall) -> list[Row]:
     """Return the rows of a result's attachments: for each a row that describes it, and below that a picture's rows."""
     state = call.part.state
     files = state.attachments if isinstance(state, ToolStateCompleted) else None
-    margin, look = Segment(" " * CALL_MARGIN), call.style("text_muted")
+    margin, style = Segment(" " * CALL_MARGIN), call.style("text_muted")
     rows: list[Row] = []
     for file in files or ():
-        words = Segment(describe_attachment(file), look + Style(meta={"image": file.id}))
+        words = Segment(describe_attachment(file), style + Style(meta={"image": file.id}))
         row = [margin, *cut_line([words], call.room)]
         rows.append(PictureRow(row) if is_picture(file) else row)
         rows += reserve_rows(file, call.canvas.pictures, call.room + CALL_MARGIN, [margin], Style())

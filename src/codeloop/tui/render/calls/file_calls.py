@@ -49,9 +49,9 @@ def _draw_problem(call: ToolCall, problem: FileProblem) -> Row:
     mark, colour = _SEVERITY_LOOKS[problem.severity]
     line = f":{problem.line}"
     location = cut_path(escape_controls(call.make_relative(problem.path)), max(call.room // 2 - len(line), 4))
-    look = call.style(colour)
+    style = call.style(colour)
     where = Segment(f"{location}{line}  ", call.style("text_muted"))
-    return cut_line([Segment(f"{mark} ", look), where, Segment(problem.message, look)], call.room)
+    return cut_line([Segment(f"{mark} ", style), where, Segment(problem.message, style)], call.room)
 
 
 def _read_problems(call: ToolCall) -> Iterator[FileProblem]:

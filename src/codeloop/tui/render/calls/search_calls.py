@@ -37,8 +37,8 @@ def _draw_hits(call: ToolCall, hits: list[dict[str, Any]]) -> Iterator[Row]:
         for line in as_list(each.get("lines")):
             match line:
                 case [int(at), bool(is_match), str(text)] if at:
-                    look = call.style("text") if is_match else context_style
-                    yield from fold_line([Segment(f"{at:>5} ", number), Segment(_flatten(text), look)], call.room)
+                    style = call.style("text") if is_match else context_style
+                    yield from fold_line([Segment(f"{at:>5} ", number), Segment(_flatten(text), style)], call.room)
                 case [_, _, str(text)]:
                     yield from fold_line([Segment(_flatten(text), context_style)], call.room)
                 case _:

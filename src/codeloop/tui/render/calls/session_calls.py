@@ -34,8 +34,10 @@ def render_todos(call: ToolCall) -> CallBody:
     rows: list[Row] = []
     todos = call.read_objects("todos")
     for todo in todos:
-        box, colour, look = _TODO_BOXES.get(str(todo.get("status")), _TODO_BOXES["pending"])
-        text = [Segment(escape_controls(" ".join(str(todo.get("content", "")).split())), call.style(colour, look))]
+        box, colour, attributes = _TODO_BOXES.get(str(todo.get("status")), _TODO_BOXES["pending"])
+        text = [
+            Segment(escape_controls(" ".join(str(todo.get("content", "")).split())), call.style(colour, attributes))
+        ]
         rows += prefix_rows(
             wrap_line(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    ")
         )

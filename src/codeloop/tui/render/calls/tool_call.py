@@ -132,9 +132,9 @@ class ToolCall:
             return "."
         return path.removeprefix(f"{directory}/") if directory else path
 
-    def style(self, colour: str, look: str = "", on: str = "") -> Style:
+    def style(self, colour: str, attributes: str = "", on: str = "") -> Style:
         """Return a style of the theme."""
-        return self.canvas.styles.of(colour, look, on)
+        return self.canvas.styles.of(colour, attributes, on)
 
     @property
     def toggle_style(self) -> Style:
@@ -165,17 +165,17 @@ class ToolCall:
 
     def draw_hidden_note(self, words: str) -> Row:
         """Return the row that stands for hidden rows, with a hint how to show them."""
-        look = self.style("text_muted", "italic")
+        style = self.style("text_muted", "italic")
         if self.is_open:
-            return cut_line([Segment(words, look)], self.room)
+            return cut_line([Segment(words, style)], self.room)
         key = self.canvas.open_key
         for how in (f"  {key} or a click shows all", f"  {key}") if key else ("  a click shows all",):
             if measure_row([Segment(words + how)]) <= self.room:
                 return [
-                    Segment(words, look + self.toggle_style),
+                    Segment(words, style + self.toggle_style),
                     Segment(how, self.style("text_muted") + self.toggle_style),
                 ]
-        return cut_line([Segment(words, look + self.toggle_style)], self.room)
+        return cut_line([Segment(words, style + self.toggle_style)], self.room)
 
     def list_duration_notes(self) -> list[str]:
         """Return a note with the duration of the call; none if that is less than half a second."""
@@ -224,8 +224,8 @@ def draw_heading(call: ToolCall, body: CallBody) -> Row:
     name = Segment(one_line(body.name or call.tool, _MAX_NAME_LENGTH), call.style("text_muted", "bold") + click)
     notes = [_STATUS_NOTES[status]] if status in _STATUS_NOTES else []
     notes += [one_line(note, _MAX_NAME_LENGTH) for note in body.notes]
-    look = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
-    ending = [Segment("  " + " · ".join(notes), look)] if notes else []
+    note_style = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
+    ending = [Segment("  " + " · ".join(notes), note_style)] if notes else []
     room = call.room - measure_row([name]) - 1
     # A long subject is cut, so that half of the room is left for the notes.
     width = min(measure_row(ending), room // 2)

@@ -1,4 +1,4 @@
-"""Parses the Markdown within a paragraph: emphasis, code, links and line breaks, as pieces of text with their looks."""
+"""Parses the Markdown within a paragraph into pieces of text with their markup: emphasis, code, links, line breaks."""
 
 import re
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 PLAIN, EMPHASIS, STRONG, STRIKE, CODE, LINK, ADDRESS, IMAGE = 0, 1, 2, 4, 8, 16, 32, 64
-"""The looks of a piece of text, as bits: a piece may have several."""
+"""The markup of a piece of text, as bits: a piece may have several."""
 
 
 class Piece(Struct):
-    """A text with the same looks; `link`: the address that it leads to. A line break is a piece that is a line feed."""
+    """A text with the same markup; `link`: the address that it leads to. A line break is a piece that is one line feed."""
 
     text: str
-    looks: int = PLAIN
+    markup: int = PLAIN
     link: str = ""
 
 
@@ -202,11 +202,11 @@ class _InlineParser:
         del self._delimiters[bracket.below :]
         self._pieces[bracket.at].text = ""
         label = "".join(piece.text for piece in self._pieces[bracket.at :])
-        look = IMAGE if bracket.is_image else LINK
+        markup = IMAGE if bracket.is_image else LINK
         for piece in self._pieces[bracket.at :]:
-            piece.looks, piece.link = piece.looks | look, link
+            piece.markup, piece.link = piece.markup | markup, link
         if not label:
-            self._pieces.append(Piece(link or "image", look, link))
+            self._pieces.append(Piece(link or "image", markup, link))
         elif link and not link.startswith("#") and _strip_scheme(link) != _strip_scheme(label):
             self._pieces.append(Piece(f" ({link})", ADDRESS, link))
         # A link can't be within another one.
@@ -221,10 +221,10 @@ class _InlineParser:
         if label[:1].strip() and not before.strip("( ") and len(label) <= 80 and "\n" not in label:
             self._pieces[bracket.at].text = ""
             for piece in self._pieces[bracket.at :]:
-                piece.looks |= LINK
+                piece.markup |= LINK
 
     def _pair_delimiters(self, bottom: int) -> None:
-        """Pair the delimiters from index `bottom` on, by the rules of CommonMark, and apply their looks."""
+        """Pair the delimiters from index `bottom` on, by the rules of CommonMark, and apply their markup."""
         stack = self._delimiters
         at = bottom
         while at < len(stack):
@@ -237,7 +237,7 @@ class _InlineParser:
             count = 2 if opener.length >= 2 and closer.length >= 2 else 1
             if closer.char == "~":
                 count = closer.length
-            self._apply_look(opener, closer.at, count)
+            self._apply_markup(opener, closer.at, count)
             closer.length -= count
             self._pieces[closer.at].text = closer.char * closer.length
             del stack[opener_at + 1 : at]
@@ -269,31 +269,31 @@ class _InlineParser:
         return None
 
     def _close_open_emphasis(self) -> None:
-        """Apply the looks of emphasis that is not closed yet, up to the end of the text."""
+        """Apply emphasis that is not closed yet, up to the end of the text."""
         for opener in self._delimiters:
             if opener.can_open_emphasis and 0 < opener.length <= 3 and opener.char != "_":
                 if opener.at == len(self._pieces) - 1:
                     self._pieces[opener.at].text = ""
                 elif opener.char == "~" or opener.length >= 2 or not opener.can_close_emphasis:
-                    self._apply_look(opener, len(self._pieces), opener.length)
+                    self._apply_markup(opener, len(self._pieces), opener.length)
 
-    def _apply_look(self, opener: _Delimiter, end: int, count: int) -> None:
+    def _apply_markup(self, opener: _Delimiter, end: int, count: int) -> None:
         """Apply emphasis to the pieces between a delimiter and index `end`; it uses `count` of its characters."""
-        look = STRIKE if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[count - 1]
+        markup = STRIKE if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[count - 1]
         for piece in self._pieces[opener.at + 1 : end]:
-            piece.looks |= look
+            piece.markup |= markup
         opener.length -= count
         self._pieces[opener.at].text = opener.char * opener.length
 
 
 def _merge_pieces(pieces: list[Piece]) -> list[Piece]:
-    """Join neighbouring pieces with the same looks and link, and drop empty pieces."""
+    """Join neighbouring pieces with the same markup and link, and drop empty pieces."""
     result_pieces: list[Piece] = []
     for piece in pieces:
         last = result_pieces[-1] if result_pieces else None
         if (
             last is not None
-            and last.looks == piece.looks
+            and last.markup == piece.markup
             and last.link == piece.link
             and "\n" not in {last.text, piece.text}
         ):
@@ -330,7 +330,7 @@ def split_lines(pieces: list[Piece]) -> Iterator[list[Piece]]:
     """Yield the pieces of each line; hard breaks end lines."""
     line: list[Piece] = []
     for piece in pieces:
-        if piece.text == "\n" and not piece.looks & CODE:
+        if piece.text == "\n" and not piece.markup & CODE:
             yield line
             line = []
         else:

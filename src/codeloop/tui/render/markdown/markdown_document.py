@@ -190,15 +190,15 @@ class _LeafRenderer:
             case "line":
                 return self._draw_code_line(leaf.text, room, is_open=is_open)
 
-    def _draw_text(self, text: str, room: int, colour: str, look: str = "", *, is_open: bool) -> list[Row]:
+    def _draw_text(self, text: str, room: int, colour: str, attributes: str = "", *, is_open: bool) -> list[Row]:
         line_pieces = parse_pieces(text, is_open=is_open)
         # Most paragraphs are plain text.
         if len(line_pieces) == 1:
-            return wrap_line(self._prose.make_segments(line_pieces, colour, look), room)
+            return wrap_line(self._prose.make_segments(line_pieces, colour, attributes), room)
         return [
             row
             for line in split_lines(line_pieces)
-            for row in wrap_line(self._prose.make_segments(line, colour, look), room)
+            for row in wrap_line(self._prose.make_segments(line, colour, attributes), room)
         ]
 
     def _draw_code_line(self, text: str, room: int, *, is_open: bool) -> list[Row]:

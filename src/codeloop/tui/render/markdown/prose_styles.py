@@ -10,58 +10,61 @@ from codeloop.tui.themes.styles import Styles
 class ProseStyles:
     """The styles of one kind of text, such as answers, or the model's thinking.
 
-    `base`: the colour of plain text; `look`: attributes of all of the text. `is_quiet`: all of it has this colour.
+    `base`: the colour of plain text. `attributes`: those of all of the text, such as `italic`. `is_quiet`: links,
+    code and emphasis have the colour of plain text, too.
     """
 
-    def __init__(self, styles: Styles, base: str = "markdown_text", look: str = "", *, is_quiet: bool = False) -> None:
+    def __init__(
+        self, styles: Styles, base: str = "markdown_text", attributes: str = "", *, is_quiet: bool = False
+    ) -> None:
         self.styles = styles
         self.base = base
-        self._look = look
+        self._attributes = attributes
         self._is_quiet = is_quiet
         self._cache: dict[tuple[str, int, str], Style] = {}
 
-    def make_segments(self, pieces: list[Piece], colour: str = "", look: str = "") -> list[Segment]:
-        """Return pieces as segments; `colour`: of plain text, instead of `base`; `look`: further attributes."""
-        base, more = colour or self.base, f"{self._look} {look}".strip()
+    def make_segments(self, pieces: list[Piece], colour: str = "", attributes: str = "") -> list[Segment]:
+        """Return pieces as segments; `colour`: of plain text, instead of `base`; `attributes`: further ones."""
+        base, more = colour or self.base, f"{self._attributes} {attributes}".strip()
         return [
             Segment(
                 piece.text,
-                self._make_link_style(piece, base, more) if piece.link else self._find_style(base, piece.looks, more),
+                self._make_link_style(piece, base, more) if piece.link else self._find_style(base, piece.markup, more),
             )
             for piece in pieces
         ]
 
-    def of(self, colour: str, look: str = "", on: str = "") -> Style:
+    def of(self, colour: str, attributes: str = "", on: str = "") -> Style:
         """Return a style of the theme; in quiet text, always in the colour of plain text."""
-        return self.styles.of(self.base if self._is_quiet else colour, look or self._look, on)
+        return self.styles.of(self.base if self._is_quiet else colour, attributes or self._attributes, on)
 
-    def _make_link_style(self, piece: Piece, base: str, look: str) -> Style:
-        style = self._find_style(base, piece.looks, look) + Style(meta={"link": piece.link})
+    def _make_link_style(self, piece: Piece, base: str, attributes: str) -> Style:
+        style = self._find_style(base, piece.markup, attributes) + Style(meta={"link": piece.link})
         # Terminals open only addresses; other links, such as paths, are for the program itself.
-        is_web = piece.link.startswith(("http://", "https://")) and piece.looks & LINK
+        is_web = piece.link.startswith(("http://", "https://")) and piece.markup & LINK
         return style + Style(link=piece.link) if is_web else style
 
-    def _find_style(self, base: str, looks: int, look: str) -> Style:
-        key = (base, looks, look)
+    def _find_style(self, base: str, markup: int, attributes: str) -> Style:
+        key = (base, markup, attributes)
         style = self._cache.get(key)
         if style is None:
-            style = self._cache[key] = self._make_style(base, looks, look)
+            style = self._cache[key] = self._make_style(base, markup, attributes)
         return style
 
-    def _make_style(self, base: str, looks: int, look: str) -> Style:
-        colour, words = base, look
-        if looks & STRONG:
+    def _make_style(self, base: str, markup: int, attributes: str) -> Style:
+        colour, words = base, attributes
+        if markup & STRONG:
             colour, words = "markdown_strong" if base == "markdown_text" else base, f"{words} bold"
-        if looks & EMPHASIS:
+        if markup & EMPHASIS:
             colour, words = "markdown_emph" if base == "markdown_text" else colour, f"{words} italic"
-        if looks & STRIKE:
+        if markup & STRIKE:
             words = f"{words} strike"
-        if looks & CODE:
+        if markup & CODE:
             colour = "markdown_code"
-        if looks & LINK:
+        if markup & LINK:
             colour, words = "markdown_link_text", f"{words} underline"
-        if looks & IMAGE:
+        if markup & IMAGE:
             colour = "markdown_image_text"
-        if looks & ADDRESS:
+        if markup & ADDRESS:
             colour = "text_muted"
         return self.styles.of(base if self._is_quiet else colour, words.strip())

@@ -30,7 +30,7 @@ class TableLayout:
         header, delimiter, *rows = source.split("\n")
         self._prose = prose
         self._alignments = [_read_alignment(cell) for cell in split_cells(delimiter)]
-        self._names = self._read_cells(header, look="bold")
+        self._names = self._read_cells(header, attributes="bold")
         body = [self._read_cells(row) for row in rows]
         self._room = room
         self._widths = self._fit_widths([self._names, *body])
@@ -47,12 +47,12 @@ class TableLayout:
         """Return the drawn rows of one more row of the table."""
         return self._draw_cells(self._read_cells(source))
 
-    def _read_cells(self, row: str, look: str = "") -> list[CellLines]:
+    def _read_cells(self, row: str, attributes: str = "") -> list[CellLines]:
         count = len(self._alignments)
         texts = [*split_cells(row), *([""] * count)][:count]
         return [
             [
-                self._prose.make_segments(line, look=look)
+                self._prose.make_segments(line, attributes=attributes)
                 for line in split_lines(parse_pieces(_BREAK_TAG.sub("  \n", text)))
             ]
             for text in texts

@@ -35,11 +35,11 @@ MAX_SIZE = len(POSITION_MARKS)
 """Rows and columns of the largest picture."""
 
 
-def make_cells(number: int, line: int, columns: int, look: Style) -> Segment:
+def make_cells(number: int, line: int, columns: int, style: Style) -> Segment:
     """Return the placeholders for one row of a picture, on the background of a style."""
     text = "".join(f"{PLACEHOLDER}{POSITION_MARKS[line]}{mark}" for mark in POSITION_MARKS[:columns])
     # The colour is the picture's number, byte by byte.
-    return Segment(text, look + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF)))
+    return Segment(text, style + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF)))
 
 
 def make_delete_command(number: int) -> str:

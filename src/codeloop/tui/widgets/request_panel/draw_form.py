@@ -10,7 +10,7 @@ from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.request_panel.form import Form, FormChoice, FormContent
 
-_STYLES_BY_LOOK: dict[TextStyle | None, tuple[str, str]] = {
+_STYLES_BY_TEXT_STYLE: dict[TextStyle | None, tuple[str, str]] = {
     None: ("text", ""),
     "bold": ("text", "bold"),
     "dim": ("text_muted", ""),
@@ -21,7 +21,7 @@ _STYLES_BY_LOOK: dict[TextStyle | None, tuple[str, str]] = {
     "yellow": ("warning", ""),
     "cyan": ("info", ""),
 }
-"""The colour and the style of a row of the content, by its look, which the command line prints with ANSI codes."""
+"""The colour and the style of a row of the content, by its style for plain terminals."""
 # Keys, and what they do.
 _REJECT_HINT, _WHOLE_SCREEN_HINT = ("esc esc", "reject"), ("f", "whole screen")
 _QUESTIONS_HINT = ("←→", "questions")
@@ -35,14 +35,14 @@ def draw_head(form: Form, title: str, waiting_count: int, styles: Styles, width:
     """Return the rows of the title, and of the names of several questions; `waiting_count`: how many requests wait."""
     count = f"  1 of {waiting_count}" if waiting_count > 1 else ""
     lines = wrap_text(title, width - len(count))
-    looks = styles.of("warning", "bold")
-    rows: list[Row] = [[Segment(line, looks)] for line in lines]
+    style = styles.of("warning", "bold")
+    rows: list[Row] = [[Segment(line, style)] for line in lines]
     rows[0] = justify_row(rows[0], [Segment(count, styles.of("text_muted"))], width)
     if form.tabs:
         tabs: Row = []
         for number, tab in enumerate(form.tabs):
-            look = styles.of("primary", "bold underline") if number == form.tab else styles.of("text_muted")
-            tabs += [Segment(f"{'✓ ' if tab.is_answered else ''}{tab.name}", look), Segment("   ")]
+            style = styles.of("primary", "bold underline") if number == form.tab else styles.of("text_muted")
+            tabs += [Segment(f"{'✓ ' if tab.is_answered else ''}{tab.name}", style), Segment("   ")]
         rows.append(tabs)
     return rows
 
@@ -51,7 +51,7 @@ def draw_content(text: FormContent, canvas: Canvas) -> list[Row]:
     """Return the rows of a request's content; a change of a file is drawn as a diff."""
     diff = draw_quoted_diff(text.diff, canvas)
     rows = text.rows_without_diff if diff else text.rows
-    return [*diff, *([Segment(row, canvas.styles.of(*_STYLES_BY_LOOK[look]))] for look, row in rows)]
+    return [*diff, *([Segment(row, canvas.styles.of(*_STYLES_BY_TEXT_STYLE[style]))] for style, row in rows)]
 
 
 def draw_choices(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:
@@ -69,15 +69,15 @@ def draw_choices(form: Form, styles: Styles, width: int, *, is_ready: bool) -> t
 def _draw_choice(choice: FormChoice, styles: Styles, width: int, *, is_here: bool, is_ready: bool) -> list[Row]:
     box = "" if choice.is_checked is None else "[x] " if choice.is_checked else "[ ] "
     room = max(width - _LABEL_INDENT - len(box), 10)
-    look = styles.of("text" if is_ready else "text_muted", "bold" if is_here else "")
+    style = styles.of("text" if is_ready else "text_muted", "bold" if is_here else "")
     muted_style = styles.of("text_muted")
     first, *more = wrap_text(choice.text, room)
     mark = Segment("▸ " if is_here else "  ", styles.of("primary", "bold"))
     key = Segment(f"{choice.key:1} ", styles.of("primary" if is_ready else "text_muted"))
-    rows: list[Row] = [[mark, key, Segment(box, look), Segment(first, look)]]
+    rows: list[Row] = [[mark, key, Segment(box, style), Segment(first, style)]]
     # The dotted line shows that a row goes on: a label could imitate further choices with blanks.
     margin = Segment(" " * (_LABEL_INDENT - 2 + len(box)) + "┆ ", muted_style)
-    rows += [[margin, Segment(line, look)] for line in more]
+    rows += [[margin, Segment(line, style)] for line in more]
     if choice.detail:
         last = rows[-1]
         detail: Row = [Segment("  " + choice.detail, muted_style)]

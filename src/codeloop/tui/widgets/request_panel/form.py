@@ -40,7 +40,7 @@ class FormEntry(Struct, frozen=True):
 
 
 class FormContent(Struct, frozen=True):
-    """The content of a request. `title`: the requested action, or who asks; `rows`: the details, each with its look.
+    """The content of a request. `title`: the requested action, or who asks; `rows`: the details, each with its style.
 
     `diff`: the change of a file as a patch; where that is drawn, `rows_without_diff` are shown instead of `rows`.
     """

@@ -73,11 +73,11 @@ class QuestionForm:
         rows: list[tuple[TextStyle | None, str]] = []
         who = f"The {self._requester.subagent or 'model'} asks"
         if self._question is not None:
-            return FormContent(who, _apply_look("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
+            return FormContent(who, _apply_style("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
         for number, question in enumerate(self._request.questions):
-            rows += _apply_look(None, quote_text(question.question, width, 3))
+            rows += _apply_style(None, quote_text(question.question, width, 3))
             answer = ", ".join(self._list_answers(number)) or "(no answer)"
-            rows += _apply_look("bold", quote_text(f"  → {answer}", width, 3))
+            rows += _apply_style("bold", quote_text(f"  → {answer}", width, 3))
         return FormContent(f"{who}. These are your answers", rows)
 
     def list_choices(self) -> list[FormChoice]:
@@ -215,5 +215,5 @@ class QuestionForm:
         self.cursor = labels.index(selection[0]) if selection and not self.is_multiple else 0
 
 
-def _apply_look(look: TextStyle | None, rows: list[str]) -> list[tuple[TextStyle | None, str]]:
-    return [(look, row) for row in rows]
+def _apply_style(style: TextStyle | None, rows: list[str]) -> list[tuple[TextStyle | None, str]]:
+    return [(style, row) for row in rows]

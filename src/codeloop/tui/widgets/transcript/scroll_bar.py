@@ -15,7 +15,7 @@ STEPS_PER_ROW = 8
 """Steps per row: the block characters that draw the thumb's ends have eighths of a row."""
 
 
-class ScrollBarLook(NamedTuple):
+class ScrollBarGeometry(NamedTuple):
     """What is seen of a scroll bar: its height in rows, and its thumb in eighths of a row."""
 
     height: int = 0
@@ -37,8 +37,8 @@ class PlainScrollBar(ScrollBar):
         bar = self.render()
         if not isinstance(bar, ScrollBarRender) or not self.vertical:
             return super().render_lines(crop)
-        look = (crop, bar.virtual_size, bar.window_size, bar.position, str(bar.style))
-        if self._cached_rows is not None and self._cached_rows[0] == look:
+        geometry = (crop, bar.virtual_size, bar.window_size, bar.position, str(bar.style))
+        if self._cached_rows is not None and self._cached_rows[0] == geometry:
             return self._cached_rows[1]
         style = get_app(self).console.get_style(bar.style)
         if style.bgcolor is None or style.color is None:
@@ -60,7 +60,7 @@ class PlainScrollBar(ScrollBar):
                 for each in self.get_line_filters():
                     strip = strip.apply_filter(each, self.background_colors[1])
                 strips[id(row)] = strip
-        self._cached_rows = look, [strips[id(row)] for row in rows][crop.y : crop.bottom]
+        self._cached_rows = geometry, [strips[id(row)] for row in rows][crop.y : crop.bottom]
         return self._cached_rows[1]
 
 
@@ -73,19 +73,19 @@ def create_scroll_bar(view: ScrollView) -> ScrollBar:
     return bar
 
 
-def update_scroll_bar(view: ScrollView, total: int, position: float, before: ScrollBarLook) -> ScrollBarLook:
-    """Move a view's bar, but only if that changes its look: drawing the bar costs as much as drawing the text.
+def update_scroll_bar(view: ScrollView, total: int, position: float, before: ScrollBarGeometry) -> ScrollBarGeometry:
+    """Move a view's bar, but only if that shows: drawing the bar costs as much as drawing the text.
 
-    `total`: rows of the page. `before`: the look that the last call returned.
+    `total`: rows of the page. `before`: what the last call returned.
     """
     size, window = view.size.height, view.container_size.height
     if not view.show_vertical_scrollbar or not size:
         return before
     thumb = max(1.0, window * size / total) if total > window else 0.0
     start = int((size - thumb) * position / (total - window) * STEPS_PER_ROW) if thumb else 0
-    look = ScrollBarLook(size, start, ceil(thumb * STEPS_PER_ROW))
-    if look != before:
+    geometry = ScrollBarGeometry(size, start, ceil(thumb * STEPS_PER_ROW))
+    if geometry != before:
         view.vertical_scrollbar.window_virtual_size = total
         view.vertical_scrollbar.window_size = window
         view.vertical_scrollbar.position = position
-    return look
+    return geometry

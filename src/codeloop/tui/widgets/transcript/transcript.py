@@ -23,7 +23,7 @@ from codeloop.tui.state.conversation_items import Item, ReasoningItem, SummaryIt
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.blocks import Blocks
 from codeloop.tui.widgets.transcript.highlights import Highlights
-from codeloop.tui.widgets.transcript.scroll_bar import ScrollBarLook, create_scroll_bar, update_scroll_bar
+from codeloop.tui.widgets.transcript.scroll_bar import ScrollBarGeometry, create_scroll_bar, update_scroll_bar
 from codeloop.tui.widgets.transcript.selection import Selection, highlight
 
 Greeting = Callable[[Canvas, int], list[Row]]
@@ -183,8 +183,8 @@ class Transcript(ScrollView, can_focus=False):
         self.blocks = Blocks(self._renderer.render)
         self.highlights = Highlights()
         """The matches of the search in the conversation."""
-        self._scroll_bar_look = ScrollBarLook()
-        """The look of the scroll bar, see `update_scroll_bar`."""
+        self._scroll_bar_geometry = ScrollBarGeometry()
+        """What is seen of the scroll bar, see `update_scroll_bar`."""
         self._strip_cache = StripCache(self, SIDE_MARGIN)
         self.selection = Selection(self, self._get_row_text, self.scroll_rows)
         self.pictures = PictureRows(self)
@@ -300,7 +300,7 @@ class Transcript(ScrollView, can_focus=False):
         """Follow the end once the user has scrolled there; request older messages near the top."""
         if round(old_value) != round(new_value):
             self.refresh(self.size.region)
-        self._scroll_bar_look = update_scroll_bar(self, self.blocks.height, new_value, self._scroll_bar_look)
+        self._scroll_bar_geometry = update_scroll_bar(self, self.blocks.height, new_value, self._scroll_bar_geometry)
         # A growing page also moves the view down; that must not stop following, so only up does.
         if new_value < old_value:
             self.follows = new_value >= self.max_scroll_y
@@ -355,7 +355,9 @@ class Transcript(ScrollView, can_focus=False):
         if size != self.virtual_size:
             # Set without its watcher, which would lay the whole screen out again: nothing but the bar moves.
             self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
-            self._scroll_bar_look = update_scroll_bar(self, self.blocks.height, self.scroll_y, self._scroll_bar_look)
+            self._scroll_bar_geometry = update_scroll_bar(
+                self, self.blocks.height, self.scroll_y, self._scroll_bar_geometry
+            )
         if self.follows and not self.selection.is_selecting:
             self.scroll_to(y=self.max_scroll_y, animate=False)
 
