@@ -20,7 +20,7 @@ from codeloop.model.protocols.google.response import GoogleReader
 from codeloop.model.protocols.google_interactions.response import InteractionReader
 from codeloop.model.protocols.responses.response import ResponsesReader
 from codeloop.model.providers import ADAPTERS
-from codeloop.model.wire.response import ResponseReader
+from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.net.sse import SseParser
 from codeloop.schema.wire import JSON
 from tests.support.adapter_rows import ADAPTER_ROWS

@@ -74,18 +74,17 @@ class RetryingModel:
                 yield Finished("cut", end.tokens)
                 return
             wait = self._compute_wait(error, attempt)
-            if (
-                attempt >= min(self._max_attempts(error), request.max_attempts or self._attempts)
-                or wait > MODEL_WAIT.seconds
-            ):
+            if attempt >= self._limit_attempts(request, error) or wait > MODEL_WAIT.seconds:
                 yield Finished("error", end.tokens, _make_final_error(error, attempt, wait))
                 return
             yield RetryScheduled(attempt, error.data.message, int((time.time() + wait) * 1000), end.tokens)
             await self._sleep(wait)
 
-    def _max_attempts(self, error: APIError) -> int:
-        """Return the number of attempts: fewer when the connection is refused, since the address is probably wrong."""
-        return min(self._attempts, MODEL_REFUSED_ATTEMPTS.value) if _is_refused(error) else self._attempts
+    def _limit_attempts(self, request: ModelRequest, error: APIError) -> int:
+        """Return the most attempts for a request that failed with this error."""
+        allowed = min(self._attempts, request.max_attempts or self._attempts)
+        # When the connection is refused, the address is probably wrong.
+        return min(allowed, MODEL_REFUSED_ATTEMPTS.value) if _is_refused(error) else allowed
 
     def _compute_wait(self, error: APIError, attempt: int) -> float:
         """Return the seconds to wait: those that the service asks for, else 2 s, 4 s, 8 s, ..., plus up to a quarter.
@@ -106,7 +105,7 @@ def _is_refused(error: APIError) -> bool:
 
 
 def parse_retry_after(headers: dict[str, str]) -> float | None:
-    """Return the seconds that `retry-after-ms` or `retry-after` (seconds or an HTTP date) ask for, if one does."""
+    """Return the seconds to wait by `retry-after-ms` or `retry-after` (seconds or an HTTP date); None: not set."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         with suppress(ValueError):
@@ -119,6 +118,8 @@ def parse_retry_after(headers: dict[str, str]) -> float | None:
 
 
 def _parse_date(value: str) -> float | None:
+    """Return an HTTP date as seconds since the epoch; None: it is none."""
+    # Imported here: it is only needed after a failed attempt.
     from email.utils import parsedate_to_datetime
 
     try:
@@ -128,6 +129,7 @@ def _parse_date(value: str) -> float | None:
 
 
 def _make_final_error(error: APIError, attempts: int, wait: float) -> APIError:
+    """Return the error of the last attempt, and why there is no further one. `wait`: seconds before the next one."""
     message = error.data.message
     if wait > MODEL_WAIT.seconds:
         message = (

@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.app.toolbox import list_builtin_tools
 from codeloop.model.chat import ToolSpec
-from codeloop.model.wire.response import read_tier
+from codeloop.model.wire.response_reader import read_tier
 from tests.support.adapter_rows import ADAPTER_ROWS, AdapterRow, make_model_info
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from codeloop.model.chat import RetryScheduled
-from codeloop.model.wire.http_model import find_pause
+from codeloop.model.wire.rate_limits import find_pause
 from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
-from codeloop.model.wire.response import is_json_object
 from codeloop.schema.limits import DISCOVER_BYTES, DISCOVER_TIME
 from codeloop.schema.wire import JSON
 
@@ -90,7 +90,7 @@ async def request_json(url: str, body: JSON | None, seconds: float) -> JSON:
         data = msgspec.json.decode(_extract_body(answer or b""))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
-    return data if is_json_object(data) else {}
+    return data if is_object(data) else {}
 
 
 async def _request_models(server: LocalServer) -> DiscoveredServer | None:

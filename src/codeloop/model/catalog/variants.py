@@ -4,12 +4,12 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from codeloop.kit.jsonc import is_object
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.catalog.services import WireProtocol, find_protocol
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
 from codeloop.model.quirks import ADAPTIVE_MODEL_PATTERN
-from codeloop.model.wire.response import is_json_object
 from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
 from codeloop.schema.message import NO_VARIANT
 from codeloop.schema.wire import JSON
@@ -115,7 +115,7 @@ def merge_options(options: JSON, over: JSON) -> JSON:
     merged = {key: value for key, value in options.items() if key not in over}
     for key, value in over.items():
         before = options.get(key)
-        merged[key] = merge_options(before, value) if is_json_object(before) and is_json_object(value) else value
+        merged[key] = merge_options(before, value) if is_object(before) and is_object(value) else value
     return merged
 
 

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.catalog.local_servers import request_json
-from codeloop.model.wire.response import is_json_object, list_objects, read_count, read_text
+from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.schema.limits import LOCAL_LOAD_TIME, LOCAL_STATUS_TIME
 
 ADVISED_CONTEXT_TOKENS = 32_768
@@ -29,7 +30,7 @@ async def _read_ollama(url: str, model: str) -> LocalContext:
     root = get_server_root(url)
     answer = await request_json(f"{root}/api/show", {"model": model}, LOCAL_STATUS_TIME.seconds)
     details = answer.get("model_info")
-    lengths = [name for name in details if name.endswith(".context_length")] if is_json_object(details) else []
+    lengths = [name for name in details if name.endswith(".context_length")] if is_object(details) else []
     most = max((read_count(answer, "model_info", name) for name in lengths), default=0)
     loaded = await read_loaded_context(root, model)
     if not loaded and answer:

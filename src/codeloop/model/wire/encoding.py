@@ -2,14 +2,14 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.chat import ModelInfo, ModelMessage, ModelRequest, ToolSpec
 from codeloop.model.quirks import Quirks
-from codeloop.model.wire.response import is_json_object
 from codeloop.schema.wire import JSON
 
 MessageForm = TypeVar("MessageForm")
@@ -17,6 +17,17 @@ MessageForm = TypeVar("MessageForm")
 MAX_CACHED_CONVERSATIONS = 8
 RESERVED_FIELDS = frozenset({"messages", "stream", "system", "tools", "model"})
 """Body fields that options never change; the `body` of a request may."""
+
+
+class _ConversationKey(NamedTuple):
+    session_id: str
+    # A session's requests for titles and summaries have other system prompts, and other messages.
+    system: str
+
+
+class _EncodedMessages(NamedTuple, Generic[MessageForm]):
+    messages: tuple[ModelMessage, ...]
+    forms: list[MessageForm]
 
 
 class EncodingCache(Generic[MessageForm]):
@@ -31,27 +42,30 @@ class EncodingCache(Generic[MessageForm]):
     ) -> None:
         self._encode_message = encode_message
         self._encode_tool = encode_tool
-        self._messages: OrderedDict[tuple[str, str], tuple[tuple[ModelMessage, ...], list[MessageForm]]] = OrderedDict()
-        self._tools: tuple[tuple[ToolSpec, ...], list[JSON]] = ((), [])
+        self._conversations: OrderedDict[_ConversationKey, _EncodedMessages[MessageForm]] = OrderedDict()
+        self._specs: tuple[ToolSpec, ...] = ()
+        self._tools: list[JSON] = []
+        """The encoded `_specs`."""
 
     def encode_messages(self, request: ModelRequest) -> list[MessageForm]:
         """Return the encoded form of every message of the request."""
-        key, messages = (request.session_id, request.system), request.messages
+        key = _ConversationKey(request.session_id, request.system)
         # Popped and stored again below, so that the conversation used longest ago is the first to go.
-        before, forms_before = self._messages.pop(key, ((), []))
-        same = _count_common(before, messages)
-        forms = forms_before[:same]
-        forms.extend(map(self._encode_message, messages[same:]))
-        self._messages[key] = (messages, forms)
-        if len(self._messages) > MAX_CACHED_CONVERSATIONS:
-            self._messages.popitem(last=False)
+        earlier = self._conversations.pop(key, None)
+        forms: list[MessageForm] = []
+        if earlier is not None:
+            forms = earlier.forms[: _count_common(earlier.messages, request.messages)]
+        forms.extend(map(self._encode_message, request.messages[len(forms) :]))
+        self._conversations[key] = _EncodedMessages(request.messages, forms)
+        if len(self._conversations) > MAX_CACHED_CONVERSATIONS:
+            self._conversations.popitem(last=False)
         return forms
 
     def encode_tools(self, specs: tuple[ToolSpec, ...]) -> list[JSON]:
         """Return the encoded tools; the same objects as before when the specs are."""
-        if specs is not self._tools[0]:
-            self._tools = (specs, [self._encode_tool(spec) for spec in specs])
-        return self._tools[1]
+        if specs is not self._specs:
+            self._specs, self._tools = specs, [self._encode_tool(spec) for spec in specs]
+        return self._tools
 
 
 class EncodedMessage(NamedTuple):
@@ -62,9 +76,22 @@ class EncodedMessage(NamedTuple):
     body: bytes
 
 
-def encode_message(role: str, blocks: list[bytes]) -> EncodedMessage:
-    """Join encoded blocks to a message."""
+def join_blocks(role: str, blocks: list[bytes]) -> EncodedMessage:
+    """Return the message that consists of encoded blocks."""
     return EncodedMessage(role, blocks, b'{"role":"%b","content":[%b]}' % (role.encode(), b",".join(blocks)))
+
+
+def merge_successive(messages: Iterable[EncodedMessage]) -> list[EncodedMessage]:
+    """Join successive messages of one role, for services that want the roles to alternate; empty ones are left out."""
+    merged: list[EncodedMessage] = []
+    for message in messages:
+        if not message.blocks:
+            continue
+        if merged and merged[-1].role == message.role:
+            merged[-1] = join_blocks(message.role, merged[-1].blocks + message.blocks)
+        else:
+            merged.append(message)
+    return merged
 
 
 def _count_common(before: tuple[ModelMessage, ...], now: tuple[ModelMessage, ...]) -> int:
@@ -72,9 +99,9 @@ def _count_common(before: tuple[ModelMessage, ...], now: tuple[ModelMessage, ...
     # Comparing tuples looks at the identity of the members first, in C: the usual case costs no Python code.
     if now[: len(before)] == before:
         return len(before)
-    for at, (old, new) in enumerate(zip(before, now, strict=False)):
+    for index, (old, new) in enumerate(zip(before, now, strict=False)):
         if old is not new and old != new:
-            return at
+            return index
     return min(len(before), len(now))
 
 
@@ -89,6 +116,7 @@ def to_json(value: Any) -> bytes:
 
 def _replace_surrogates(value: Any) -> Any:
     """Return the value as plain JSON values with every lone surrogate replaced."""
+    # Imported here: it is hardly ever needed.
     import json
 
     text = json.dumps(value, ensure_ascii=False, default=msgspec.to_builtins)
@@ -105,37 +133,43 @@ def collect_options(info: ModelInfo, request: ModelRequest, quirks: Quirks) -> J
 
 
 def merge_body(head: JSON, request: ModelRequest) -> JSON:
-    """Merge the request's `body` (fields in the protocol's own names) into the head of a body, objects key by key."""
+    """Merge the request's `body` (fields in the protocol's own names) into the head of a body, objects key by key.
+
+    The head: all fields except the messages, which are encoded on their own.
+    """
     fields = {**head}
     for name, value in request.body.items():
-        before = fields.get(name)
-        fields[name] = {**before, **value} if is_json_object(before) and is_json_object(value) else value
+        field = fields.get(name)
+        fields[name] = {**field, **value} if is_object(field) and is_object(value) else value
     return fields
 
 
 def _rename_keys(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:
-    data: JSON = {}
-    for name, value in options.items():
-        inner = _rename_keys(value, names) if is_json_object(value) else value
-        data[names.get(name, name)] = inner
-    return data
+    return {
+        names.get(name, name): _rename_keys(value, names) if is_object(value) else value
+        for name, value in options.items()
+    }
 
 
 def sanitize_tool_name(name: str) -> str:
-    """Return a tool's name in characters that every service accepts: models also call tools that don't exist."""
+    """Return a tool's name in at most 64 characters that every service accepts.
+
+    Names of ours are fine as they are, but models also call tools that don't exist, and such calls are sent back.
+    """
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
 
 
-def sanitize_call_id(name: str, length: int = 0) -> str:
+def sanitize_call_id(call_id: str, length: int = 0) -> str:
     """Return an id that the service accepts: letters, digits, `_` and `-`, or exactly `length` letters and digits."""
     if not length:
-        return re.sub(r"[^a-zA-Z0-9_-]", "_", name) or "call"
-    if len(name) == length and name.isalnum():
-        return name
+        return re.sub(r"[^a-zA-Z0-9_-]", "_", call_id) or "call"
+    if len(call_id) == length and call_id.isalnum():
+        return call_id
+    # Imported here: it is rarely needed.
     from hashlib import sha256
 
     # A hash, since a call and its result must get the same id.
-    return sha256(name.encode("utf-8", "replace")).hexdigest()[:length]
+    return sha256(call_id.encode("utf-8", "replace")).hexdigest()[:length]
 
 
 def lowercase_names(headers: dict[str, str]) -> dict[str, str]:

@@ -32,14 +32,14 @@ CREDIT_PATTERN = (
     r"|out of credits|payment required|quota exhausted|usage limit reached"
 )
 MISSING_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model", "DeploymentNotFound"})
-MODEL_PATTERN = r"model.{0,80}(?:not found|does not exist|not exist|not supported|unknown)|no such model"
+MISSING_MODEL_PATTERN = r"model.{0,80}(?:not found|does not exist|not exist|not supported|unknown)|no such model"
 # OpenAI: "Invalid URL"; LM Studio: "Unexpected endpoint"; servers in Go: "page not found"; Express: "Cannot POST".
 WRONG_PATH_PATTERN = (
     r"invalid url|unexpected endpoint|page not found|no route|cannot post"
     r"|(?:unknown|no such) (?:endpoint|path|route|url)"
 )
 # An error that comes inside a stream has no HTTP status: its type or code stands for one.
-STATUS_OF_TYPE = {
+STATUS_BY_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
     "billing_error": 402,
@@ -59,12 +59,16 @@ STATUS_OF_TYPE = {
     "model_not_found": 404,
     "content_filter": 400,
 }
-# Scripts and styles go with their content; of other elements only the tags.
+# Scripts and styles are removed with their content, other elements only by their tags.
 TAG_PATTERN = r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
 TITLE_PATTERN = r"<title[^>]*>(.*?)</title"
 PATTERN_FLAGS = re.IGNORECASE | re.DOTALL
+SEARCHED_CHARACTERS = 4_000
+"""How much of the beginning of a body is searched: it says what is wrong; what follows may repeat the request."""
+ADDRESS_SEARCHED_CHARACTERS = 2_000
+"""The same for what is said about models and paths, which a long web page may name by chance."""
 
-KEY_PATTERN = r"api[ _]key not valid|API_KEY_INVALID|api key expired|security token included in the request is"
+KEY_REFUSAL_PATTERN = r"api[ _]key not valid|API_KEY_INVALID|api key expired|security token included in the request is"
 REMEDIES = (
     (
         r"organi[sz]ation must be verified|verify organi[sz]ation",
@@ -117,8 +121,8 @@ REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-re
 
 def find_remedy(text: str) -> str:
     """Return the remedy for a service's message, a sentence; empty when none is known."""
-    remedies = (words for pattern, words in REMEDIES if re.search(pattern, text[:4_000], PATTERN_FLAGS))
-    return next(remedies, "")
+    searched_text = text[:SEARCHED_CHARACTERS]
+    return next((remedy for pattern, remedy in REMEDIES if re.search(pattern, searched_text, PATTERN_FLAGS)), "")
 
 
 def find_request_id(headers: Mapping[str, str], payload: Any) -> str:
@@ -138,8 +142,8 @@ def find_status(payload: Any) -> int | None:
         if isinstance(code, str):
             if code.isdigit() and 400 <= int(code) < 600:
                 return int(code)
-            if code in STATUS_OF_TYPE:
-                return STATUS_OF_TYPE[code]
+            if code in STATUS_BY_TYPE:
+                return STATUS_BY_TYPE[code]
     return None
 
 
@@ -151,7 +155,7 @@ def is_overflow(status: int | None, payload: Any, text: str) -> bool:
     if status not in OVERFLOW_STATUSES:
         return False
     return any(code in OVERFLOW_CODES for code in _list_codes(payload)) or bool(
-        re.search(OVERFLOW_PATTERN, text[:4_000], PATTERN_FLAGS)
+        re.search(OVERFLOW_PATTERN, text[:SEARCHED_CHARACTERS], PATTERN_FLAGS)
     )
 
 
@@ -163,13 +167,13 @@ def is_out_of_credit(status: int | None, payload: Any, text: str) -> bool:
         # Google's message about a rate limit mentions billing, but its `RetryInfo` shows that waiting helps.
         return False
     return any(code in CREDIT_CODES for code in _list_codes(payload)) or bool(
-        re.search(CREDIT_PATTERN, text[:4_000], PATTERN_FLAGS)
+        re.search(CREDIT_PATTERN, text[:SEARCHED_CHARACTERS], PATTERN_FLAGS)
     )
 
 
 def is_key_refusal(status: int | None, text: str) -> bool:
     """Return whether a 400 or 403 is about the key, as at Google (400: wrong key) and Amazon (403: expired token)."""
-    return status in {400, 403} and bool(re.search(KEY_PATTERN, text[:4_000], PATTERN_FLAGS))
+    return status in {400, 403} and bool(re.search(KEY_REFUSAL_PATTERN, text[:SEARCHED_CHARACTERS], PATTERN_FLAGS))
 
 
 def find_retry_after(payload: Any) -> dict[str, str]:
@@ -191,18 +195,19 @@ def is_missing_model(status: int | None, payload: Any, text: str, model: str) ->
     """Return whether the service does not know the model: by code or message, or a 404 that names the model."""
     if any(code in MISSING_MODEL_CODES for code in _list_codes(payload)):
         return True
-    if status not in {400, 404} or re.search(WRONG_PATH_PATTERN, text[:2_000], PATTERN_FLAGS):
+    searched_text = text[:ADDRESS_SEARCHED_CHARACTERS]
+    if status not in {400, 404} or re.search(WRONG_PATH_PATTERN, searched_text, PATTERN_FLAGS):
         return False
-    if re.search(MODEL_PATTERN, text[:2_000], PATTERN_FLAGS):
+    if re.search(MISSING_MODEL_PATTERN, searched_text, PATTERN_FLAGS):
         return True
     # Many services only repeat the name. Not as a part of a longer one: the path of a request may hold it too.
-    return status == 404 and bool(re.search(rf"(?<![\w/.-]){re.escape(model)}(?![\w/-])", text[:2_000]))
+    return status == 404 and bool(re.search(rf"(?<![\w/.-]){re.escape(model)}(?![\w/-])", searched_text))
 
 
 def is_wrong_path(status: int | None, text: str) -> bool:
-    """Return whether the service has nothing at the path of the request, so that the base URL is wrong."""
+    """Return whether the service has nothing at the path of the request, so that the base URL is probably wrong."""
     return status in {404, 405, 501} or (
-        status in {None, 400} and bool(re.search(WRONG_PATH_PATTERN, text[:2_000], PATTERN_FLAGS))
+        status in {None, 400} and bool(re.search(WRONG_PATH_PATTERN, text[:ADDRESS_SEARCHED_CHARACTERS], PATTERN_FLAGS))
     )
 
 

@@ -4,11 +4,9 @@ The adapters in `model/protocols` derive from `HttpModel`.
 """
 
 import asyncio
-import re
 import time
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
-from datetime import UTC, datetime
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -17,7 +15,8 @@ from codeloop.model.errors import ModelUnavailable
 from codeloop.model.quirks import Quirks
 from codeloop.model.wire.encoding import lowercase_names
 from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.response import ResponseReader
+from codeloop.model.wire.rate_limits import find_pause
+from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.service_errors import ServiceErrors
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient
 from codeloop.net.http1 import NetworkError
@@ -26,43 +25,6 @@ from codeloop.schema.bounds.cloud import MODEL_RATE_LIMIT_WAIT
 from codeloop.schema.errors import MessageError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL_TIME
-
-_LIMITED_UNITS = ("requests", "tokens", "input-tokens", "output-tokens")
-RATE_LIMIT_HEADERS = (
-    *((f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}") for kind in _LIMITED_UNITS[:2]),
-    *((f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset") for kind in _LIMITED_UNITS),
-)
-"""Pairs of headers: the remaining amount, and its reset time. OpenAI and those like it, then Anthropic."""
-_SECONDS_BY_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
-_DURATION_PATTERN = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
-
-
-def find_pause(headers: Mapping[str, str], now: float) -> float:
-    """Return the seconds until an exhausted rate limit resets; 0: none is exhausted.
-
-    `now`: seconds since the epoch.
-    """
-    return max(
-        (
-            _parse_reset_time(headers.get(reset, ""), now)
-            for remaining, reset in RATE_LIMIT_HEADERS
-            if headers.get(remaining) == "0"
-        ),
-        default=0.0,
-    )
-
-
-def _parse_reset_time(text: str, now: float) -> float:
-    """Return the seconds until a reset: OpenAI writes `6m0s`, others seconds, Anthropic a date. 0: unreadable."""
-    if durations := _DURATION_PATTERN.findall(text):
-        return sum(float(number) * _SECONDS_BY_UNIT[unit] for number, unit in durations)
-    with suppress(ValueError):
-        return max(float(text), 0.0)
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        return max((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now, 0.0)
-    return 0.0
-
 
 _FRAMING_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 """Headers that hooks can't set: they say where a request ends and which host it is for (request smuggling)."""
@@ -88,6 +50,7 @@ class HttpModel:
         )
         self._free_at = 0.0
         """When the service accepts requests again (monotonic seconds)."""
+        self._path = path
         self._errors = ServiceErrors(info, endpoint, path)
         self._headers = {
             "content-type": "application/json",
@@ -105,36 +68,35 @@ class HttpModel:
         """The model's metadata."""
         return self._info
 
-    def _make_parser(self) -> EventParser:
-        """Make the parser of an answer's bytes."""
-        return SseParser(MODEL_ANSWER.value)
-
     async def aclose(self) -> None:
         """Close idle connections."""
         await self._http.aclose()
 
+    def _make_parser(self) -> EventParser:
+        """Make the parser of an answer's bytes; protocols that don't use server-sent events override it."""
+        return SseParser(MODEL_ANSWER.value)
+
     def _make_request_headers(self, request: ModelRequest) -> dict[str, str]:
-        """Return the headers of one request, with its initiator for a service that bills by that.
+        """Return the headers of one request; for a service that bills by it, one of them says who caused the request.
 
         GitHub Copilot counts the requests of users only, not those that follow from tool calls.
         """
-        name = self._quirks.initiator_header
-        if not name:
+        initiator_header = self._quirks.initiator_header
+        if not initiator_header:
             return request.headers
-        is_user = bool(request.messages) and isinstance(request.messages[-1], UserModelMessage)
-        return {name: "user" if is_user else "agent", **request.headers}
+        is_from_user = bool(request.messages) and isinstance(request.messages[-1], UserModelMessage)
+        return {initiator_header: "user" if is_from_user else "agent", **request.headers}
 
-    async def _exchange(self, more: dict[str, str], body: bytes, reader: ResponseReader) -> AsyncGenerator[ModelEvent]:
+    async def _exchange(
+        self, request_headers: dict[str, str], body: bytes, reader: ResponseReader
+    ) -> AsyncGenerator[ModelEvent]:
         """Send the request and yield events until Finished. Closing the generator drops the connection.
 
-        `more`: headers of this request alone.
+        `request_headers`: headers of this request alone, in addition to those of the model.
         """
-        headers = self._headers
-        if more:
-            headers = {
-                **headers,
-                **{name: value for name, value in lowercase_names(more).items() if name not in _FRAMING_HEADERS},
-            }
+        headers = self._headers | {
+            name: value for name, value in lowercase_names(request_headers).items() if name not in _FRAMING_HEADERS
+        }
         pause = self._free_at - time.monotonic()
         # A longer wait is not begun: the service refuses the request, and says when to try again.
         if 0 < pause <= MODEL_RATE_LIMIT_WAIT.seconds:
@@ -144,9 +106,9 @@ class HttpModel:
         try:
             # Signed last, over the final headers and body, and again for each attempt, since signatures expire.
             if self._endpoint.signer is not None:
-                url = self._endpoint.base_url + self._errors.path
+                url = self._endpoint.base_url + self._path
                 headers = {**headers, **await self._endpoint.signer.sign(url, headers, body)}
-            answer = await self._http.post(self._errors.path, headers, body)
+            response = await self._http.post(self._path, headers, body)
         except ModelUnavailable as error:
             yield Finished("error", error=self._errors.from_signing(error))
             return
@@ -154,33 +116,37 @@ class HttpModel:
             yield Finished("error", error=self._errors.from_network(error))
             return
         try:
-            if answer.status != 200:
-                # The error may be a stream that never ends; only its beginning is needed.
-                idle = min(self._endpoint.idle, MODEL_TAIL_TIME.seconds)
-                text = await answer.read_some(16 * MODEL_ERROR_BODY.value, idle)
-                yield Finished("error", error=await self._errors.from_response(answer.status, answer.headers, text))
+            if response.status != 200:
+                yield Finished("error", error=await self._read_error(response))
                 return
-            # The headers tell before the answer does that the next request would be refused.
-            self._free_at = time.monotonic() + find_pause(answer.headers, time.time())
-            async with aclosing(self._read_events(answer, reader)) as batches:
+            # The headers say before the answer does that the next request would be refused.
+            self._free_at = time.monotonic() + find_pause(response.headers, time.time())
+            async with aclosing(self._read_events(response, reader)) as batches:
                 async for events in batches:
                     for event in events:
                         yield event
         finally:
-            answer.close()
+            response.close()
+
+    async def _read_error(self, response: HttpResponse) -> MessageError:
+        # The error may be a stream that never ends, so only its beginning is read. That is more than is stored of it:
+        # JSON has to be complete to be parsed.
+        idle = min(self._endpoint.idle, MODEL_TAIL_TIME.seconds)
+        body = await response.read_some(16 * MODEL_ERROR_BODY.value, idle)
+        return await self._errors.from_response(response.status, response.headers, body)
 
     async def _read_events(
-        self, answer: HttpResponse, reader: ResponseReader
+        self, response: HttpResponse, reader: ResponseReader
     ) -> AsyncGenerator[list[ModelEvent], None]:
         """Yield the events of a 200 in batches, one for each piece read from the network; the last holds Finished."""
         error: MessageError | None = None
         idle = self._endpoint.idle
         try:
-            first = await self._read_first_piece(answer)
+            first = await self._read_first_piece(response)
             match first[:1]:
                 # Some services answer a streaming request with one JSON document.
                 case b"{" | b"[":
-                    yield reader.read_document(first + await self._read_rest(answer))
+                    yield reader.read_document(first + await self._read_rest(response))
                 # A proxy, a sign-in page, or a base URL that is no API.
                 case b"<":
                     error = self._errors.from_body(first, "a web page, not a model's answer")
@@ -192,10 +158,10 @@ class HttpModel:
                             yield events
                         if reader.is_done:
                             # So that the connection can be used again.
-                            await answer.finish()
+                            await response.finish()
                             break
                         # After the end of the answer only token counts may follow: they are not worth a long wait.
-                        chunk = await answer.read(min(idle, MODEL_TAIL_TIME.seconds) if reader.has_ended else idle)
+                        chunk = await response.read(min(idle, MODEL_TAIL_TIME.seconds) if reader.has_ended else idle)
         except NetworkError as failure:
             # A connection that breaks after the end of the answer has cost nothing but token counts.
             error = None if reader.has_ended else self._errors.from_network(failure)
@@ -208,20 +174,23 @@ class HttpModel:
             error = self._errors.from_network(NetworkError("cut"))
         yield reader.finish() if error is None else [Finished("error", reader.tokens, error)]
 
-    async def _read_first_piece(self, answer: HttpResponse) -> bytes:
-        """Read the beginning of the body: the first byte that is no blank tells JSON, HTML and streams apart."""
+    async def _read_first_piece(self, response: HttpResponse) -> bytes:
+        """Return the beginning of the body, without leading blanks: its first byte tells JSON, HTML and streams apart.
+
+        b"" if the body is empty. Raises NetworkError.
+        """
         first = b""
         while not first:
-            chunk = await answer.read(self._endpoint.first_byte, kind="first-byte")
+            chunk = await response.read(self._endpoint.first_byte, kind="first-byte")
             if not chunk:
                 return b""
             first = chunk.lstrip()
         return first
 
-    async def _read_rest(self, answer: HttpResponse) -> bytes:
-        """Read the rest of the body. Raises EventTooLong."""
+    async def _read_rest(self, response: HttpResponse) -> bytes:
+        """Return the rest of the body. Raises EventTooLong, NetworkError."""
         pieces, size = list[bytes](), 0
-        while data := await answer.read(self._endpoint.idle):
+        while data := await response.read(self._endpoint.idle):
             pieces.append(data)
             size += len(data)
             if size > MODEL_ANSWER.value:

@@ -56,11 +56,10 @@ class ServiceErrors(Struct, frozen=True):
     async def from_response(self, status: int, headers: Mapping[str, str], body: bytes) -> MessageError:
         """Return the error for an answer whose status is not 200; a local server is asked which models it has."""
         text = body.decode("utf-8", "replace")
-        payload, hints = _parse_json(text), self.endpoint.hints
-        is_missing = hints is not None and is_missing_model(status, payload, text, self._model_name)
-        return self._make_error(
-            status, headers, text, payload, suggestion=await hints.suggest_models() if hints and is_missing else ""
-        )
+        payload, hints, suggestion = _parse_json(text), self.endpoint.hints, ""
+        if hints is not None and is_missing_model(status, payload, text, self._model_name):
+            suggestion = await hints.suggest_models()
+        return self._make_error(status, headers, text, payload, suggestion=suggestion)
 
     def from_event(self, payload: Any) -> MessageError:
         """Return the error for an error object inside a stream."""
@@ -107,7 +106,10 @@ class ServiceErrors(Struct, frozen=True):
         return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
 
     def from_body(self, sample: bytes, what: str) -> APIError:
-        """Return the error for an answer that is neither a stream nor JSON; `what` describes what came in its place."""
+        """Return the error for an answer that is neither a stream nor JSON.
+
+        `sample`: its beginning; `what`: what was sent instead, in words.
+        """
         text = self._hide_secrets(extract_message(sample.decode("utf-8", "replace")))
         host = _format_host(self.endpoint.base_url)
         message = f"{host} sent {what}: {text[:200]!r}. {self._advise_address()}"
@@ -116,76 +118,91 @@ class ServiceErrors(Struct, frozen=True):
     def _make_error(
         self, status: int | None, headers: Mapping[str, str], text: str, payload: Any, *, suggestion: str = ""
     ) -> MessageError:
-        provider, body = self.info.provider_id, self._hide_secrets(text)[: MODEL_ERROR_BODY.value]
+        """Return the error for a refusal.
+
+        `text`: its body; `payload`: the same as JSON; `suggestion`: names of models, for one that does not exist.
+        """
+        body = self._hide_secrets(text)[: MODEL_ERROR_BODY.value]
         reason = self._hide_secrets(extract_message(text, payload))[:600]
-        request_number, remedy = find_request_id(headers, payload), find_remedy(text)
-        code = (f"HTTP {status}" if status else "an error") + (f", request {request_number}" if request_number else "")
+        request_id = find_request_id(headers, payload)
+        code = (f"HTTP {status}" if status else "an error") + (f", request {request_id}" if request_id else "")
         if is_overflow(status, payload, text):
-            what = f"The conversation is longer than {self.info.ref} can read ({reason})."
-            message = f"{what} Compact it with /compact, or start a new session."
+            message = (
+                f"The conversation is longer than {self.info.ref} can read ({reason}). "
+                "Compact it with /compact, or start a new session."
+            )
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
-        lacks_credit, address = is_out_of_credit(status, payload, text), redact_url(self.endpoint.base_url)
-        # Google names the wait in the body; a header is more precise.
-        headers = {**find_retry_after(payload), **headers}
-        is_key, is_missing = is_key_refusal(status, text), is_missing_model(status, payload, text, self._model_name)
+        lacks_credit, remedy = is_out_of_credit(status, payload, text), find_remedy(text)
+        is_key = is_key_refusal(status, text)
         # A 401 or 403 with a remedy of its own, such as a model that has to be enabled, is not about the key.
         if (is_key or status in {401, 403}) and not lacks_credit and (is_key or not remedy):
             message = self._describe_key_error(status, code, reason)
-            return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=message))
+            return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
+        is_missing = is_missing_model(status, payload, text, self._model_name)
+        detail = f"({code}: {reason})"
         if lacks_credit:
-            account = self.endpoint.hints.describe_account() if self.endpoint.hints else ""
-            message = (
-                f"{provider} has no credit left ({code}: {reason}).{account} Add credit there, or choose another model."
-            )
+            message = self._describe_missing_credit(detail)
         elif remedy and status not in {404, 429}:
-            message = f"{provider} refused the request ({code}: {reason}). {remedy}"
-        elif is_missing and provider in DEPLOYMENT_PROVIDERS:
-            message = (
-                f"{provider} has no deployment {self._model_name} at {address} ({code}: {reason}). "
-                f"Deploy it there, or name one that is deployed: `codeloop auth login {provider} --deployment NAME`, "
-                f"{provider} in /connect, or `id` at provider.{provider}.models.{self.info.id} in codeloop.json."
-            )
+            message = f"{self.info.provider_id} refused the request {detail}. {remedy}"
         elif is_missing:
-            message = (
-                f"{provider} has no model {self._model_name} at {address} ({code}: {reason}).{suggestion} "
-                f"`codeloop models {provider}` lists what there is."
-            )
+            message = self._describe_missing_model(detail, suggestion)
         elif is_wrong_path(status, text):
-            message = f"{provider} has nothing at {self._format_url()} ({code}: {reason}). {self._advise_address()}"
-        elif status == 429:
-            message = f"{provider} limits the rate of requests ({code}: {reason}). Wait, or choose another model."
-        elif status is not None and status >= 500:
-            message = f"{provider} failed ({code}: {reason}). Try again later, or choose another model."
-        elif status is not None and 300 <= status < 400:
-            message = (
-                f"{provider} redirects elsewhere ({code}), which is not followed with a key. Correct its base URL."
-            )
+            message = f"{self.info.provider_id} has nothing at {self._format_url()} {detail}. {self._advise_address()}"
         else:
-            message = f"{provider} refused the request ({code}: {reason})."
+            message = self._describe_status(status, code, detail)
         kind = "credit" if lacks_credit else "model" if is_missing else ""
-        retryable = not lacks_credit and (status is None or status in RETRYABLE_STATUSES or status >= 500)
         return APIError(
             data=APIErrorData(
                 message=message,
-                is_retryable=retryable,
+                is_retryable=not lacks_credit and (status is None or status in RETRYABLE_STATUSES or status >= 500),
                 status_code=status,
-                response_headers=_select_headers(headers),
+                # Google names the wait in the body; a header is more precise.
+                response_headers=_select_headers({**find_retry_after(payload), **headers}),
                 response_body=body,
                 metadata={"url": self._format_url(), **({"kind": kind} if kind else {})},
             )
         )
 
-    def _describe_key_error(self, status: int | None, code: str, message: str) -> str:
+    def _describe_missing_credit(self, detail: str) -> str:
+        account = self.endpoint.hints.describe_account() if self.endpoint.hints else ""
+        provider = self.info.provider_id
+        return f"{provider} has no credit left {detail}.{account} Add credit there, or choose another model."
+
+    def _describe_missing_model(self, detail: str, suggestion: str) -> str:
+        provider, address = self.info.provider_id, redact_url(self.endpoint.base_url)
+        if provider in DEPLOYMENT_PROVIDERS:
+            return (
+                f"{provider} has no deployment {self._model_name} at {address} {detail}. "
+                f"Deploy it there, or name one that is deployed: `codeloop auth login {provider} --deployment NAME`, "
+                f"{provider} in /connect, or `id` at provider.{provider}.models.{self.info.id} in codeloop.json."
+            )
+        return (
+            f"{provider} has no model {self._model_name} at {address} {detail}.{suggestion} "
+            f"`codeloop models {provider}` lists what there is."
+        )
+
+    def _describe_status(self, status: int | None, code: str, detail: str) -> str:
+        """Return the message for a refusal that only its status explains."""
+        provider = self.info.provider_id
+        if status == 429:
+            return f"{provider} limits the rate of requests {detail}. Wait, or choose another model."
+        if status is not None and status >= 500:
+            return f"{provider} failed {detail}. Try again later, or choose another model."
+        if status is not None and 300 <= status < 400:
+            return f"{provider} redirects elsewhere ({code}), which is not followed with a key. Correct its base URL."
+        return f"{provider} refused the request {detail}."
+
+    def _describe_key_error(self, status: int | None, code: str, reason: str) -> str:
         provider, headers = self.info.provider_id, {**self.info.headers, **self.endpoint.headers}
         has_key = self.endpoint.key or not KEY_HEADERS.isdisjoint(name.lower() for name in headers)
         # Google answers 400 to a wrong key.
-        is_wrong = status in {400, 401} or is_key_refusal(status, message)
+        is_wrong = status in {400, 401} or is_key_refusal(status, reason)
         verdict = "refused the key" if is_wrong else "does not allow this request with the key"
         is_signed = self.endpoint.client is not None or self.endpoint.signer is not None
         what = verdict if has_key or is_signed else "wants a key"
         hints = self.endpoint.hints
         remedy = hints.describe_key() if hints else f"Run `codeloop auth login {provider}`."
-        return f"{provider} {what} ({code}: {message}). {remedy}"
+        return f"{provider} {what} ({code}: {reason}). {remedy}"
 
     def _advise_address(self) -> str:
         """Return advice on the base URL: the one that is probably meant, or the setting to check."""
@@ -203,15 +220,13 @@ class ServiceErrors(Struct, frozen=True):
     def _hide_secrets(self, text: str) -> str:
         """Replace the key and other secrets of the request, which some services repeat in their errors."""
         query = parse_qsl(urlsplit(self.endpoint.base_url).query)
-        values = (value for _, value in query)
         signer = self.endpoint.signer
-        signer_key = signer.key if isinstance(signer, KeySigner) else None
         for secret in (
             self.endpoint.key,
-            signer_key,
+            signer.key if isinstance(signer, KeySigner) else None,
             *self.endpoint.headers.values(),
             *self.info.headers.values(),
-            *values,
+            *(value for _, value in query),
         ):
             # A shorter value may occur in the text by chance.
             if secret and len(secret) >= 6:

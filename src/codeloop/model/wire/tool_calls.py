@@ -28,7 +28,10 @@ def format_arguments(value: Any) -> str:
 
 
 class OpenCall(Struct):
-    """A call that may not be complete yet."""
+    """A call that may not be complete yet. `pieces`: of its arguments.
+
+    `is_started`, `is_ready`: whether CallStarted and CallReady were returned for it.
+    """
 
     id: str
     name: str = ""
@@ -39,9 +42,7 @@ class OpenCall(Struct):
     @property
     def arguments(self) -> str:
         """The arguments so far, JSON text."""
-        if len(self.pieces) > 1:
-            self.pieces = ["".join(self.pieces)]
-        return self.pieces[0] if self.pieces else ""
+        return "".join(self.pieces)
 
     @property
     def is_complete(self) -> bool:
@@ -65,7 +66,7 @@ class ToolCallAssembler:
     def add_piece(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
         """Take a piece of a call. Return its events, after those of the earlier calls if it begins a new one."""
         open_call = self._find_call(index, call_id)
-        if open_call is None or self._is_another(open_call, call_id, name, text):
+        if open_call is None or self._begins_new_call(open_call, call_id, name, text):
             events = [event for call in self.calls for event in self.complete_call(call)]
             open_call, events_of_start = self.open_call(call_id, name)
             events += events_of_start
@@ -78,14 +79,14 @@ class ToolCallAssembler:
         return events + self.add_arguments(open_call, text)
 
     def open_call(self, call_id: str, name: str) -> tuple[OpenCall, list[ModelEvent]]:
-        """Begin a call. A missing or repeated id is replaced by one made from its position."""
+        """Begin a call; return it and its events. A missing id is made from its position, a repeated one numbered."""
         ids = {call.id for call in self.calls}
-        base = call_id or f"call_{len(self.calls)}"
-        unique, copy = base, 1
-        while unique in ids:
-            copy += 1
-            unique = f"{base}_{copy}"
-        call = OpenCall(unique)
+        wanted_id = call_id or f"call_{len(self.calls)}"
+        unique_id, number = wanted_id, 1
+        while unique_id in ids:
+            number += 1
+            unique_id = f"{wanted_id}_{number}"
+        call = OpenCall(unique_id)
         self.calls.append(call)
         return call, self.add_name(call, name)
 
@@ -105,7 +106,7 @@ class ToolCallAssembler:
         return [CallStarted(call.id, call.name), *([CallDelta(call.id, arguments)] if arguments else [])]
 
     def add_arguments(self, call: OpenCall, text: str) -> list[ModelEvent]:
-        """Take more arguments."""
+        """Take more arguments; they are returned as an event once the name is known."""
         if not text or call.is_ready:
             return []
         call.pieces.append(text)
@@ -116,7 +117,10 @@ class ToolCallAssembler:
         return self._make_ready(call) if call.name and call.is_complete else []
 
     def finish_calls(self, *, complete: bool) -> list[ModelEvent]:
-        """End the answer. `complete`: it was not cut, so all calls are ready; else only those with whole arguments."""
+        """End the answer; return the events of the calls that became ready by it.
+
+        `complete`: the answer was not cut, so all calls are ready; else only those whose arguments are complete.
+        """
         events: list[ModelEvent] = []
         for call in self.calls:
             if complete or call.is_complete:
@@ -141,11 +145,12 @@ class ToolCallAssembler:
             return self._by_index.get(index)
         return self._ids.get(call_id) if call_id else self._last
 
-    def _is_another(self, open_call: OpenCall, call_id: str, name: str, text: str) -> bool:
-        """Return whether the piece begins a new call although its index is that of a known one."""
+    def _begins_new_call(self, open_call: OpenCall, call_id: str, name: str, text: str) -> bool:
+        """Return whether the piece begins a new call although its index or id leads to a known one."""
         if not name and not text.strip():
             return False
         # A new id alone is no new call: some services change the id of a call from piece to piece.
         if call_id and self._ids.get(call_id) is not open_call:
-            return (bool(name) and name != open_call.name and bool(open_call.name)) or open_call.is_complete
+            has_other_name = name != "" and open_call.name not in {"", name}
+            return has_other_name or open_call.is_complete
         return bool(name) and bool(text.strip()) and open_call.is_complete

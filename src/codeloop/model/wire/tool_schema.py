@@ -3,7 +3,7 @@
 A service refuses the whole request for one keyword that it does not know.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.wire import JSON
@@ -42,32 +42,42 @@ def flatten_root(schema: JSON) -> JSON:
     ):
         return schema
     root_schema = {key: value for key, value in schema.items() if key not in _NON_ROOT_KEYWORDS}
-    properties, required_names = _collect_members(schema, schema, ())
-    plain: JSON = {**root_schema, "type": "object", "properties": properties}
-    return {**plain, "required": required_names} if required_names else plain
+    parts = _collect_parts(schema, schema, ())
+    flat_schema: JSON = {**root_schema, "type": "object", "properties": parts.properties}
+    return {**flat_schema, "required": parts.required_names} if parts.required_names else flat_schema
 
 
-def _collect_members(node: JSON, root: JSON, references: tuple[str, ...]) -> tuple[JSON, list[str]]:
-    """Return properties and required names of a schema and its members; `references`: those that led to it."""
+class _ObjectParts(NamedTuple):
+    properties: JSON
+    required_names: list[str]
+
+
+def _collect_parts(node: JSON, root: JSON, references: tuple[str, ...]) -> _ObjectParts:
+    """Return the properties of a schema and of its members; `references`: those that were followed to get there."""
     properties: JSON = dict(node.get("properties") or {})
     required_names: list[str] = list(node.get("required") or [])
-    every = _list_subschemas(node, "allOf")
+    # All of these hold at once: what one of them requires is required.
+    merged_schemas = _list_subschemas(node, "allOf")
     target = node.get("$ref")
     # A schema may contain itself: each reference is followed once.
     if isinstance(target, str) and target not in references:
         references = (*references, target)
-        every = [_resolve_reference(root, target), *every]
-    for each in every:
-        more, names = _collect_members(each, root, references)
-        properties = {**more, **properties}
-        required_names += names
+        merged_schemas = [_resolve_reference(root, target), *merged_schemas]
+    for merged_schema in merged_schemas:
+        parts = _collect_parts(merged_schema, root, references)
+        properties = {**parts.properties, **properties}
+        required_names += parts.required_names
     for key in _UNION_KEYWORDS:
-        members = [_collect_members(each, root, references) for each in _list_subschemas(node, key)]
-        for more, _ in members:
-            properties = {**more, **properties}
+        members = [_collect_parts(member, root, references) for member in _list_subschemas(node, key)]
+        for member in members:
+            properties = {**member.properties, **properties}
         if members:
-            required_names += [name for name in members[0][1] if all(name in names for _, names in members)]
-    return properties, [name for name in dict.fromkeys(required_names) if name in properties]
+            first, *others = members
+            required_names += [
+                name for name in first.required_names if all(name in other.required_names for other in others)
+            ]
+    unique_names = dict.fromkeys(required_names)
+    return _ObjectParts(properties, [name for name in unique_names if name in properties])
 
 
 def _list_subschemas(node: JSON, key: str) -> list[JSON]:
@@ -78,6 +88,7 @@ def _list_subschemas(node: JSON, key: str) -> list[JSON]:
 
 def _resolve_reference(root: JSON, target: str) -> JSON:
     """Return the schema that a reference within `root` names; empty when there is none."""
+    # A JSON pointer, such as `#/$defs/Point`: `~1` stands for a slash in a name, `~0` for a tilde.
     node: Any = root
     for name in target.removeprefix("#").split("/")[1:]:
         node = node.get(name.replace("~1", "/").replace("~0", "~")) if is_object(node) else None
@@ -105,8 +116,10 @@ def _adapt_to_moonshot(node: JSON) -> JSON:
     union = next((key for key in _UNION_KEYWORDS if is_list(node.get(key))), None)
     if union is None or "type" not in node:
         return node
-    shared = {"type": node["type"]}
-    members = [{**shared, **each} if is_object(each) and "$ref" not in each else each for each in node[union]]
+    members = [
+        {"type": node["type"], **member} if is_object(member) and "$ref" not in member else member
+        for member in node[union]
+    ]
     return {key: members if key == union else value for key, value in node.items() if key != "type"}
 
 

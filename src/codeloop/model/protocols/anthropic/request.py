@@ -27,8 +27,9 @@ from codeloop.model.wire.encoding import (
     EncodedMessage,
     EncodingCache,
     collect_options,
-    encode_message,
+    join_blocks,
     merge_body,
+    merge_successive,
     sanitize_call_id,
     sanitize_tool_name,
     to_json,
@@ -69,18 +70,11 @@ class AnthropicBody:
 
         Successive messages of one role become one: the service wants the roles to alternate.
         """
-        messages: list[EncodedMessage] = []
-        for message in self._cache.encode_messages(request):
-            if not message.blocks:
-                continue
-            if messages and messages[-1].role == message.role:
-                messages[-1] = encode_message(message.role, messages[-1].blocks + message.blocks)
-            else:
-                messages.append(message)
+        messages = merge_successive(self._cache.encode_messages(request))
         if self._quirks.accepts_cache_marks:
             last = messages[-MARKED_MESSAGE_COUNT:]
             messages[-MARKED_MESSAGE_COUNT:] = [
-                encode_message(message.role, _add_cache_mark(message.blocks, self._choose_mark(request)))
+                join_blocks(message.role, _add_cache_mark(message.blocks, self._choose_mark(request)))
                 for message in last
             ]
         bodies = b",".join([message.body for message in messages])
@@ -143,7 +137,7 @@ class AnthropicBody:
         return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
     def _encode_message(self, message: ModelMessage) -> EncodedMessage:
-        return encode_message(
+        return join_blocks(
             "assistant" if isinstance(message, AssistantModelMessage) else "user", self._encode_blocks(message)
         )
 

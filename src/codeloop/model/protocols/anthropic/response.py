@@ -4,9 +4,11 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
 from codeloop.model.protocols.anthropic.request import METADATA_KEY
-from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text
+from codeloop.model.wire.json_values import list_objects, read_count, read_text
+from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
@@ -105,7 +107,7 @@ class AnthropicReader(ResponseReader):
             case "content_block_stop":
                 self._blocks.end_block(event.index)
             case "message_start":
-                if is_json_object(event.message):
+                if is_object(event.message):
                     self._add_usage(event.message.get("usage"))
                     self._blocks.events.append(UsageUpdate(self.tokens))
             case "message_delta":
@@ -120,7 +122,7 @@ class AnthropicReader(ResponseReader):
                     self._set_error({"error": event.error})
 
     def _begin_block(self, index: int, block: Any) -> None:
-        if not is_json_object(block):
+        if not is_object(block):
             return
         self._blocks.flush()
         match block.get("type"):
@@ -141,7 +143,7 @@ class AnthropicReader(ResponseReader):
 
     def _add_usage(self, usage: Any) -> None:
         """Take counts; those of later events are totals and replace earlier ones."""
-        if is_json_object(usage):
+        if is_object(usage):
             self._usage.update({name: value for name, value in usage.items() if value is not None})
             self.tokens = parse_usage(self._usage)
 

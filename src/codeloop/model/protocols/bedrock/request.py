@@ -27,8 +27,9 @@ from codeloop.model.wire.encoding import (
     EncodedMessage,
     EncodingCache,
     collect_options,
-    encode_message,
+    join_blocks,
     merge_body,
+    merge_successive,
     sanitize_call_id,
     sanitize_tool_name,
     to_json,
@@ -71,18 +72,11 @@ class BedrockBody:
 
         Successive messages of one role become one: the service wants the roles to alternate.
         """
-        messages: list[EncodedMessage] = []
-        for message in self._cache.encode_messages(request):
-            if not message.blocks:
-                continue
-            if messages and messages[-1].role == message.role:
-                messages[-1] = encode_message(message.role, messages[-1].blocks + message.blocks)
-            else:
-                messages.append(message)
+        messages = merge_successive(self._cache.encode_messages(request))
         if self._accepts_cache_points:
             users = [at for at, message in enumerate(messages) if message.role == "user"][-MARKED_MESSAGE_COUNT:]
             for at in users:
-                messages[at] = encode_message("user", [*messages[at].blocks, CACHE_POINT_JSON])
+                messages[at] = join_blocks("user", [*messages[at].blocks, CACHE_POINT_JSON])
         head = to_json(self._make_head(request))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"messages":[', b",".join([message.body for message in messages]), b"]}"))
@@ -122,7 +116,7 @@ class BedrockBody:
 
     def _encode_message(self, message: ModelMessage) -> EncodedMessage:
         role = "assistant" if isinstance(message, AssistantModelMessage) else "user"
-        return encode_message(role, [to_json(block) for block in self._encode_blocks(message) if block is not None])
+        return join_blocks(role, [to_json(block) for block in self._encode_blocks(message) if block is not None])
 
     def _encode_blocks(self, message: ModelMessage) -> list[JSON | None]:
         match message:

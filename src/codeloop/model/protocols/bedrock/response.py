@@ -4,9 +4,11 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.chat import FinishReason, ModelEvent
 from codeloop.model.protocols.bedrock.request import METADATA_KEY
-from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text
+from codeloop.model.wire.json_values import list_objects, read_count, read_text
+from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 
@@ -78,24 +80,24 @@ class BedrockReader(ResponseReader):
         except msgspec.DecodeError as error:
             self._set_error({"message": f"the answer is not what the protocol says: {error}"})
             return []
-        if not is_json_object(answer) or not is_json_object(output := answer.get("output")):
+        if not is_object(answer) or not is_object(output := answer.get("output")):
             self._set_error(answer)
             return []
         message = output.get("message")
-        for index, block in enumerate(list_objects(message.get("content") if is_json_object(message) else None)):
+        for index, block in enumerate(list_objects(message.get("content") if is_object(message) else None)):
             self._read_block(index, block)
         self.tokens = parse_usage(answer.get("usage"))
         self._end_answer(read_text(answer.get("stopReason")))
         return self._blocks.take_events()
 
     def _read_block(self, index: int, block: Any) -> None:
-        if is_json_object(use := block.get("toolUse")):
+        if is_object(use := block.get("toolUse")):
             self._start_call(index, use)
             self._blocks.add_arguments(index, format_arguments(use.get("input")))
             self._blocks.end_block(index)
-        elif is_json_object(reasoning := block.get("reasoningContent")):
+        elif is_object(reasoning := block.get("reasoningContent")):
             inner = reasoning.get("reasoningText")
-            self._add_thinking(index, inner if is_json_object(inner) else reasoning)
+            self._add_thinking(index, inner if is_object(inner) else reasoning)
         else:
             self._blocks.add_text("text", index, read_text(block.get("text")))
 
@@ -107,21 +109,21 @@ class BedrockReader(ResponseReader):
             return
         if event.content_block_delta is not None:
             self._add_delta(event.content_block_delta)
-        elif is_json_object(start := event.content_block_start):
+        elif is_object(start := event.content_block_start):
             inner = start.get("start")
-            if is_json_object(inner) and is_json_object(use := inner.get("toolUse")):
+            if is_object(inner) and is_object(use := inner.get("toolUse")):
                 self._start_call(read_count(start, "contentBlockIndex"), use)
-        elif is_json_object(event.content_block_stop):
+        elif is_object(event.content_block_stop):
             self._blocks.end_block(read_count(event.content_block_stop, "contentBlockIndex"))
-        elif is_json_object(event.message_stop):
+        elif is_object(event.message_stop):
             self._end_answer(read_text(event.message_stop.get("stopReason")))
-        elif is_json_object(event.metadata):
+        elif is_object(event.metadata):
             self.tokens = parse_usage(event.metadata.get("usage"))
             # The token counts come last, after the end of the answer.
             self.is_done = self.has_ended
-        elif is_json_object(exception := event.exception):
+        elif is_object(exception := event.exception):
             body = exception.get("body")
-            message = read_text(body.get("message")) if is_json_object(body) else ""
+            message = read_text(body.get("message")) if is_object(body) else ""
             kind = read_text(exception.get("type"))
             self._set_error(
                 {"error": {"code": EXCEPTION_STATUSES.get(kind, 500), "type": kind, "message": message or kind}}
@@ -133,9 +135,9 @@ class BedrockReader(ResponseReader):
             return
         if delta.text is not None:
             self._blocks.add_text("text", index, read_text(delta.text))
-        elif is_json_object(delta.tool_use):
+        elif is_object(delta.tool_use):
             self._blocks.add_arguments(index, read_text(delta.tool_use.get("input")))
-        elif is_json_object(delta.reasoning_content):
+        elif is_object(delta.reasoning_content):
             self._add_thinking(index, delta.reasoning_content)
 
     def _add_thinking(self, index: int, reasoning: dict[str, Any]) -> None:
@@ -162,7 +164,7 @@ class BedrockReader(ResponseReader):
 
 def parse_usage(usage: Any) -> Tokens:
     """Return the counts of a `usage` object. The input count excludes cached tokens."""
-    if not is_json_object(usage):
+    if not is_object(usage):
         return NO_TOKENS
     fresh, output = read_count(usage, "inputTokens"), read_count(usage, "outputTokens")
     cache_read, cache_write = read_count(usage, "cacheReadInputTokens"), read_count(usage, "cacheWriteInputTokens")

@@ -4,9 +4,11 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta
 from codeloop.model.protocols.chat_completions.request import METADATA_KEY
-from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text, read_tier
+from codeloop.model.wire.json_values import list_objects, read_count, read_text
+from codeloop.model.wire.response_reader import ResponseReader, read_tier
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
@@ -176,7 +178,7 @@ class ChatCompletionsReader(ResponseReader):
         for piece in list_objects(pieces):
             function = piece.get("function")
             name, arguments = "", ""
-            if is_json_object(function):
+            if is_object(function):
                 name, arguments = read_text(function.get("name")), format_arguments(function.get("arguments"))
             self._blocks.events += self._blocks.calls.add_piece(
                 piece.get("index"), read_text(piece.get("id")), name, arguments
@@ -199,7 +201,7 @@ def merge_reasoning_detail(details: list[JSON], piece: JSON) -> None:
 
 def parse_usage(usage: Any, tier: str = "") -> Tokens:
     """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
-    if not is_json_object(usage):
+    if not is_object(usage):
         return NO_TOKENS
     prompt, output = read_count(usage, "prompt_tokens"), read_count(usage, "completion_tokens")
     cache_read = read_count(usage, "prompt_tokens_details", "cached_tokens")

@@ -4,9 +4,11 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
 from codeloop.model.protocols.google.request import METADATA_KEY
-from codeloop.model.wire.response import ResponseReader, is_json_object, read_count, read_text
+from codeloop.model.wire.json_values import read_count, read_text
+from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
@@ -120,7 +122,7 @@ class GoogleReader(ResponseReader):
                     self._read_part(part)
             if candidate.finish_reason:
                 self._end_answer(read_text(candidate.finish_reason), read_text(candidate.finish_message))
-        elif is_json_object(chunk.prompt_feedback) and (reason := read_text(chunk.prompt_feedback.get("blockReason"))):
+        elif is_object(chunk.prompt_feedback) and (reason := read_text(chunk.prompt_feedback.get("blockReason"))):
             self._block_answer(reason, read_text(chunk.prompt_feedback.get("blockReasonMessage")))
 
     def _read_part(self, part: GooglePart) -> None:
@@ -182,7 +184,7 @@ class GoogleReader(ResponseReader):
 
 def parse_usage(usage: Any) -> Tokens:
     """Return the counts of `usageMetadata`. The prompt's count includes cached tokens, the answer's no thoughts."""
-    if not is_json_object(usage):
+    if not is_object(usage):
         return NO_TOKENS
     prompt = read_count(usage, "promptTokenCount") + read_count(usage, "toolUsePromptTokenCount")
     cache_read, thoughts = read_count(usage, "cachedContentTokenCount"), read_count(usage, "thoughtsTokenCount")

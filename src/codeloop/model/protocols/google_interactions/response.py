@@ -4,9 +4,11 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
 from codeloop.model.protocols.google_interactions.request import METADATA_KEY
-from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text
+from codeloop.model.wire.json_values import list_objects, read_count, read_text
+from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 
@@ -97,7 +99,7 @@ class InteractionReader(ResponseReader):
                     self._set_error({"error": event.error})
 
     def _begin_step(self, index: int, step: Any) -> None:
-        if not is_json_object(step):
+        if not is_object(step):
             return
         self._blocks.flush()
         match step.get("type"):
@@ -124,7 +126,7 @@ class InteractionReader(ResponseReader):
             case "arguments_delta":
                 self._blocks.add_arguments(index, read_text(delta.arguments))
             case "thought_summary":
-                words = delta.content.get("text") if is_json_object(delta.content) else delta.text
+                words = delta.content.get("text") if is_object(delta.content) else delta.text
                 self._blocks.add_text("reasoning", index, read_text(words))
             case "thought_signature":
                 self._add_signature(index, read_text(delta.signature))
@@ -136,7 +138,7 @@ class InteractionReader(ResponseReader):
             self._blocks.add_metadata(index, {METADATA_KEY: {"signature": signature}})
 
     def _end_answer(self, interaction: Any) -> None:
-        if not is_json_object(interaction):
+        if not is_object(interaction):
             return
         if interaction.get("usage") is not None:
             self.tokens = parse_usage(interaction.get("usage"))
@@ -153,7 +155,7 @@ def _join_texts(parts: Any) -> str:
 
 def parse_usage(usage: Any) -> Tokens:
     """Return the counts of an interaction's `usage`: its input includes cached tokens, its output no thoughts."""
-    if not is_json_object(usage):
+    if not is_object(usage):
         return NO_TOKENS
     input_tokens = read_count(usage, "total_input_tokens") + read_count(usage, "total_tool_use_tokens")
     cache_read, thoughts = read_count(usage, "total_cached_tokens"), read_count(usage, "total_thought_tokens")

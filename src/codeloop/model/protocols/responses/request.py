@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.kit.wildcard import matches
 from codeloop.model.chat import (
     AssistantModelMessage,
@@ -33,7 +34,6 @@ from codeloop.model.wire.encoding import (
     sanitize_tool_name,
     to_json,
 )
-from codeloop.model.wire.response import is_json_object
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON
 
@@ -205,7 +205,7 @@ class ResponsesBody:
         if piece.name != PATCH_TOOL or not self._accepts_patches:
             return None
         arguments: Any = msgspec.json.decode(piece.arguments)
-        patch = arguments.get(PATCH_ARGUMENT, "") if is_json_object(arguments) else ""
+        patch = arguments.get(PATCH_ARGUMENT, "") if is_object(arguments) else ""
         return patch if isinstance(patch, str) else ""
 
 
@@ -214,7 +214,7 @@ def _put_option(head: JSON, name: str, value: Any) -> None:
     group, field = NESTED_OPTIONS.get(name, ("", name))
     if group:
         head[group] = {**head.get(group, {}), field: value}
-    elif is_json_object(value) and is_json_object(head.get(field)):
+    elif is_object(value) and is_object(head.get(field)):
         head[field] = {**head[field], **value}
     else:
         head[field] = value

@@ -4,10 +4,12 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.jsonc import is_object
 from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, TextDelta
 from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT
 from codeloop.model.protocols.responses.request import METADATA_KEY
-from codeloop.model.wire.response import ResponseReader, is_json_object, list_objects, read_count, read_text, read_tier
+from codeloop.model.wire.json_values import list_objects, read_count, read_text
+from codeloop.model.wire.response_reader import ResponseReader, read_tier
 from codeloop.model.wire.tool_calls import OpenCall, format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
@@ -90,18 +92,18 @@ class ResponsesReader(ResponseReader):
             case "response.completed" | "response.incomplete" | "response.failed":
                 self._end_answer(event.response)
             case "error":
-                data = event.error if is_json_object(event.error) else {"code": event.code, "message": event.message}
+                data = event.error if is_object(event.error) else {"code": event.code, "message": event.message}
                 self._set_error({"error": data})
             case _:
                 return
 
     def _end_answer(self, response: Any) -> None:
         """Take the response at its end: its counts, why it ended, and the items that no event reported."""
-        if not is_json_object(response):
+        if not is_object(response):
             self._set_error({"message": "the last event holds no response"})
             return
         self.tokens = parse_usage(response.get("usage"), read_tier(response.get("service_tier")))
-        if is_json_object(error := response.get("error")):
+        if is_object(error := response.get("error")):
             self._set_error({"error": error})
             return
         # The items come only here in an answer that did not stream, and from some services also in one that did.
@@ -111,14 +113,14 @@ class ResponsesReader(ResponseReader):
                 self._end_item(index, item)
         self._blocks.flush()
         details = response.get("incomplete_details")
-        reason = details.get("reason") if is_json_object(details) else None
+        reason = details.get("reason") if is_object(details) else None
         self._reason = read_text(reason or response.get("status"))
         if self._reason in {"failed", "cancelled"}:
             self._set_error({"message": f"the service ended the answer ({self._reason}) and gave no reason"})
         self.is_done = self.has_ended = True
 
     def _begin_item(self, index: int, item: Any) -> None:
-        if not is_json_object(item):
+        if not is_object(item):
             return
         kind = read_text(item.get("type"))
         open_item = self._open_items[index] = OpenOutputItem(kind)
@@ -135,7 +137,7 @@ class ResponsesReader(ResponseReader):
     def _end_item(self, index: int, item: Any) -> None:
         """End an item; its full content is used only if no part of it was streamed."""
         open_item = self._open_items.get(index)
-        if open_item is None or not is_json_object(item):
+        if open_item is None or not is_object(item):
             return
         match open_item.kind:
             case "message":
@@ -208,7 +210,7 @@ class ResponsesReader(ResponseReader):
 
 def parse_usage(usage: Any, tier: str = "") -> Tokens:
     """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
-    if not is_json_object(usage):
+    if not is_object(usage):
         return NO_TOKENS
     prompt, output = read_count(usage, "input_tokens"), read_count(usage, "output_tokens")
     cache_read = read_count(usage, "input_tokens_details", "cached_tokens")

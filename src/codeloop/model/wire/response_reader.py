@@ -1,10 +1,7 @@
-"""The base of all protocols' answer readers: open blocks, the end of an answer, and reading JSON of uncertain types.
-
-Services deviate from the types that their protocols name, so each value is checked where it is read.
-"""
+"""The base of all protocols' readers of answers: the open blocks of an answer, and how it ended."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 from codeloop.model.chat import Finished, FinishReason, ModelEvent, ReasoningDelta, TextDelta
 from codeloop.model.wire.tool_calls import OpenCall, ToolCallAssembler
@@ -13,9 +10,10 @@ from codeloop.schema.wire import JSON
 
 
 class AnswerBlocks:
-    """The open blocks of an answer: `kind` and `number` of the one whose text is in `pieces`, and the `events` so far.
+    """The open blocks of an answer, and the events so far.
 
-    Pieces of one block become one delta; `number` tells the blocks of an answer apart, -1 before the first.
+    `kind` and `number` are those of the block that `pieces` belong to. Pieces of one block become one delta. `kind` is
+    `text`, `reasoning` (thinking) or `call`; `number` tells the blocks of an answer apart, and is -1 before the first.
     """
 
     def __init__(self) -> None:
@@ -27,7 +25,7 @@ class AnswerBlocks:
         self._open_calls: dict[int, OpenCall] = {}
 
     def add_text(self, kind: str, number: int, text: str) -> None:
-        """Add text to a block of the kind `read_text` or `reasoning` (thinking)."""
+        """Add text to a block of the kind `text` or `reasoning`; "" begins the block without any text."""
         # Pieces of one block are joined, so a delta ends where the block changes.
         if kind != self.kind or number != self.number:
             self.flush()
@@ -36,7 +34,7 @@ class AnswerBlocks:
             self.pieces.append(text)
 
     def add_metadata(self, number: int, metadata: dict[str, Any]) -> None:
-        """Add the signature or encrypted text of a block of thinking, which is sent back with later requests."""
+        """Add the signature or encrypted text of a block of thinking, which later requests send back."""
         self.flush()
         self.events.append(ReasoningDelta("", number, metadata))
 
@@ -66,7 +64,7 @@ class AnswerBlocks:
             self.events.append(delta(text, self.number))
 
     def take_events(self) -> list[ModelEvent]:
-        """Return the events that have come since the last time."""
+        """Return the events that have come since the last call."""
         self.flush()
         events, self.events = self.events, []
         return events
@@ -120,36 +118,6 @@ class ResponseReader:
         if self.error is None:
             self.error = error
         self.is_done = True
-
-
-def is_json_object(value: Any) -> TypeGuard[JSON]:
-    """Return whether the value is a JSON object."""
-    return isinstance(value, dict)
-
-
-def is_json_list(value: Any) -> TypeGuard[list[Any]]:
-    """Return whether the value is a JSON array."""
-    return isinstance(value, list)
-
-
-def list_objects(value: Any) -> list[JSON]:
-    """Return the objects in a JSON list; some services send one object in its place."""
-    if is_json_object(value):
-        return [value]
-    return [entry for entry in value if is_json_object(entry)] if is_json_list(value) else []
-
-
-def read_count(source: Mapping[str, Any], *path: str) -> int:
-    """Return the positive number at a path of keys as an integer; 0 without one."""
-    value: Any = source
-    for name in path:
-        value = value.get(name) if is_json_object(value) else None
-    return int(value) if isinstance(value, (int, float)) and value > 0 else 0
-
-
-def read_text(value: Any) -> str:
-    """Return a value that is a text; "" for any other."""
-    return value if isinstance(value, str) else ""
 
 
 def read_tier(value: Any) -> str:

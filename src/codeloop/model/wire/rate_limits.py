@@ -1,0 +1,60 @@
+"""Reads a service's rate limits from the headers of its answers. Pure."""
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+
+class RateLimitHeaders(NamedTuple):
+    """The names of two headers: one with the amount that remains of a limit, one with the time of its reset."""
+
+    remaining: str
+    reset: str
+
+
+# OpenAI and services like it, then Anthropic.
+RATE_LIMIT_HEADERS = (
+    *(
+        RateLimitHeaders(f"x-ratelimit-remaining-{unit}", f"x-ratelimit-reset-{unit}")
+        for unit in ("requests", "tokens")
+    ),
+    *(
+        RateLimitHeaders(f"anthropic-ratelimit-{unit}-remaining", f"anthropic-ratelimit-{unit}-reset")
+        for unit in ("requests", "tokens", "input-tokens", "output-tokens")
+    ),
+)
+_SECONDS_BY_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
+# The parts of `6m0s` or `1h2m3.5s`.
+_DURATION_PATTERN = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
+
+
+def find_pause(headers: Mapping[str, str], now: float) -> float:
+    """Return the seconds until all exhausted rate limits have been reset; 0: none is exhausted.
+
+    `now`: seconds since the epoch.
+    """
+    return max(
+        (
+            _parse_reset_time(headers.get(limit.reset, ""), now)
+            for limit in RATE_LIMIT_HEADERS
+            if headers.get(limit.remaining) == "0"
+        ),
+        default=0.0,
+    )
+
+
+def _parse_reset_time(text: str, now: float) -> float:
+    """Return the seconds until a reset; 0: unreadable.
+
+    OpenAI writes a duration (`6m0s`), others a number of seconds, Anthropic a date (`2026-01-01T00:00:00Z`).
+    """
+    if durations := _DURATION_PATTERN.findall(text):
+        return sum(float(number) * _SECONDS_BY_UNIT[unit] for number, unit in durations)
+    with suppress(ValueError):
+        return max(float(text), 0.0)
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        return max((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now, 0.0)
+    return 0.0
