@@ -10,8 +10,8 @@ from codeloop.agent.calls.call_rules import list_rulesets
 from codeloop.agent.request.system_prompt import read_prompt
 from codeloop.app.toolbox import list_builtin_tools
 from codeloop.model.chat import ModelInfo
-from codeloop.model.protocols.anthropic.request import AnthropicBody
-from codeloop.model.protocols.chat_completions.request import ChatCompletionsBody
+from codeloop.model.protocols.anthropic.request import AnthropicRequestEncoder
+from codeloop.model.protocols.chat_completions.request import ChatCompletionsRequestEncoder
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, find_quirks
 from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.scripted_project import open_scripted_project
@@ -32,7 +32,10 @@ async def test_the_first_request_with_all_default_tools_is_small(tmp_path: Path,
         (request,) = it.model.requests
     assert {"bash", "read", "todowrite", "task", "question"} <= {spec.name for spec in request.tools}
     where = str(tmp_path).encode()
-    for body in (ChatCompletionsBody(info, find_quirks(info)), AnthropicBody(info, ANTHROPIC_QUIRKS)):
+    for body in (
+        ChatCompletionsRequestEncoder(info, find_quirks(info)),
+        AnthropicRequestEncoder(info, ANTHROPIC_QUIRKS),
+    ):
         encoded = body.encode(request)
         assert where in encoded
         assert len(encoded.replace(where, b"/home/user/projects")) <= FIRST_REQUEST

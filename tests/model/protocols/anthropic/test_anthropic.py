@@ -28,7 +28,7 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.protocols.anthropic.request import AnthropicBody
+from codeloop.model.protocols.anthropic.request import AnthropicRequestEncoder
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, Quirks
 from codeloop.schema.errors import APIError, ContextOverflowError, ProviderAuthError
 from codeloop.schema.message import CacheTokens, Tokens
@@ -311,7 +311,7 @@ async def test_calls_of_another_service_are_sent_under_ids_that_are_accepted(ant
 
 
 def test_services_without_cache_marks_get_none() -> None:
-    body = AnthropicBody(INFO, Quirks(accepts_cache_marks=False))
+    body = AnthropicRequestEncoder(INFO, Quirks(accepts_cache_marks=False))
     request = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("x"),)),), tools=(TOOL,))
     assert b"cache_control" not in body.encode(request)
 
@@ -321,8 +321,8 @@ def test_what_is_kept_for_an_hour_is_marked_so_where_the_service_takes_that() ->
         system="s", messages=(UserModelMessage((TextPiece("x"),)),), tools=(TOOL,), wants_hour_cache=True
     )
     hour = b'"cache_control":{"type":"ephemeral","ttl":"1h"}'
-    assert AnthropicBody(INFO, ANTHROPIC_QUIRKS).encode(request).count(hour) == 3
-    assert hour not in AnthropicBody(INFO, Quirks()).encode(request)
+    assert AnthropicRequestEncoder(INFO, ANTHROPIC_QUIRKS).encode(request).count(hour) == 3
+    assert hour not in AnthropicRequestEncoder(INFO, Quirks()).encode(request)
 
 
 WORDS = st.text(max_size=20)
@@ -354,7 +354,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 @settings(max_examples=scale_examples(60))
 @given(conversations())
 def test_each_request_continues_the_one_before_but_for_the_cache_marks(turns: tuple[ModelMessage, ...]) -> None:
-    body = AnthropicBody(INFO, ANTHROPIC_QUIRKS)
+    body = AnthropicRequestEncoder(INFO, ANTHROPIC_QUIRKS)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
         if isinstance(turns[length - 1], AssistantModelMessage):

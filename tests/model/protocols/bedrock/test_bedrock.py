@@ -20,7 +20,7 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.protocols.bedrock.adapter import BedrockConverse
-from codeloop.model.protocols.bedrock.request import BedrockBody
+from codeloop.model.protocols.bedrock.request import BedrockRequestEncoder
 from codeloop.model.quirks import BEDROCK_QUIRKS
 from codeloop.model.wire.endpoint import Endpoint
 from tests.support.answers import Answer
@@ -39,7 +39,7 @@ def info_of(name: str, **more: Any) -> ModelInfo:
 
 def encode(name: str, *turns: ModelMessage, **more: Any) -> dict[str, Any]:
     request = ModelRequest(system="s", messages=turns, tools=(TOOL,), **more)
-    return json.loads(BedrockBody(info_of(name), BEDROCK_QUIRKS).encode(request))
+    return json.loads(BedrockRequestEncoder(info_of(name), BEDROCK_QUIRKS).encode(request))
 
 
 def test_results_and_what_is_attached_to_them_stand_in_one_message() -> None:

@@ -9,7 +9,7 @@ import pytest
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.chat import ImagePiece, ModelRequest, UserModelMessage
-from codeloop.model.protocols.chat_completions.request import ChatCompletionsBody
+from codeloop.model.protocols.chat_completions.request import ChatCompletionsRequestEncoder
 from codeloop.model.quirks import find_quirks
 from codeloop.schema.config import ProviderConfig
 from codeloop.schema.wire import JSON
@@ -22,9 +22,8 @@ def limits_in(ref: str, request: ModelRequest | None = None, **config: Any) -> J
     known = Catalog().find_provider(provider_id)
     row = msgspec.convert({"models": {name: config}}, ProviderConfig)
     info = apply_overrides(known.models if known else {}, row, provider_id, "@ai-sdk/openai-compatible")[name]
-    body = json.loads(
-        ChatCompletionsBody(info, find_quirks(info)).encode(request or ModelRequest(system="s", messages=HELLO))
-    )
+    encoder = ChatCompletionsRequestEncoder(info, find_quirks(info))
+    body = json.loads(encoder.encode(request or ModelRequest(system="s", messages=HELLO)))
     return {field: value for field, value in body.items() if field.startswith("max_")}
 
 

@@ -28,7 +28,7 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.protocols.chat_completions.request import ChatCompletionsBody
+from codeloop.model.protocols.chat_completions.request import ChatCompletionsRequestEncoder
 from codeloop.model.quirks import COMPATIBLE_QUIRKS, OPENAI_QUIRKS, QUIRKS_BY_PROVIDER, Quirks, find_quirks
 from codeloop.schema.errors import APIError
 from codeloop.schema.message import CacheTokens, Tokens
@@ -398,10 +398,10 @@ async def test_text_that_is_no_unicode_is_sent_all_the_same(openai: Any, asking:
 
 
 def test_a_turn_is_encoded_once() -> None:
-    body = ChatCompletionsBody(INFO, COMPATIBLE_QUIRKS)
+    body = ChatCompletionsRequestEncoder(INFO, COMPATIBLE_QUIRKS)
     first = body.encode(ModelRequest(system="s", messages=HISTORY))
     again = body.encode(ModelRequest(system="s", messages=HISTORY))
-    fresh = ChatCompletionsBody(INFO, COMPATIBLE_QUIRKS).encode(ModelRequest(system="s", messages=HISTORY))
+    fresh = ChatCompletionsRequestEncoder(INFO, COMPATIBLE_QUIRKS).encode(ModelRequest(system="s", messages=HISTORY))
     assert first == again == fresh
 
 
@@ -430,7 +430,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 @settings(max_examples=scale_examples(60))
 @given(conversations())
 def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
-    body = ChatCompletionsBody(INFO, COMPATIBLE_QUIRKS)
+    body = ChatCompletionsRequestEncoder(INFO, COMPATIBLE_QUIRKS)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
         if isinstance(turns[length - 1], AssistantModelMessage):
@@ -446,11 +446,11 @@ def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[Model
 def test_a_gateway_to_claude_is_told_what_to_keep_in_the_cache() -> None:
     claude = ModelInfo(provider_id="openrouter", id="anthropic/claude-opus-5.5", name="C", input=frozenset({"text"}))
     request = ModelRequest(system="Be brief.", messages=HISTORY[:3], session_id="s")
-    sent = json.loads(ChatCompletionsBody(claude, find_quirks(claude)).encode(request))["messages"]
+    sent = json.loads(ChatCompletionsRequestEncoder(claude, find_quirks(claude)).encode(request))["messages"]
     mark = {"type": "ephemeral"}
     assert sent[0]["content"] == [{"type": "text", "text": "Be brief.", "cache_control": mark}]
     assert sent[1]["content"][-1]["cache_control"] == mark
     assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool", "tool"]
     assert (sent[3]["content"], sent[4]["content"]) == ("one", ""), "a mark on nothing would be refused"
     other = ModelInfo(provider_id="openrouter", id="z-ai/glm-5.3", name="G")
-    assert b"cache_control" not in ChatCompletionsBody(other, find_quirks(other)).encode(request)
+    assert b"cache_control" not in ChatCompletionsRequestEncoder(other, find_quirks(other)).encode(request)

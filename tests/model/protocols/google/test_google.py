@@ -15,7 +15,7 @@ from codeloop.model.chat import (
     ToolModelMessage,
     UserModelMessage,
 )
-from codeloop.model.protocols.google.request import PLACEHOLDER_SIGNATURE, GoogleBody
+from codeloop.model.protocols.google.request import PLACEHOLDER_SIGNATURE, GoogleRequestEncoder
 from codeloop.model.protocols.google_interactions.response import InteractionReader
 from codeloop.model.quirks import GOOGLE_QUIRKS
 from tests.support.adapter_rows import ADAPTER_ROWS, VERTEX_PATH
@@ -30,7 +30,7 @@ RESULTS = ToolModelMessage((ResultPiece("c1", "read", "one"), ResultPiece("c2", 
 
 def parts_of(turn: AssistantModelMessage) -> list[dict[str, Any]]:
     request = ModelRequest(system="s", messages=(*HELLO, turn, RESULTS, UserModelMessage((TextPiece("go"),))))
-    return json.loads(GoogleBody(GEMINI, GOOGLE_QUIRKS).encode(request))["contents"][1]["parts"]
+    return json.loads(GoogleRequestEncoder(GEMINI, GOOGLE_QUIRKS).encode(request))["contents"][1]["parts"]
 
 
 def test_a_signature_goes_back_with_its_part() -> None:

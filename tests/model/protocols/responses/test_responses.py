@@ -28,7 +28,7 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.protocols.responses.request import ResponsesBody
+from codeloop.model.protocols.responses.request import ResponsesRequestEncoder
 from codeloop.model.quirks import OPENAI_QUIRKS, QUIRKS_BY_PROVIDER
 from codeloop.model.structured_output import make_answer_shape, make_format_fields
 from codeloop.schema.errors import APIError, ContextOverflowError
@@ -408,7 +408,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 @settings(max_examples=scale_examples(60))
 @given(conversations())
 def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
-    body = ResponsesBody(INFO, OPENAI_QUIRKS)
+    body = ResponsesRequestEncoder(INFO, OPENAI_QUIRKS)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
         if isinstance(turns[length - 1], AssistantModelMessage):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled
-from codeloop.model.protocols.anthropic.request import AnthropicBody
+from codeloop.model.protocols.anthropic.request import AnthropicRequestEncoder
 from codeloop.model.protocols.anthropic.response import AnthropicReader
 from codeloop.model.protocols.anthropic.thinking import has_thinking, is_thinking_refused, remove_thinking
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, Quirks
@@ -22,11 +22,11 @@ THINKING_DROPPED_MESSAGE = "The service refused the thinking of earlier answers,
 
 
 class AnthropicRoute(NamedTuple):
-    """The path and headers of requests, and the fields that their bodies start with."""
+    """The path and headers of requests, and the first fields of their bodies."""
 
     path: str
     headers: dict[str, str]
-    start: JSON
+    leading_fields: JSON
 
 
 class AnthropicMessages(HttpModel):
@@ -40,33 +40,37 @@ class AnthropicMessages(HttpModel):
         route: AnthropicRoute | None = None,
     ) -> None:
         if route is None:
-            key = {"x-api-key": endpoint.key} if endpoint.key else {}
+            key_headers = {"x-api-key": endpoint.key} if endpoint.key else {}
             route = AnthropicRoute(
-                "/messages", {"anthropic-version": ANTHROPIC_VERSION, **key}, {"model": info.api_id or info.id}
+                path="/messages",
+                headers={"anthropic-version": ANTHROPIC_VERSION, **key_headers},
+                leading_fields={"model": info.api_id or info.id},
             )
         super().__init__(info, endpoint, quirks, route.path, route.headers)
-        self._body = AnthropicBody(info, quirks, route.start)
-        self._refusals: dict[str, int] = {}
+        self._encoder = AnthropicRequestEncoder(info, quirks, route.leading_fields)
+        self._refused_counts: dict[str, int] = {}
         """By session: the number of messages at its start whose thinking is dropped, since the service refused it."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send the request and yield its events until Finished. Closing the generator drops the connection.
 
-        When the service refuses the thinking of earlier answers, it is sent again without it, once.
+        When the service refuses the thinking of earlier answers, the request is sent again without it, once.
         """
-        request = remove_thinking(request, self._refusals.get(request.session_id, 0))
-        async with aclosing(self._exchange(request.headers, self._body.encode(request), AnthropicReader())) as events:
+        request = remove_thinking(request, self._refused_counts.get(request.session_id, 0))
+        async with aclosing(
+            self._exchange(request.headers, self._encoder.encode(request), AnthropicReader())
+        ) as events:
             async for event in events:
                 if isinstance(event, Finished) and is_thinking_refused(event.error) and has_thinking(request):
                     break
                 yield event
             else:
                 return
-        # Remembered, or every further request of the session would be refused once more.
-        self._refusals[request.session_id] = len(request.messages)
+        # Remembered, since every further request of the session would be refused first.
+        self._refused_counts[request.session_id] = len(request.messages)
         plain = remove_thinking(request, len(request.messages))
         yield RetryScheduled(0, THINKING_DROPPED_MESSAGE, now_ms())
-        async with aclosing(self._exchange(plain.headers, self._body.encode(plain), AnthropicReader())) as events:
+        async with aclosing(self._exchange(plain.headers, self._encoder.encode(plain), AnthropicReader())) as events:
             async for event in events:
                 yield event
 

@@ -47,22 +47,23 @@ CACHE_MARK, HOUR_CACHE_MARK = {"type": "ephemeral"}, {"type": "ephemeral", "ttl"
 MARKED_MESSAGE_COUNT = 2
 """Messages at the end that get a mark: with those of tools and system prompt four, the most that the service takes."""
 EFFORT_BY_BUDGET = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
-"""Least thinking budgets (tokens) -> the effort that replaces them, for models that take no budget."""
+"""From which thinking budget (tokens) on an effort replaces it, for models that take no budget; largest first."""
 _THINKING_TYPES = ("thinking", "redacted_thinking")
 THINKING_BLOCK_STARTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
 """The beginnings of thinking blocks, which can't carry a cache mark."""
 
 
-class AnthropicBody:
+class AnthropicRequestEncoder:
     """Encodes the bodies of requests to one model."""
 
-    def __init__(self, info: ModelInfo, quirks: Quirks, start: JSON | None = None) -> None:
-        """`start`: the first fields of each body; by default the model's name."""
+    def __init__(self, info: ModelInfo, quirks: Quirks, leading_fields: JSON | None = None) -> None:
+        """`leading_fields`: the first fields of each body; by default the model's name."""
         name = info.api_id or info.id
         self._info = info
         self._quirks = quirks
-        self._start: JSON = {"model": name} if start is None else start
-        self._refuses_budget = bool(ADAPTIVE_MODEL_PATTERN.search(name.lower()))
+        self._leading_fields: JSON = {"model": name} if leading_fields is None else leading_fields
+        # Such a model takes an effort in place of a thinking budget, and no temperature.
+        self._is_adaptive = bool(ADAPTIVE_MODEL_PATTERN.search(name.lower()))
         self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._encode_tool)
 
     def encode(self, request: ModelRequest) -> bytes:
@@ -72,35 +73,38 @@ class AnthropicBody:
         """
         messages = merge_successive(self._cache.encode_messages(request))
         if self._quirks.accepts_cache_marks:
-            last = messages[-MARKED_MESSAGE_COUNT:]
+            mark = self._choose_mark(request)
             messages[-MARKED_MESSAGE_COUNT:] = [
-                join_blocks(message.role, _add_cache_mark(message.blocks, self._choose_mark(request)))
-                for message in last
+                join_blocks(message.role, _add_cache_mark(message.blocks, mark))
+                for message in messages[-MARKED_MESSAGE_COUNT:]
             ]
         bodies = b",".join([message.body for message in messages])
         head = to_json(self._make_head(request))
         return b"".join((head[:-1], b',"messages":[', bodies, b"]}"))
 
     def _make_head(self, request: ModelRequest) -> JSON:
+        """Return the fields of the body that come before the messages."""
         info = self._info
         # The service requires `max_tokens`.
-        ceiling = MODEL_OUTPUT_TOKENS.value
-        longest = request.max_tokens or min(info.limits.output or ceiling, ceiling)
-        head: JSON = {**self._start, "max_tokens": longest, "stream": True}
+        max_tokens = request.max_tokens or min(
+            info.limits.output or MODEL_OUTPUT_TOKENS.value, MODEL_OUTPUT_TOKENS.value
+        )
+        head: JSON = {**self._leading_fields, "max_tokens": max_tokens, "stream": True}
         options = self._make_options(request)
         thinking: Any = options.get("thinking")
         match thinking:
-            case {"type": "enabled", "budget_tokens": int(budget)} if budget > longest // 2:
+            case {"type": "enabled", "budget_tokens": int(budget)} if budget > max_tokens // 2:
                 # The budget is part of `max_tokens`: the answer needs room in addition to it.
-                total, most = budget + longest, info.limits.output
-                head["max_tokens"] = min(total, most) if most > budget else total
+                total, output_limit = budget + max_tokens, info.limits.output
+                # A limit below the budget is wrong, or unknown (0).
+                head["max_tokens"] = min(total, output_limit) if output_limit > budget else total
             # The service takes no temperature together with thinking.
             case {"type": "enabled" | "adaptive"}:
                 pass
             case _:
-                if request.temperature is not None and info.temperature and not self._refuses_budget:
+                if request.temperature is not None and info.temperature and not self._is_adaptive:
                     head["temperature"] = request.temperature
-                if request.top_p is not None and not self._refuses_budget:
+                if request.top_p is not None and not self._is_adaptive:
                     head["top_p"] = request.top_p
         head.update(options)
         head = merge_body({name: value for name, value in head.items() if value is not None}, request)
@@ -116,16 +120,15 @@ class AnthropicBody:
         return HOUR_CACHE_MARK if request.wants_hour_cache and self._quirks.accepts_hour_marks else CACHE_MARK
 
     def _make_options(self, request: ModelRequest) -> JSON:
-        """Return the options, with the thinking that the model takes: newer ones refuse a budget and want an effort."""
+        """Return the options, with thinking as the model takes it: newer models want an effort in place of a budget."""
         options = collect_options(self._info, request, self._quirks)
         match options.get("thinking"):
-            case {"type": "enabled", "budget_tokens": int(budget)} if self._refuses_budget:
-                thinking = {"type": "adaptive", "display": "summarized"}
-                effort: JSON = {"effort": next(name for least, name in EFFORT_BY_BUDGET if budget >= least)}
+            case {"type": "enabled", "budget_tokens": int(budget)} if self._is_adaptive:
+                effort = next(effort for min_budget, effort in EFFORT_BY_BUDGET if budget >= min_budget)
                 return {
                     **options,
-                    "thinking": thinking,
-                    "output_config": {**effort, **options.get("output_config", {})},
+                    "thinking": {"type": "adaptive", "display": "summarized"},
+                    "output_config": {"effort": effort, **options.get("output_config", {})},
                 }
             case {"type": "enabled"} if not can_have_budget(request, self._info.ref):
                 return {name: value for name, value in options.items() if name != "thinking"}
@@ -210,8 +213,8 @@ def _encode_text(text: str) -> JSON | None:
 
 def _add_cache_mark(blocks: list[bytes], mark: dict[str, str]) -> list[bytes]:
     """Put the cache mark on the last block that may carry one."""
-    for at in range(len(blocks) - 1, -1, -1):
-        if not blocks[at].startswith(THINKING_BLOCK_STARTS):
-            block = b"".join((blocks[at][:-1], b',"cache_control":', to_json(mark), b"}"))
-            return [*blocks[:at], block, *blocks[at + 1 :]]
+    for index, block in reversed([*enumerate(blocks)]):
+        if not block.startswith(THINKING_BLOCK_STARTS):
+            marked_block = b"".join((block[:-1], b',"cache_control":', to_json(mark), b"}"))
+            return [*blocks[:index], marked_block, *blocks[index + 1 :]]
     return blocks

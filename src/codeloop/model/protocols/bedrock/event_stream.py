@@ -15,8 +15,9 @@ from codeloop.net.sse import EventTooLong
 PRELUDE_BYTES = 12
 MIN_MESSAGE_BYTES = PRELUDE_BYTES + 4
 _VALUE_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""Sizes in bytes of a header's value by its type; strings (7) and byte arrays (6) begin with their own length."""
-_STRING_TYPE, _BYTES_TYPE = 7, 6
+"""Sizes in bytes of a header's value by its type, for types of a fixed size."""
+_BYTES_TYPE, _STRING_TYPE = 6, 7
+"""Types of values that begin with their own length (2 bytes)."""
 
 
 class EventStreamParser:
@@ -33,19 +34,19 @@ class EventStreamParser:
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take more bytes; return the messages they complete. Raises EventTooLong; NetworkError for a broken one."""
         data = self._buffer + chunk if self._buffer else chunk
-        at, messages = 0, list[bytes]()
-        while len(data) - at >= MIN_MESSAGE_BYTES:
-            size = int.from_bytes(data[at : at + 4], "big")
+        position, messages = 0, list[bytes]()
+        while len(data) - position >= MIN_MESSAGE_BYTES:
+            size = int.from_bytes(data[position : position + 4], "big")
             # Before the message is complete: a damaged length would make the parser wait for gigabytes.
             if size > self._max_bytes:
                 raise EventTooLong
             if size < MIN_MESSAGE_BYTES:
                 raise NetworkError("protocol", "a message of its event stream is too short")
-            if len(data) - at < size:
+            if len(data) - position < size:
                 break
-            messages.append(_parse_message(data[at : at + size]))
-            at += size
-        self._buffer = data[at:]
+            messages.append(_parse_message(data[position : position + size]))
+            position += size
+        self._buffer = data[position:]
         if len(self._buffer) > self._max_bytes:
             raise EventTooLong
         return messages
@@ -54,8 +55,8 @@ class EventStreamParser:
 def _parse_message(message: bytes) -> bytes:
     if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
         raise NetworkError("protocol", "a message of its event stream is damaged")
-    end = PRELUDE_BYTES + int.from_bytes(message[4:8], "big")
-    headers, payload = _parse_headers(message[PRELUDE_BYTES:end]), message[end:-4] or b"{}"
+    headers_end = PRELUDE_BYTES + int.from_bytes(message[4:8], "big")
+    headers, payload = _parse_headers(message[PRELUDE_BYTES:headers_end]), message[headers_end:-4] or b"{}"
     if headers.get(":message-type", "event") == "event":
         return b'{"%b":%b}' % (headers.get(":event-type", "unknown").encode(), payload)
     # Exceptions are modelled errors with a JSON payload; other errors come in headers alone.
@@ -66,19 +67,19 @@ def _parse_message(message: bytes) -> bytes:
 
 def _parse_headers(data: bytes) -> dict[str, str]:
     """Return the headers whose values are strings."""
-    headers, at = dict[str, str](), 0
-    while at < len(data):
-        length = data[at]
-        name = data[at + 1 : at + 1 + length].decode("utf-8", "replace")
-        at += 1 + length
-        kind, at = data[at] if at < len(data) else -1, at + 1
-        if kind in {_STRING_TYPE, _BYTES_TYPE}:
-            size = int.from_bytes(data[at : at + 2], "big")
-            if kind == _STRING_TYPE:
-                headers[name] = data[at + 2 : at + 2 + size].decode("utf-8", "replace")
-            at += 2 + size
-        elif kind in _VALUE_SIZES:
-            at += _VALUE_SIZES[kind]
+    headers, position = dict[str, str](), 0
+    while position < len(data):
+        name_end = position + 1 + data[position]
+        name = data[position + 1 : name_end].decode("utf-8", "replace")
+        value_type = data[name_end] if name_end < len(data) else -1
+        position = name_end + 1
+        if value_type in {_STRING_TYPE, _BYTES_TYPE}:
+            size = int.from_bytes(data[position : position + 2], "big")
+            if value_type == _STRING_TYPE:
+                headers[name] = data[position + 2 : position + 2 + size].decode("utf-8", "replace")
+            position += 2 + size
+        elif value_type in _VALUE_SIZES:
+            position += _VALUE_SIZES[value_type]
         else:
             raise NetworkError("protocol", "a message of its event stream has a header of an unknown type")
     return headers

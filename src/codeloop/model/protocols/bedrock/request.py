@@ -48,15 +48,20 @@ MARKED_MESSAGE_COUNT = 2
 CACHING_MODELS = re.compile(
     r"anthropic\.claude-(?!(?:v2|instant|3-(?:sonnet|opus|haiku)|3-5-sonnet-20240620))|amazon\.nova"
 )
-"""Models that accept cache points: others refuse the request. The ones below accept them after the tools too."""
+"""Models that accept cache points: others refuse the request."""
 TOOL_CACHING_MODELS = re.compile(r"anthropic\.")
-BODY_FIELDS = frozenset({"guardrailConfig", "performanceConfig", "serviceTier", "requestMetadata", "promptVariables"})
-BODY_OBJECT_FIELDS = BODY_FIELDS | {"outputConfig", "additionalModelResponseFieldPaths", "additionalModelRequestFields"}
+"""Those of them that accept cache points after the tools too."""
+BODY_FIELDS = frozenset(
+    {"guardrailConfig", "performanceConfig", "serviceTier", "requestMetadata", "promptVariables", "outputConfig"}
+    | {"additionalModelResponseFieldPaths", "additionalModelRequestFields"}
+)
 """Options that are fields of the body; all others are the model's own (`additionalModelRequestFields`)."""
+MAX_CALL_ID_LENGTH = 64
+"""The characters that the service accepts in a call's id."""
 IMAGE_FORMATS = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
 
 
-class BedrockBody:
+class BedrockRequestEncoder:
     """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
@@ -74,14 +79,15 @@ class BedrockBody:
         """
         messages = merge_successive(self._cache.encode_messages(request))
         if self._accepts_cache_points:
-            users = [at for at, message in enumerate(messages) if message.role == "user"][-MARKED_MESSAGE_COUNT:]
-            for at in users:
-                messages[at] = join_blocks("user", [*messages[at].blocks, CACHE_POINT_JSON])
+            user_indexes = [index for index, message in enumerate(messages) if message.role == "user"]
+            for index in user_indexes[-MARKED_MESSAGE_COUNT:]:
+                messages[index] = join_blocks("user", [*messages[index].blocks, CACHE_POINT_JSON])
         head = to_json(self._make_head(request))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"messages":[', b",".join([message.body for message in messages]), b"]}"))
 
     def _make_head(self, request: ModelRequest) -> JSON:
+        """Return the fields of the body that come before the messages."""
         head: JSON = {}
         if request.system:
             head["system"] = [{"text": request.system}, *([CACHE_POINT] if self._accepts_cache_points else [])]
@@ -102,12 +108,10 @@ class BedrockBody:
             inference["topP"] = request.top_p
         if inference:
             head["inferenceConfig"] = inference
-        other_fields = {
-            name: value for name, value in options.items() if name not in BODY_OBJECT_FIELDS and value is not None
-        }
-        head.update({name: value for name, value in options.items() if name in BODY_OBJECT_FIELDS})
-        if other_fields:
-            head["additionalModelRequestFields"] = {**head.get("additionalModelRequestFields", {}), **other_fields}
+        head.update({name: value for name, value in options.items() if name in BODY_FIELDS})
+        model_fields = {name: value for name, value in options.items() if name not in BODY_FIELDS and value is not None}
+        if model_fields:
+            head["additionalModelRequestFields"] = {**head.get("additionalModelRequestFields", {}), **model_fields}
         return merge_body(head, request)
 
     def _encode_tool(self, spec: ToolSpec) -> JSON:
@@ -123,9 +127,9 @@ class BedrockBody:
             case UserModelMessage(content=content):
                 blocks = [self._encode_user_piece(piece, number) for number, piece in enumerate(content, 1)]
                 has_text = any(block is not None and "text" in block for block in blocks)
-                is_document = any(block is not None and "document" in block for block in blocks)
+                has_document = any(block is not None and "document" in block for block in blocks)
                 # The service refuses a document in a message without text.
-                return [*blocks, {"text": "See the document."}] if is_document and not has_text else blocks
+                return [*blocks, {"text": "See the document."}] if has_document and not has_text else blocks
             case ToolModelMessage(content=content):
                 return [_encode_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
@@ -150,7 +154,7 @@ class BedrockBody:
 
 
 def make_document_name(name: str, number: int) -> str:
-    """Return a document's name in the characters that are allowed, with a number that makes it differ from others."""
+    """Return a file's name in the characters that the service allows, with a number that makes it unique."""
     plain = re.sub(r"[^A-Za-z0-9\-()\[\] ]+", " ", name.rpartition(".")[0] or name)
     return f"{' '.join(plain.split())[:150] or 'document'} {number}"
 
@@ -163,7 +167,7 @@ def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is
             arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
             return {
                 "toolUse": {
-                    "toolUseId": sanitize_call_id(piece.id)[:64],
+                    "toolUseId": sanitize_call_id(piece.id)[:MAX_CALL_ID_LENGTH],
                     "name": sanitize_tool_name(piece.name),
                     "input": arguments,
                 }
@@ -180,7 +184,7 @@ def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is
 
 def _encode_result(piece: ResultPiece) -> JSON:
     block: JSON = {
-        "toolUseId": sanitize_call_id(piece.call_id)[:64],
+        "toolUseId": sanitize_call_id(piece.call_id)[:MAX_CALL_ID_LENGTH],
         "content": [{"text": piece.output or "(no output)"}],
     }
     if piece.error:
@@ -194,7 +198,7 @@ def _encode_text(text: str) -> JSON | None:
 
 
 def _describe_called_tools(request: ModelRequest) -> list[JSON]:
-    """Make a minimal description of each tool that was called: a history with calls is refused without any tools."""
+    """Return a minimal description of each tool that was called: without tools, a history with calls is refused."""
     names_of_calls = (
         piece.name
         for message in request.messages

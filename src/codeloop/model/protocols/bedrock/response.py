@@ -23,10 +23,12 @@ BLOCK_REASONS = {
     "guardrail_intervened": "a guardrail of the account stopped it",
     "content_filtered": "its content filter stopped it",
 }
+"""Reasons of an end for which the answer counts as blocked."""
 RETRYABLE_REASONS = {
     "malformed_model_output": "the model's answer can't be read",
     "malformed_tool_use": "the model made a call that can't be read",
 }
+"""Reasons of an end after which another try may succeed."""
 EXCEPTION_STATUSES = {
     "throttlingException": 429,
     "modelTimeoutException": 408,
@@ -47,7 +49,7 @@ class BedrockDelta(msgspec.Struct, gc=False, rename="camel"):
 
 
 class BedrockBlockDelta(msgspec.Struct, gc=False, rename="camel"):
-    """More of a block."""
+    """An addition to a block, and which block it is."""
 
     content_block_index: int = 0
     delta: BedrockDelta | None = None
@@ -129,8 +131,8 @@ class BedrockReader(ResponseReader):
                 {"error": {"code": EXCEPTION_STATUSES.get(kind, 500), "type": kind, "message": message or kind}}
             )
 
-    def _add_delta(self, bedrock_block_delta: BedrockBlockDelta) -> None:
-        index, delta = bedrock_block_delta.content_block_index, bedrock_block_delta.delta
+    def _add_delta(self, block_delta: BedrockBlockDelta) -> None:
+        index, delta = block_delta.content_block_index, block_delta.delta
         if delta is None:
             return
         if delta.text is not None:

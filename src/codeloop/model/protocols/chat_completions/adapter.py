@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.protocols.chat_completions.request import ChatCompletionsBody
+from codeloop.model.protocols.chat_completions.request import ChatCompletionsRequestEncoder
 from codeloop.model.protocols.chat_completions.response import ChatCompletionsReader
 from codeloop.model.quirks import COMPATIBLE_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
@@ -14,10 +14,12 @@ class ChatCompletionsModel(HttpModel):
     """A model at an endpoint; `/chat/completions` is added to the base URL, which mostly ends in /v1."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = COMPATIBLE_QUIRKS) -> None:
-        key = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
-        super().__init__(info, endpoint, quirks, "/chat/completions", key)
-        self._body = ChatCompletionsBody(info, quirks)
+        key_headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        super().__init__(info, endpoint, quirks, "/chat/completions", key_headers)
+        self._encoder = ChatCompletionsRequestEncoder(info, quirks)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send the request and return its events until Finished. Closing the generator drops the connection."""
-        return self._exchange(self._make_request_headers(request), self._body.encode(request), ChatCompletionsReader())
+        return self._exchange(
+            self._make_request_headers(request), self._encoder.encode(request), ChatCompletionsReader()
+        )

@@ -45,12 +45,12 @@ MARKED_MESSAGE_COUNT = 2
 LIMIT_FIELDS = frozenset({"max_tokens", "max_completion_tokens"})
 """Fields that limit the length of an answer; services refuse both in one request."""
 BYTES_PER_TOKEN = 3
-"""An underestimate: a limit that does not fit next to the request would get it refused."""
+"""Fewer than usual, so that a request is rather overestimated: it is refused if the limit does not fit next to it."""
 MIN_ANSWER_TOKENS = 1_024
 """A limit below that would only cut the answer."""
 
 
-class ChatCompletionsBody:
+class ChatCompletionsRequestEncoder:
     """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
@@ -66,32 +66,31 @@ class ChatCompletionsBody:
         messages = [*system, *filter(None, self._cache.encode_messages(request))]
         if self._needs_cache_marks:
             messages = _add_cache_marks(messages, len(system))
-        head = to_json(self._make_head(request, self._find_limit(request, messages)))
+        head = to_json(self._make_head(request, self._choose_limit(request, messages)))
         return b"".join((head[:-1], b',"messages":[', b",".join(messages), b"]}"))
 
-    def _find_limit(self, request: ModelRequest, messages: list[bytes]) -> int | None:
+    def _choose_limit(self, request: ModelRequest, messages: list[bytes]) -> int | None:
         """Return the maximum of tokens for the answer; None: the service decides.
 
         A limit is sent if the user or the configuration sets one, and to services that cut answers short without one.
         """
-        limits = self._info.limits
-        short = (
-            min(limits.output or MODEL_OUTPUT_TOKENS.value, MODEL_OUTPUT_TOKENS.value)
-            if self._quirks.truncates_answers
-            else 0
-        )
-        limit = request.max_tokens or self._info.answer_limit or short
-        if request.max_tokens or not limit or not limits.context:
+        if request.max_tokens:
+            return request.max_tokens
+        limits, limit = self._info.limits, self._info.answer_limit
+        if not limit and self._quirks.truncates_answers:
+            limit = min(limits.output or MODEL_OUTPUT_TOKENS.value, MODEL_OUTPUT_TOKENS.value)
+        if not limit or not limits.context:
             return limit or None
         # The base64 of an image is no text: its length says nothing about its tokens.
-        images = sum(
+        image_bytes = sum(
             len(each.data) for message in request.messages for each in message.content if isinstance(each, ImagePiece)
         )
-        size = sum(map(len, messages)) + len(to_json(self._cache.encode_tools(request.tools)))
-        room = limits.context - (size - images) // BYTES_PER_TOKEN
+        request_bytes = sum(map(len, messages)) + len(to_json(self._cache.encode_tools(request.tools)))
+        room = limits.context - (request_bytes - image_bytes) // BYTES_PER_TOKEN
         return min(limit, room) if room >= MIN_ANSWER_TOKENS else None
 
     def _make_head(self, request: ModelRequest, limit: int | None) -> JSON:
+        """Return the fields of the body that come before the messages. `limit`: the most tokens of the answer."""
         quirks = self._quirks
         head: JSON = {"model": self._info.api_id or self._info.id, "stream": True}
         if quirks.accepts_usage_option:
@@ -176,21 +175,24 @@ class ChatCompletionsBody:
         field = self._info.reasoning_field or self._quirks.reasoning_field
         # Signed or encrypted details are refused by other models.
         details = [item for piece in thoughts for item in _list_reasoning_details(piece)] if is_same_model else []
-        data: JSON = {"reasoning_details": details} if details else {}
+        fields: JSON = {"reasoning_details": details} if details else {}
         if field and field != "reasoning_details":
-            data[field] = "\n".join(piece.text for piece in thoughts if piece.text)
-        return data
+            fields[field] = "\n".join(piece.text for piece in thoughts if piece.text)
+        return fields
 
-    def _encode_call_id(self, name: str) -> str:
+    def _encode_call_id(self, call_id: str) -> str:
         length = self._quirks.call_id_length
-        return sanitize_call_id(name, length) if length else name
+        return sanitize_call_id(call_id, length) if length else call_id
 
 
-def _add_cache_marks(messages: list[bytes], system: int) -> list[bytes]:
-    """Mark the system prompt and the last prompts or results, up to which the service then caches the request."""
-    prompts = [at for at, message in enumerate(messages) if not message.startswith(ASSISTANT_MESSAGE_START)]
-    positions = {*range(system), *prompts[-MARKED_MESSAGE_COUNT:]}
-    return [_add_cache_mark(message) if at in positions else message for at, message in enumerate(messages)]
+def _add_cache_marks(messages: list[bytes], system_count: int) -> list[bytes]:
+    """Mark the system prompt and the last prompts or results, up to which the service then caches the request.
+
+    `system_count`: how many of the first messages are the system prompt, 0 or 1.
+    """
+    prompts = [index for index, message in enumerate(messages) if not message.startswith(ASSISTANT_MESSAGE_START)]
+    marked = {*range(system_count), *prompts[-MARKED_MESSAGE_COUNT:]}
+    return [_add_cache_mark(message) if index in marked else message for index, message in enumerate(messages)]
 
 
 def _add_cache_mark(messages: bytes) -> bytes:

@@ -43,7 +43,7 @@ BODY_FIELDS = frozenset({"safetySettings", "cachedContent", "toolConfig", "servi
 """Options that are fields of the body; all others are fields of its `generationConfig`."""
 
 
-class GoogleBody:
+class GoogleRequestEncoder:
     """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
@@ -60,6 +60,7 @@ class GoogleBody:
         return b"".join((start, b'"contents":[', contents, b"]}"))
 
     def _make_head(self, request: ModelRequest) -> JSON:
+        """Return the fields of the body that come before the messages."""
         options = collect_options(self._info, request, self._quirks)
         generation: JSON = {}
         if request.max_tokens is not None:
@@ -72,7 +73,10 @@ class GoogleBody:
             generation["thinkingConfig"] = {"includeThoughts": True}
         fields: JSON = {}
         for name, value in options.items():
-            (fields if name in BODY_FIELDS else generation)[name] = value
+            if name in BODY_FIELDS:
+                fields[name] = value
+            else:
+                generation[name] = value
         generation.update(fields.pop("generationConfig", {}))
         # Options replace the whole object: the request for summaries of thoughts is added again.
         thinking: Any = generation.get("thinkingConfig")
@@ -115,7 +119,7 @@ class GoogleBody:
         is_same_model = message.origin == self._info.ref
         parts: list[JSON] = []
         signatures: dict[str, str] = {}
-        is_first = True
+        is_first_call = True
         for piece in message.content:
             match piece:
                 case TextPiece(text=text):
@@ -127,11 +131,11 @@ class GoogleBody:
                     pass
                 case CallPiece():
                     part = _encode_call(piece)
+                    signature = signatures.get(piece.id)
                     # Of calls made together only the first one has a signature, and needs one.
-                    signature = signatures.get(piece.id) or (
-                        PLACEHOLDER_SIGNATURE if self._needs_signatures and is_first else ""
-                    )
-                    is_first = False
+                    if not signature and self._needs_signatures and is_first_call:
+                        signature = PLACEHOLDER_SIGNATURE
+                    is_first_call = False
                     parts.append({**part, "thoughtSignature": signature} if signature else part)
         return parts
 

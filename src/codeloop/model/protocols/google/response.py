@@ -139,16 +139,16 @@ class GoogleReader(ResponseReader):
         if not signature:
             return
         if part.thought:
-            self._add_signature({"signature": signature, "part": "thought"}, is_new=not words)
+            self._add_signature({"signature": signature, "part": "thought"}, in_new_block=not words)
         else:
-            self._add_signature({"signature": signature, "part": "text" if words else "empty"}, is_new=True)
+            self._add_signature({"signature": signature, "part": "text" if words else "empty"}, in_new_block=True)
 
     def _add_call(self, function_call: GoogleFunctionCall, signature: str) -> None:
         self._blocks.flush()
         # A call comes whole and mostly without an id; the assembler makes one.
         call, events = self._blocks.calls.open_call(read_text(function_call.id), read_text(function_call.name))
         if signature:
-            self._add_signature({"signature": signature, "part": "call", "call": call.id}, is_new=True)
+            self._add_signature({"signature": signature, "part": "call", "call": call.id}, in_new_block=True)
         self._block_number += 1
         self._blocks.events += events
         self._blocks.events += self._blocks.calls.add_arguments(call, format_arguments(function_call.args) or "{}")
@@ -159,9 +159,12 @@ class GoogleReader(ResponseReader):
         self._block_number += 1
         self._blocks.kind, self._blocks.number = kind, self._block_number
 
-    def _add_signature(self, metadata: JSON, *, is_new: bool) -> None:
-        """Emit a signature; it is stored in the order in which it came, so the text after it begins a new block."""
-        if is_new:
+    def _add_signature(self, metadata: JSON, *, in_new_block: bool) -> None:
+        """Emit a signature, in the current block of thinking or in a new one.
+
+        Blocks are stored in the order in which they came, so the text after a signature begins another one.
+        """
+        if in_new_block:
             self._block_number += 1
         self._blocks.add_metadata(self._block_number, {METADATA_KEY: metadata})
         self._block_number += 1

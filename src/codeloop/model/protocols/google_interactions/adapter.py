@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.protocols.google_interactions.request import InteractionBody
+from codeloop.model.protocols.google_interactions.request import InteractionRequestEncoder
 from codeloop.model.protocols.google_interactions.response import InteractionReader
 from codeloop.model.quirks import INTERACTIONS_QUIRKS, Quirks
 from codeloop.model.wire.endpoint import Endpoint
@@ -17,10 +17,10 @@ class GoogleInteractions(HttpModel):
     """A model at an endpoint; `/interactions` is added to the base URL."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = INTERACTIONS_QUIRKS) -> None:
-        key = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
-        super().__init__(info, endpoint, quirks, "/interactions", {"api-revision": API_REVISION, **key})
-        self._body = InteractionBody(info, quirks)
+        key_headers = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
+        super().__init__(info, endpoint, quirks, "/interactions", {"api-revision": API_REVISION, **key_headers})
+        self._encoder = InteractionRequestEncoder(info, quirks)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send the request and return its events until Finished. Closing the generator drops the connection."""
-        return self._exchange(request.headers, self._body.encode(request), InteractionReader())
+        return self._exchange(request.headers, self._encoder.encode(request), InteractionReader())

@@ -33,7 +33,7 @@ BODY_FIELDS = frozenset({"response_format", "safety_settings", "service_tier", "
 """Options that are fields of the body; all others are fields of its `generation_config`."""
 
 
-class InteractionBody:
+class InteractionRequestEncoder:
     """Encodes the bodies of requests to one model."""
 
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
@@ -48,6 +48,7 @@ class InteractionBody:
         return b"".join((head[:-1], b',"input":[', steps, b"]}"))
 
     def _make_head(self, request: ModelRequest) -> JSON:
+        """Return the fields of the body that come before the messages."""
         head: JSON = {"model": self._info.api_id or self._info.id, "stream": True, "store": False}
         if request.system:
             head["system_instruction"] = request.system
@@ -64,7 +65,10 @@ class InteractionBody:
         if self._info.reasoning:
             generation["thinking_summaries"] = "auto"
         for name, value in collect_options(self._info, request, self._quirks).items():
-            (head if name in BODY_FIELDS else generation)[name] = value
+            if name in BODY_FIELDS:
+                head[name] = value
+            else:
+                generation[name] = value
         generation.update(head.pop("generation_config", {}))
         config = {name: value for name, value in generation.items() if value is not None}
         if config:

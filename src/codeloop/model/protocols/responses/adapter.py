@@ -10,7 +10,7 @@ from codeloop.model.protocols.responses.request import (
     PHASE_FEATURE,
     SUMMARY_FEATURE,
     THINKING_FEATURE,
-    ResponsesBody,
+    ResponsesRequestEncoder,
 )
 from codeloop.model.protocols.responses.response import ResponsesReader
 from codeloop.model.quirks import OPENAI_QUIRKS, Quirks
@@ -36,15 +36,15 @@ class ResponsesModel(HttpModel):
     """A model at an endpoint; `/responses` is added to the base URL, which mostly ends in /v1."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = OPENAI_QUIRKS) -> None:
-        key = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
-        super().__init__(info, endpoint, quirks, "/responses", key)
-        self._body = ResponsesBody(info, quirks)
+        key_headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        super().__init__(info, endpoint, quirks, "/responses", key_headers)
+        self._encoder = ResponsesRequestEncoder(info, quirks)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send the request and yield its events until Finished. Closing the generator drops the connection."""
         # Ends, since each feature can be omitted only once.
         while True:
-            body = self._body.encode(request)
+            body = self._encoder.encode(request)
             async with aclosing(self._exchange(self._make_request_headers(request), body, ResponsesReader())) as events:
                 async for event in events:
                     if isinstance(event, Finished) and self._omit_refused(event):
@@ -61,4 +61,4 @@ class ResponsesModel(HttpModel):
         feature = next(
             (feature for pattern, feature in REFUSAL_PATTERNS if re.search(pattern, message, re.IGNORECASE)), None
         )
-        return feature is not None and self._body.omit(feature)
+        return feature is not None and self._encoder.omit(feature)

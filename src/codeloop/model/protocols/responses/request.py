@@ -49,10 +49,10 @@ NESTED_OPTIONS = {
 }
 """Options by their names in chat completions -> the object (empty: the body) and the field of this protocol."""
 SUMMARY_FEATURE, INCLUDE_FEATURE, THINKING_FEATURE, PHASE_FEATURE = "summary", "include", "thinking", "phase"
-"""Features that a request can omit; see `ResponsesBody.omissions`."""
+"""Features that a request can omit; see `ResponsesRequestEncoder.omissions`."""
 
 
-class ResponsesBody:
+class ResponsesRequestEncoder:
     """Encodes the bodies of requests to one model.
 
     `omissions`: the features that the service has rejected; no further request contains them.
@@ -83,6 +83,7 @@ class ResponsesBody:
         return b"".join((head[:-1], b',"input":[', items, b"]}"))
 
     def _make_head(self, request: ModelRequest) -> JSON:
+        """Return the fields of the body that come before the messages."""
         info, quirks = self._info, self._quirks
         head: JSON = {"model": info.api_id or info.id, "stream": True, "store": False}
         if info.reasoning and INCLUDE_FEATURE not in self.omissions:
@@ -146,16 +147,13 @@ class ResponsesBody:
     def _encode_assistant(self, message: AssistantModelMessage) -> Iterator[JSON]:
         """Yield the items of an answer. Thoughts are only sent to the model that had them, never as the last item."""
         is_same_model = message.origin == self._info.ref
+        sends_thoughts = is_same_model and THINKING_FEATURE not in self.omissions
         thoughts: list[JSON] = []
         for piece in message.content:
             match piece:
                 case ReasoningPiece():
-                    data = (
-                        self._encode_thought(piece)
-                        if is_same_model and THINKING_FEATURE not in self.omissions
-                        else None
-                    )
-                    thoughts += [data] if data else []
+                    if sends_thoughts and (thought := self._encode_thought(piece)) is not None:
+                        thoughts.append(thought)
                     continue
                 case TextPiece():
                     item = self._encode_text(piece, is_same_model=is_same_model)
@@ -189,11 +187,11 @@ class ResponsesBody:
         return item
 
     def _encode_call(self, piece: CallPiece) -> JSON:
-        name, call = sanitize_tool_name(piece.name), _encode_call_id(piece.id)
+        name, call_id = sanitize_tool_name(piece.name), _encode_call_id(piece.id)
         patch = self._extract_patch(piece)
         if patch is not None:
-            return {"type": "custom_tool_call", "call_id": call, "name": name, "input": patch}
-        return {"type": "function_call", "call_id": call, "name": name, "arguments": piece.arguments}
+            return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": patch}
+        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": piece.arguments}
 
     def _encode_result(self, piece: ResultPiece) -> JSON:
         is_patch = piece.name == PATCH_TOOL and self._accepts_patches
@@ -236,5 +234,6 @@ def _translate_chat_fields(head: JSON) -> JSON:
     return head
 
 
-def _encode_call_id(name: str) -> str:
-    return sanitize_call_id(name) if len(name) <= MAX_CALL_ID_LENGTH else sanitize_call_id(name, MAX_CALL_ID_LENGTH)
+def _encode_call_id(call_id: str) -> str:
+    # An id of another service may be too long: then all of it is hashed.
+    return sanitize_call_id(call_id, MAX_CALL_ID_LENGTH if len(call_id) > MAX_CALL_ID_LENGTH else 0)

@@ -42,12 +42,15 @@ class ResponsesEvent(msgspec.Struct, gc=False):
 
 
 class OpenOutputItem(msgspec.Struct):
-    """An output item that has begun. `has_text`: a part of it was streamed."""
+    """An output item that has begun.
+
+    `has_text`: a part of its content was streamed; `summary_index`: of the part of the summary that comes now.
+    """
 
     kind: str
     call: OpenCall | None = None
     has_text: bool = False
-    summary: int = 0
+    summary_index: int = 0
 
 
 class ResponsesReader(ResponseReader):
@@ -180,20 +183,20 @@ class ResponsesReader(ResponseReader):
             self._blocks.events += self._blocks.calls.add_arguments(open_item.call, '"}')
         self._blocks.events += self._blocks.calls.complete_call(open_item.call)
 
-    def _add_arguments(self, index: int, more: str) -> None:
+    def _add_arguments(self, index: int, text: str) -> None:
         open_item = self._open_items.get(index)
-        if open_item is None or open_item.call is None or not more:
+        if open_item is None or open_item.call is None or not text:
             return
         open_item.has_text = True
         if open_item.kind == "custom_tool_call":
             # Escaped for the JSON string that `_begin_item` opened.
-            more = msgspec.json.encode(more).decode()[1:-1]
-        self._blocks.events += self._blocks.calls.add_arguments(open_item.call, more)
+            text = msgspec.json.encode(text).decode()[1:-1]
+        self._blocks.events += self._blocks.calls.add_arguments(open_item.call, text)
 
     def _add_thinking(self, event: ResponsesEvent) -> None:
         open_item = self._open_items.setdefault(event.output_index, OpenOutputItem("reasoning"))
-        if isinstance(event.summary_index, int) and event.summary_index > open_item.summary:
-            open_item.summary = event.summary_index
+        if isinstance(event.summary_index, int) and event.summary_index > open_item.summary_index:
+            open_item.summary_index = event.summary_index
             self._add_text("reasoning", event.output_index, SUMMARY_SEPARATOR)
         self._add_text("reasoning", event.output_index, read_text(event.delta))
 
