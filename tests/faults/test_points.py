@@ -133,7 +133,7 @@ def test_a_fault_that_is_none_is_said_before_anything_is_done(tmp_path: Path, va
 
 def test_every_point_of_the_table_stands_in_the_program_once() -> None:
     code = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
-    placed = re.findall(r'fault_injection\.(?:point|reach)\("([a-z._]+)"\)', code)
+    placed = re.findall(r'fault_injection\.(?:pass_point|pass_point_async)\("([a-z._]+)"\)', code)
     assert sorted(placed) == sorted(POINT_DESCRIPTIONS)
     elsewhere = {*MAKING, *MERGING, *REMOVING, *MOVING}
     assert set(NTHS) | {"recover", "migration.backup"} | elsewhere == set(POINT_DESCRIPTIONS)

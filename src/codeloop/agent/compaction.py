@@ -92,15 +92,15 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         model_request = await engine.hooks.change_summary_request(request, model.info, model_request, auto=move.auto)
     usage = Usage(model.info.prices, model_request, engine.turn_settings.shared_budget)
     with AbortGuard(engine, info, usage):
-        await fault_injection.reach("compaction.start")
+        await fault_injection.pass_point_async("compaction.start")
         text, finished = await ask_for_text(model, model_request, usage)
-        await fault_injection.reach("compaction.summary")
+        await fault_injection.pass_point_async("compaction.summary")
         if not text and finished.error is None:
             empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")
             finished = Finished("error", finished.tokens, UnknownError(data=empty))
         engine.store.append(make_part_updated(_make_text_part(info, text)))
         store_finish(engine, info, finished, usage)
-    await fault_injection.reach("compaction.done")
+    await fault_injection.pass_point_async("compaction.done")
     if finished.error is None:
         engine.store.publish_live(SessionCompacted(properties=SessionRef(session_id=session_id)))
         if not move.auto:

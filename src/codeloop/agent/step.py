@@ -62,7 +62,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     is_complete = False
     with AbortGuard(engine, info, usage):
         try:
-            await fault_injection.reach("step.start")
+            await fault_injection.pass_point_async("step.start")
             finished = await _stream(engine, model, request, draft, calls, usage)
             await engine.hooks.complete_texts(engine.store, info)
             # Calls may take long, and the process may end meanwhile, so the cost of the request is stored now.
@@ -74,7 +74,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             await calls.cancel()
             draft.close()
             snapshot = await _store_changes(engine, usage.add_to(info), recorder, is_complete=is_complete)
-        await fault_injection.reach("step.finish")
+        await fault_injection.pass_point_async("step.finish")
         has_called, extra_events = calls.has_tool_calls, list[StoredEvent]()
         if structured is not None:
             info, finished, has_called, extra_events = await structured.finish(info, finished, has_called=has_called)
@@ -159,7 +159,7 @@ async def _stream(
                     case CallDelta() | UsageUpdate():
                         pass
                     case CallReady():
-                        await fault_injection.reach("step.call_ready")
+                        await fault_injection.pass_point_async("step.call_ready")
                         calls.start(event)
                     case RetryScheduled():
                         draft.restart()

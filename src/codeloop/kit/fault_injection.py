@@ -1,8 +1,8 @@
 """Faults on demand, for tests: `CODELOOP_FAULT=name:nth:action` makes the program fail at a named point.
 
 Without the variable every point is a call of a function that does nothing (some 40 ns), chosen once, at import.
-Faults are counted in each process by itself. `kill` and `delay` happen at the nth time that the point is reached,
-`enospc` and `eio` from then on, as a full disk stays full.
+Each process counts for itself. `kill` and `delay` happen at the nth time that the point is reached, `enospc` and `eio`
+from then on, as a full disk stays full.
 """
 
 import errno
@@ -72,18 +72,18 @@ class Fault(Struct):
     action: Action
     hits: int = 0
 
-    def point(self, name: str, /) -> None:
-        """Pass a point; raises OSError when a failing disk is asked for there."""
+    def pass_point(self, name: str, /) -> None:
+        """Pass a point; raises OSError if this is where the disk is to fail."""
         if self._count_hit(name):
             if self.action == "delay":
                 time.sleep(BLOCKING_DELAY_SECONDS)
             self._strike()
 
-    async def reach(self, name: str, /) -> None:
-        """Pass a point where the program can be interrupted; raises as `point` does."""
+    async def pass_point_async(self, name: str, /) -> None:
+        """Pass a point where the program can be interrupted; raises as `pass_point` does."""
         if self._count_hit(name):
             if self.action == "delay":
-                # It is loaded already wherever something awaits.
+                # Imported here, since runs that await nothing need no event loop.
                 import asyncio
 
                 await asyncio.sleep(INTERRUPTIBLE_DELAY_SECONDS)
@@ -130,7 +130,7 @@ def _is_action(text: str) -> TypeGuard[Action]:
 
 
 def find_variable_error() -> str:
-    """Return the error in the variable, "" for none: the program reports it before it does anything."""
+    """Return the error in the variable, which the program reports before it does anything; "": there is none."""
     try:
         _read_fault()
     except FaultVariableError as error:
@@ -152,5 +152,5 @@ async def _do_nothing_async(_: str, /) -> None:
 
 
 _fault = None if find_variable_error() else _read_fault()
-point: Callable[[str], None] = _fault.point if _fault else _do_nothing
-reach: Callable[[str], Awaitable[None]] = _fault.reach if _fault else _do_nothing_async
+pass_point: Callable[[str], None] = _fault.pass_point if _fault else _do_nothing
+pass_point_async: Callable[[str], Awaitable[None]] = _fault.pass_point_async if _fault else _do_nothing_async

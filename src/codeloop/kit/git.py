@@ -1,4 +1,4 @@
-"""Builds git commands that run no program named by a repository or a variable, and finds git directories."""
+"""Builds git commands that run no program named by a repository or a variable."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,36 +39,33 @@ _IGNORE_USER_SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/
 
 
 class GitCall(Struct, frozen=True):
-    """A command of git's, and the environment to run it in."""
+    """A command that runs git, and the environment to run it in."""
 
     command: list[str]
     environment: dict[str, str]
 
 
 def make_git_call(
-    folder: Path, *arguments: str, environment: Mapping[str, str], own_settings: bool = False, program: str = ""
+    folder: Path, *arguments: str, environment: Mapping[str, str], uses_user_settings: bool = False, program: str = ""
 ) -> GitCall:
-    """Return the command to call git on a git directory, in which it runs, fetches and writes nothing.
+    """Return a call of git on a git directory. By itself it runs no other program, fetches nothing and writes nothing.
 
-    No variable leads it elsewhere. `own_settings`: the user's own configuration is read as well. `program`: its path;
-    left out, git is the one on the PATH, never one in the folder that it runs in.
+    No variable of `environment` leads git elsewhere. `uses_user_settings`: the user's own configuration is read as
+    well. `program`: the path of git; if left out, the git on the PATH, never one in the folder that it runs in.
     """
-    clean = {name: value for name, value in make_safe_environment(environment).items() if not name.startswith("GIT_")}
-    return GitCall(
-        [
-            program or find_program("git", environment.get("PATH")) or _MISSING_GIT,
-            *_SAFE_OPTIONS,
-            f"--git-dir={folder}",
-            *arguments,
-        ],
-        {**clean, **_SAFE_ENVIRONMENT, **({} if own_settings else _IGNORE_USER_SETTINGS)},
-    )
+    program = program or find_program("git", environment.get("PATH")) or _MISSING_GIT
+    safe_environment = make_safe_environment(environment)
+    variables = {name: value for name, value in safe_environment.items() if not name.startswith("GIT_")}
+    variables |= _SAFE_ENVIRONMENT
+    if not uses_user_settings:
+        variables |= _IGNORE_USER_SETTINGS
+    return GitCall([program, *_SAFE_OPTIONS, f"--git-dir={folder}", *arguments], variables)
 
 
 def make_git_settings(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that add settings to those which the environment holds for git, with the new count."""
-    text = environment.get("GIT_CONFIG_COUNT", "")
-    first = int(text) if text.isascii() and text.isdecimal() else 0
+    """Return the variables that add settings (name -> value) to those that `environment` already has for git."""
+    count = environment.get("GIT_CONFIG_COUNT", "")
+    first = int(count) if count.isascii() and count.isdecimal() else 0
     variables = {"GIT_CONFIG_COUNT": str(first + len(settings))}
     for number, (name, value) in enumerate(settings.items(), first):
         variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}

@@ -8,12 +8,8 @@ from pathlib import Path
 from codeloop.kit.small_files import read_start
 
 _MAX_POINTER_BYTES = 4096
-
-
 # The size of an index of ten million files.
 _MAX_FILE_BYTES = 1024**3
-
-
 _FILES_READ_BY_EVERY_CALL = (
     *("HEAD", "config", "config.worktree", "commondir", "gitdir", "packed-refs", "shallow", "index"),
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
@@ -21,9 +17,10 @@ _FILES_READ_BY_EVERY_CALL = (
 
 
 def find_git_folder(top: Path) -> Path | None:
-    """Return the git directory of the work tree with its top here; None when there is none."""
+    """Return the git directory of a work tree by its top folder; None when there is none."""
     entry = top / ".git"
     try:
+        # In a linked work tree, `.git` is a file: `gitdir: /path/of/the/git/directory`.
         folder = entry if entry.is_dir() else _follow_pointer(entry, b"gitdir:", top)
         return folder if folder is not None and (folder / "HEAD").is_file() else None
     except (OSError, ValueError):  # ValueError: the file names no path
@@ -58,12 +55,12 @@ def find_common_folder(folder: Path) -> Path:
     return _follow_pointer(folder / "commondir", b"", folder) or folder
 
 
-def _follow_pointer(file: Path, start: bytes, base: Path) -> Path | None:
-    """Follow a file of git's that holds a path, relative to `base`; None when it is not one."""
+def _follow_pointer(file: Path, prefix: bytes, base: Path) -> Path | None:
+    """Return the path that a file of git's holds after `prefix`, relative to `base`; None when it holds none."""
     try:
         content = read_start(file, _MAX_POINTER_BYTES)
     except OSError:
         return None
-    if not content.startswith(start) or not content or b"\0" in content:
+    if not content.startswith(prefix) or not content or b"\0" in content:
         return None
-    return base / os.fsdecode(content.removeprefix(start).strip())
+    return base / os.fsdecode(content.removeprefix(prefix).strip())

@@ -3,8 +3,9 @@
 import re
 from functools import lru_cache
 
+# The most patterns that the braces of one pattern expand to, and their characters together: compiling takes some
+# microseconds for each.
 _MAX_ALTERNATIVES = 500
-# Compiling each takes some microseconds.
 _MAX_EXPANSION_CHARS = 6_000
 _WILDCARD_CHARACTERS = frozenset("*?[{")
 _CLASS_PATTERN = re.compile(r"\[:(\w+):\]")
@@ -28,15 +29,18 @@ def has_wildcard(text: str) -> bool:
 
 def split_root(pattern: str) -> tuple[str, str]:
     """Split a pattern into the folders that hold no wildcard and the rest: `/a/b/*.py` -> (`/a/b`, `*.py`)."""
-    steps = pattern.split("/")
-    plain = next((at for at, step in enumerate(steps) if has_wildcard(step)), len(steps) - 1)
-    root = "/".join(steps[:plain])
-    return root or ("/" if pattern.startswith("/") and plain else ""), "/".join(steps[plain:])
+    names = pattern.split("/")
+    # The last name is never part of the root, even if it is plain.
+    root_size = next((index for index, name in enumerate(names) if has_wildcard(name)), len(names) - 1)
+    root = "/".join(names[:root_size])
+    if not root and pattern.startswith("/") and root_size:
+        root = "/"
+    return root, "/".join(names[root_size:])
 
 
 @lru_cache(maxsize=256)
 def compile_glob(pattern: str) -> re.Pattern[str]:
-    """Return the expression that a whole relative path must match. Raises ValueError for one that is not valid.
+    """Return the expression that a whole relative path must match. Raises ValueError for a pattern that is not valid.
 
     Atomic groups (`(?>...)`) prevent backtracking, so that none takes more than the square of a path's length.
     """
@@ -49,61 +53,69 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
 
 
 def _expand_braces(pattern: str) -> list[str]:
-    """Return the patterns without braces that one with braces stands for."""
+    """Return the patterns without braces that one with braces stands for: `a.{js,ts}` -> `a.js`, `a.ts`."""
     pending, plain, size = [pattern], list[str](), len(pattern)
     while pending:
         if size > _MAX_EXPANSION_CHARS:
             raise ValueError(f"the pattern {pattern[:100]} expands to more than {_MAX_EXPANSION_CHARS:,} characters")
         if len(pending) + len(plain) > _MAX_ALTERNATIVES:
             raise ValueError(f"the pattern {pattern} expands to more than {_MAX_ALTERNATIVES} patterns")
-        one = pending.pop()
-        start = _find_unescaped(one, 0, "{}")
+        partly_expanded = pending.pop()
+        start = _find_unescaped(partly_expanded, 0, "{}")
         if start < 0:
-            plain.append(one)
+            plain.append(partly_expanded)
             continue
-        if one[start] == "}":
+        if partly_expanded[start] == "}":
             raise ValueError(f"the pattern {pattern} has a }} that nothing opens")
-        options, end = _split_alternatives(one, start, pattern)
-        pending += [one[:start] + option + one[end:] for option in options]
-        size += sum(map(len, options)) + (len(one) - end + start) * len(options) - len(one)
+        alternatives, end = _split_alternatives(partly_expanded, start, pattern)
+        expanded = [partly_expanded[:start] + each + partly_expanded[end:] for each in alternatives]
+        pending += expanded
+        size += sum(map(len, expanded)) - len(partly_expanded)
     return plain
 
 
-def _split_alternatives(one: str, start: int, pattern: str) -> tuple[list[str], int]:
-    """Split the text between the brace at `start` and its partner at the commas; return it and the end."""
-    options, depth, branch_start, at = list[str](), 0, start + 1, start + 1
-    while (at := _find_unescaped(one, at, "{},")) >= 0:
-        if one[at] == "{":
+def _split_alternatives(text: str, start: int, pattern: str) -> tuple[list[str], int]:
+    """Split the text between the brace at `start` and its partner at the commas; return it and the end.
+
+    `pattern`: the whole pattern, which the error names.
+    """
+    alternatives: list[str] = []
+    depth, alternative_start = 0, start + 1
+    index = start + 1
+    while (index := _find_unescaped(text, index, "{},")) >= 0:
+        if text[index] == "{":
             depth += 1
         elif depth == 0:
-            options.append(one[branch_start:at])
-            branch_start = at + 1
-            if one[at] == "}":
-                return options, at + 1
-        elif one[at] == "}":
+            alternatives.append(text[alternative_start:index])
+            alternative_start = index + 1
+            if text[index] == "}":
+                return alternatives, index + 1
+        elif text[index] == "}":
             depth -= 1
-        at += 1
+        index += 1
     raise ValueError(f"the pattern {pattern} has a {{ that is never closed")
 
 
-def _find_unescaped(text: str, at: int, characters: str) -> int:
+def _find_unescaped(text: str, start: int, characters: str) -> int:
     """Return the index of the next of some characters, outside of classes and not after a backslash; -1: none."""
-    while at < len(text):
-        if text[at] in characters:
-            return at
-        if text[at] == "\\":
-            at += 1
-        elif text[at] == "[":
-            end = text.find("]", at + 2 + (text[at + 1 : at + 2] in {"!", "^"}))
-            at = max(end, at)
-        at += 1
+    index = start
+    while index < len(text):
+        if text[index] in characters:
+            return index
+        if text[index] == "\\":
+            index += 1
+        elif text[index] == "[":
+            # A `]` that comes first in a class is part of it: `[]]`, `[!]]`.
+            end = text.find("]", index + 2 + (text[index + 1 : index + 2] in {"!", "^"}))
+            index = max(end, index)
+        index += 1
     return -1
 
 
 def make_regex(plain: str) -> str:
     """Return the expression of a pattern in which braces are plain characters. Raises ValueError for a bad class."""
-    before, *parts = _split_at_double_stars(plain)
-    body = _join_pieces(before[1])
+    (_, first_pieces), *parts = _split_at_double_stars(plain)
+    body = _join_pieces(first_pieces)
     for number, (opener, pieces) in enumerate(parts, 1):
         text = opener + _join_pieces(pieces)
         body += text if number == len(parts) else f"(?>{text})"
@@ -113,22 +125,22 @@ def make_regex(plain: str) -> str:
 def _split_at_double_stars(plain: str) -> list[tuple[str, list[str]]]:
     """Split a pattern at each `**` into parts: an opening expression, and pieces (an expression, `*` or `/`)."""
     parts: list[tuple[str, list[str]]] = [("", [])]
-    at = 0
-    while at < len(plain):
+    index = 0
+    while index < len(plain):
         pieces = parts[-1][1]
-        match plain[at]:
+        match plain[index]:
             case "[":
-                piece, at = _translate_class(plain, at)
+                piece, index = _translate_class(plain, index)
                 pieces.append(piece)
                 continue
             case "?":
                 pieces.append("[^/]")
-            case "\\" if at + 1 < len(plain):
-                at += 1
-                pieces.append(re.escape(plain[at]))
+            case "\\" if index + 1 < len(plain):
+                index += 1
+                pieces.append(re.escape(plain[index]))
             case "*":
-                end = at + len(plain[at:]) - len(plain[at:].lstrip("*"))
-                if end - at < 2 or not (at == 0 or plain[at - 1] == "/"):
+                end = index + len(plain[index:]) - len(plain[index:].lstrip("*"))
+                if end - index < 2 or not (index == 0 or plain[index - 1] == "/"):
                     # `a**` is `a*`: two stars cross folders only as a whole name.
                     pieces.append("*")
                 elif plain[end : end + 1] == "/":
@@ -136,18 +148,18 @@ def _split_at_double_stars(plain: str) -> list[tuple[str, list[str]]]:
                     end += 1
                 else:
                     parts.append((".*?", []))
-                at = end
+                index = end
                 continue
             case "/":
                 pieces.append("/")
             case char:
                 pieces.append(re.escape(char))
-        at += 1
+        index += 1
     return parts
 
 
 def _join_pieces(pieces: list[str]) -> str:
-    """Join pieces. In each name of the path every `*` but the last takes as little as possible, for good."""
+    """Join pieces. In each name of the path, every `*` but the last takes as little as possible and never more."""
     body, pending = "", list[str]()
     for piece in [*pieces, "/"]:
         if piece != "/":
@@ -159,6 +171,7 @@ def _join_pieces(pieces: list[str]) -> str:
 
 
 def _join_name_pieces(pieces: list[str]) -> str:
+    # The expressions between the stars.
     runs = [""]
     for piece in pieces:
         if piece == "*":
@@ -170,25 +183,31 @@ def _join_name_pieces(pieces: list[str]) -> str:
     return first + middle + (f"[^/]*{parts[-1]}" if parts else "")
 
 
-def _translate_class(glob: str, at: int) -> tuple[str, int]:
-    """Translate the bracket expression at `at`; returns its regular expression and where it ends."""
-    start = at + 1
-    is_negated = glob[start : start + 1] in {"!", "^"}
-    here = start + is_negated
+def _translate_class(glob: str, start: int) -> tuple[str, int]:
+    """Translate the bracket expression at `start`; return its regular expression and where it ends."""
+    is_negated = glob[start + 1 : start + 2] in {"!", "^"}
+    first = start + 1 + is_negated
     body = ""
-    while here < len(glob) and (here == start + is_negated or glob[here] != "]"):
-        match = _CLASS_PATTERN.match(glob, here)
+    index = first
+    # A `]` that comes first is part of the class.
+    while index < len(glob) and (index == first or glob[index] != "]"):
+        match = _CLASS_PATTERN.match(glob, index)
         if match is not None:
             if match[1] not in _CLASS_RANGES:
                 raise ValueError(f"there is no class {match[0]}")
-            body, here = body + _CLASS_RANGES[match[1]], match.end()
+            body += _CLASS_RANGES[match[1]]
+            index = match.end()
             continue
-        if glob[here] == "-" and body and here + 1 < len(glob) and glob[here + 1] != "]":
-            body, here = body + "-", here + 1
+        # A range such as `a-z`; at either end, the hyphen stands for itself.
+        if glob[index] == "-" and body and index + 1 < len(glob) and glob[index + 1] != "]":
+            body += "-"
+            index += 1
             continue
-        here += glob[here] == "\\"
-        body, here = body + re.escape(glob[here : here + 1]), here + 1
-    if here >= len(glob):
+        if glob[index] == "\\":
+            index += 1
+        body += re.escape(glob[index : index + 1])
+        index += 1
+    if index >= len(glob):
         raise ValueError("a [ is never closed")
     # No class matches a slash, not even `[!a]`.
-    return f"(?!/)[{'^' if is_negated else ''}{body}]", here + 1
+    return f"(?!/)[{'^' if is_negated else ''}{body}]", index + 1

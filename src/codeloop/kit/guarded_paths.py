@@ -1,7 +1,7 @@
 """Guarded files, which need permission even under a blanket rule: those with keys, and those that make programs run.
 
 Names are wildcards for one name (`*.pem`), folders may have several parts (`.config/gh`); both count in any folder,
-so also if the work tree is a home directory. Paths are compared as on a disk that ignores case.
+since a work tree may be a home directory. Paths are compared as on a disk that ignores case.
 """
 
 import re
@@ -79,7 +79,7 @@ _INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
 def fold_path(path: str) -> str:
-    """Return a path as disks that ignore case, invisible characters, or dots and blanks at an end see it.
+    """Return a path as it is seen by disks that ignore case, invisible characters, or dots and blanks at a name's end.
 
     >>> fold_path("a/.GIT /Hooks")
     'a/.git/hooks'
@@ -90,13 +90,15 @@ def fold_path(path: str) -> str:
 
 
 def _fold_name(part: str) -> str:
+    # On NTFS, what follows a colon is a stream of the same file: `.git::$INDEX_ALLOCATION`.
     name = _INVISIBLE.sub("", part).casefold().partition(":")[0]
     name = name.rstrip(". ") or name
+    # The short names that Windows gives `.git`: `GIT~1`, `GI7EBA~1`.
     return ".git" if re.fullmatch(r"git~\d+|gi[0-9a-f]{4}~\d", name) else name
 
 
 def is_secret(path: str) -> bool:
-    """Return whether a file holds keys by its name or place."""
+    """Return whether a file holds keys, judged by its name and folder."""
     plain = fold_path(path)
     if _compile_names(HARMLESS_NAMES).fullmatch(plain.rpartition("/")[2]):
         return False

@@ -50,7 +50,7 @@ class JsoncError(ValueError):
 class Document(Struct, frozen=True, dict=True):
     """A parsed text: its value, and the position of every key and value in it, computed when first needed.
 
-    Of equal keys the last one counts.
+    Of equal keys the last one counts. `depth`: the number of levels that were allowed.
     """
 
     text: str
@@ -67,15 +67,15 @@ class Document(Struct, frozen=True, dict=True):
     @cached_property
     def spans(self) -> dict[KeyPath, ValueSpan]:
         """The position of every value, by its path; () for the document."""
-        scanner = _Parser(self.text, self.depth)
-        scanner.parse_document()
-        return scanner.spans
+        parser = _Parser(self.text, self.depth)
+        parser.parse_document()
+        return parser.spans
 
 
 def parse_jsonc(text: str, *, depth: int = _MAX_DEPTH) -> Document:
     """Read a text that may hold `//` and `/* */` comments and trailing commas.
 
-    `depth`: nested deeper is an error. Of equal keys the last one counts. Raises JsoncError.
+    `depth`: the number of levels; deeper nesting is an error. Of equal keys the last one counts. Raises JsoncError.
     """
     return Document(text, _parse_strict(text, depth), depth)
 
@@ -109,8 +109,8 @@ def find_position(text: str, offset: int) -> Position:
 
 
 def _parse_strict(text: str, depth: int) -> Any:
-    """Read valid JSON with the C parser; what it refuses, or may be lenient about, goes to the scanner."""
-    # An escaped half of a surrogate pair: `json` accepts it alone, the scanner does not.
+    """Parse valid JSON with the fast parser of `json`; what that refuses or is too lenient about, with our own."""
+    # An escaped half of a surrogate pair, which `json` accepts alone.
     if "\\ud" not in text and "\\uD" not in text:
         try:
             value = json.loads(text, parse_constant=_refuse_constant)
@@ -141,28 +141,28 @@ def _refuse_constant(word: str) -> NoReturn:
 
 
 class _Parser:
-    """One pass over a text by recursive descent."""
+    """One pass over a text by recursive descent. `offset`: the next character; `spans`: those of the values so far."""
 
     def __init__(self, text: str, depth: int) -> None:
         self.text = text
         self.depth = depth
-        self.at = 0
+        self.offset = 0
         self.spans: dict[KeyPath, ValueSpan] = {}
 
     def parse_document(self) -> Any:
         # A byte order mark, which editors on Windows write.
-        self.at = 1 if self.text.startswith("\ufeff") else 0
+        self.offset = 1 if self.text.startswith("\ufeff") else 0
         self.skip_space()
-        value = self.parse_value((), self.at)
+        value = self.parse_value((), self.offset)
         self.skip_space()
-        if self.at < len(self.text):
+        if self.offset < len(self.text):
             self.fail("expected nothing more after the value")
         return value
 
-    def parse_value(self, path: KeyPath, key: int) -> Any:
-        start = self.at
+    def parse_value(self, path: KeyPath, key_offset: int) -> Any:
+        start = self.offset
         value = self.parse_any(path)
-        self.spans[path] = ValueSpan(key, start, self.at)
+        self.spans[path] = ValueSpan(key_offset, start, self.offset)
         return value
 
     def parse_any(self, path: KeyPath) -> Any:
@@ -175,14 +175,14 @@ class _Parser:
             return self.parse_scalar()
         if len(path) >= self.depth:
             self.fail(f"expected at most {self.depth} levels", show=False)
-        self.at += 1
+        self.offset += 1
         return self.parse_members(path) if char == "{" else self.parse_items(path)
 
     def parse_members(self, path: KeyPath) -> dict[str, Any]:
         members: dict[str, Any] = {}
         self.skip_space()
         while not self.take_char("}"):
-            key_at = self.at
+            key_offset = self.offset
             if self.peek() != '"':
                 self.fail("expected a key in double quotes" + (" or '}'" if not members else ""))
             key = self.parse_string()
@@ -190,7 +190,7 @@ class _Parser:
             if not self.take_char(":"):
                 self.fail("expected ':' after the key")
             self.skip_space()
-            members[key] = self.parse_value((*path, key), key_at)
+            members[key] = self.parse_value((*path, key), key_offset)
             self.skip_separator("}")
         return members
 
@@ -198,7 +198,7 @@ class _Parser:
         items: list[Any] = []
         self.skip_space()
         while not self.take_char("]"):
-            items.append(self.parse_value((*path, len(items)), self.at))
+            items.append(self.parse_value((*path, len(items)), self.offset))
             self.skip_separator("]")
         return items
 
@@ -211,55 +211,56 @@ class _Parser:
 
     def parse_string(self) -> str:
         # Most strings have no escapes.
-        plain = _PLAIN_STRING.match(self.text, self.at)
+        plain = _PLAIN_STRING.match(self.text, self.offset)
         if plain is not None:
-            self.at = plain.end()
+            self.offset = plain.end()
             return plain[1]
-        start = self.at
+        start = self.offset
         try:
-            text, self.at = _DECODER.raw_decode(self.text, start)
+            text, self.offset = _DECODER.raw_decode(self.text, start)
             text.encode()
         except json.JSONDecodeError as error:
-            self.at = error.pos
+            self.offset = error.pos
             self.fail(_describe_string_error(error.msg), show=False)
         except UnicodeEncodeError:
-            self.at = start
+            self.offset = start
             self.fail("expected both halves of a surrogate pair in this string", show=False)
         return text
 
     def parse_scalar(self) -> Any:
-        number = _NUMBER_PATTERN.match(self.text, self.at)
+        number = _NUMBER_PATTERN.match(self.text, self.offset)
         if number is not None:
             try:
                 value = float(number[0]) if number[1] or number[2] else int(number[0])
             except ValueError:  # Python converts no integer of more than 4,300 digits
                 self.fail("expected a number with fewer digits", show=False)
-            self.at = number.end()
+            self.offset = number.end()
             return value
-        word = _WORD_PATTERN.match(self.text, self.at)
+        word = _WORD_PATTERN.match(self.text, self.offset)
         if word is None or word[0] not in _LITERALS:
             self.fail("expected a value")
-        self.at = word.end()
+        self.offset = word.end()
         return _LITERALS[word[0]]
 
     def skip_space(self) -> None:
-        match = _SPACE_AND_COMMENTS.match(self.text, self.at)
-        self.at = match.end() if match else self.at
-        if self.text.startswith("/*", self.at):
+        match = _SPACE_AND_COMMENTS.match(self.text, self.offset)
+        self.offset = match.end() if match else self.offset
+        if self.text.startswith("/*", self.offset):
             self.fail("expected '*/' at the end of this comment", show=False)
 
     def peek(self) -> str:
-        return self.text[self.at : self.at + 1]
+        return self.text[self.offset : self.offset + 1]
 
     def take_char(self, char: str) -> bool:
         if self.peek() != char:
             return False
-        self.at += 1
+        self.offset += 1
         return True
 
     def fail(self, expectation: str, *, show: bool = True) -> NoReturn:
-        position = find_position(self.text, self.at)
-        word = _WORD_PATTERN.match(self.text, self.at)
+        """Raise JsoncError. `show`: the message also says what was found instead."""
+        position = find_position(self.text, self.offset)
+        word = _WORD_PATTERN.match(self.text, self.offset)
         token = word[0][:20] if word else self.peek()
         detail = f", found {ascii(token) if token else 'the end of the text'}" if show else ""
         raise JsoncError(expectation + detail, position)

@@ -24,7 +24,7 @@ def remove_tree(folder: Path) -> None:
     try:
         with suppress(OSError):
             os.fchmod(top, stat.S_IRWXU)
-        # Again, since each round moves the folders of one level up into this one.
+        # Until nothing is left but failures: each round moves the folders of one level up into this one.
         while names := [name for name in _list_names(top) if name not in failures]:
             failures.update(name for name in names if not _remove_entry(top, name))
     except OSError:
@@ -41,7 +41,10 @@ def _list_names(folder: int) -> list[str]:
 
 
 def _remove_entry(top: int, name: str) -> bool:
-    """Remove an entry of a folder, and move the folders in it to that one; return whether it is gone."""
+    """Remove an entry of the folder `top`; if it is a folder, its files too, while its folders are moved to `top`.
+
+    Return whether the entry is gone.
+    """
     with suppress(OSError):
         os.unlink(name, dir_fd=top)
         return True
@@ -53,8 +56,7 @@ def _remove_entry(top: int, name: str) -> bool:
             for each in _list_names(inside):
                 try:
                     os.unlink(each, dir_fd=inside)
-                # It is a folder.
-                except OSError:
+                except OSError:  # it is a folder
                     os.chmod(each, stat.S_IRWXU, dir_fd=inside)
                     # A new name: folders of several levels meet in `top`, and may have the same one.
                     os.rename(each, os.urandom(12).hex(), src_dir_fd=inside, dst_dir_fd=top)

@@ -1,4 +1,4 @@
-"""Files of codeloop's own: private folders, bounded reads that never block, atomic writes, locks, removal of trees."""
+"""Files of codeloop's own: private folders, bounded reads that never block, atomic writes, locks."""
 
 import errno
 import fcntl
@@ -76,7 +76,7 @@ def _read_at_most(descriptor: int, max_bytes: int) -> bytes:
 
 
 def read_file_state(path: Path) -> FileState:
-    """Return a value that differs once a file or folder has changed."""
+    """Return a value that differs once a file or folder has changed; None: it is not there, or can't be looked at."""
     try:
         status = path.stat()
     except OSError:
@@ -92,7 +92,10 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 
 
 def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
-    """Write a file that only its owner may read: under another name first, `sync` to the disk. Raises OSError."""
+    """Write a file that only its owner may read, under another name first, so that it is never half-written.
+
+    `sync`: wait until it is on the disk. Raises OSError.
+    """
     draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     try:
         fd = os.open(draft, CREATE_FLAGS, 0o600)

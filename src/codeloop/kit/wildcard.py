@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-# Private-use characters of Unicode. A shell line that holds one itself is never proved.
+# Private-use characters of Unicode. A shell line that holds one itself is never proved to match a rule.
 ANY_TEXT = "\ue000"
 ANY_WORDS = "\ue001"
 MARKS = frozenset((ANY_TEXT, ANY_WORDS))
 
 _MAX_STATES = 64
-"""Alternatives that `covers` follows: each mark WORDS may double their number."""
+"""Alternatives that `covers` follows: each ANY_WORDS may double their number."""
 _MAX_TABLE_CELLS = 16 * 1024
-"""The size of the table by which an overlap is found."""
+"""The size of the table by which the intersection of two wildcards is found."""
 
 
 class _Piece:
@@ -59,7 +59,7 @@ def matches(text: str, pattern: str) -> bool:
 
 
 def escape_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names as wildcards that match nothing else; none at all where one has a star or a question mark in it."""
+    """Return names as wildcards that match nothing else; () if one of them has a star or a question mark in it."""
     return () if any(char in name for name in names for char in "*?") else tuple(names)
 
 
@@ -118,17 +118,18 @@ class _Automaton:
         return state
 
     def read_char(self, state: int, char: str) -> int:
-        """Read one known character."""
+        """Return the positions after reading one known character."""
         return self.add_after_stars(
             ((state & (self.characters.get(char, 0) | self.question_marks)) << 1) | (state & self.stars)
         )
 
     def read_any_run(self, state: int) -> int:
-        """Read any run: every position from the first one on can be reached by some run."""
+        """Read some run of characters: every position from the first one on can be reached by one."""
+        # `state & -state` is the lowest bit, so this keeps that bit and all above it.
         return self.all_positions & ~((state & -state) - 1) if state else 0
 
     def read_every_run(self, state: int) -> int:
-        """Read any run: only a star matches it whatever it is."""
+        """Read a run of unknown characters: only a star matches it, whatever it is."""
         return self.add_after_stars(state & self.stars)
 
 
@@ -187,21 +188,21 @@ class TooManyOverlaps(Exception):
 
 
 def intersect_wildcards(
-    one: str, other: str, most: int, spend: Callable[[int], None] = lambda _: None
+    one: str, other: str, max_patterns: int, spend: Callable[[int], None] = lambda _: None
 ) -> tuple[str, ...]:
     """Return wildcards that together match exactly the texts that both wildcards match.
 
-    Raises TooManyOverlaps for more than `most` on the way. `spend` gets a number of steps before they are taken.
+    Raises TooManyOverlaps for more than `max_patterns` on the way. `spend` is told the number of steps before each part.
     """
     if other in {one, "*"}:
         return (one,)
     if one == "*":
         return (other,)
-    overlaps: set[str] = set()
-    for pattern in _spell_out_ending(one):
+    intersection: set[str] = set()
+    for left in _spell_out_ending(one):
         for right in _spell_out_ending(other):
-            overlaps |= _intersect_plain(pattern, right, most, spend)
-    return tuple(sorted(_restore_stars(overlaps)))
+            intersection |= _intersect_plain(left, right, max_patterns, spend)
+    return tuple(sorted(_restore_stars(intersection)))
 
 
 def _spell_out_ending(pattern: str) -> tuple[str, ...]:
@@ -224,13 +225,16 @@ def _restore_stars(plain: Iterable[str]) -> set[str]:
 def _are_disjoint(one: str, other: str) -> bool:
     """Return whether two wildcards begin or end with different letters: then no text matches both."""
     for left, right in ((one, other), (one[::-1], other[::-1])):
-        first = next((at for at, pair in enumerate(zip(left, right, strict=False)) if pair[0] != pair[1]), None)
-        if first is not None and not {"*", "?"} & {*left[: first + 1], *right[: first + 1]}:
+        pairs = enumerate(zip(left, right, strict=False))
+        first_difference = next((index for index, (a, b) in pairs if a != b), None)
+        if first_difference is None:
+            continue
+        if not {"*", "?"} & {*left[: first_difference + 1], *right[: first_difference + 1]}:
             return True
     return False
 
 
-def _intersect_plain(one: str, other: str, most: int, spend: Callable[[int], None]) -> set[str]:
+def _intersect_plain(one: str, other: str, max_patterns: int, spend: Callable[[int], None]) -> set[str]:
     """Return the overlap of two wildcards in which a star is only a star, by dynamic programming from their ends."""
     if len(one) * len(other) > _MAX_TABLE_CELLS:
         raise TooManyOverlaps
@@ -242,7 +246,7 @@ def _intersect_plain(one: str, other: str, most: int, spend: Callable[[int], Non
         spend(len(other) + sum(map(len, below)) * (len(one) + len(other)) // 64)
         for j in range(len(other), -1, -1):
             row[j] = _compute_cell(one[i:], other[j:], below, row, j)
-            if len(row[j]) > most:
+            if len(row[j]) > max_patterns:
                 raise TooManyOverlaps
         below = row
     return below[0]
@@ -257,15 +261,16 @@ def _compute_cell(one: str, other: str, below: list[set[str]], row: list[set[str
         return {""} if not (one + other).strip("*") else set()
     first, second = one[0], other[0]
     if first == second == "*":
-        return {_add_star(others) for others in below[j] | row[j + 1]}
+        return {_add_star(rest) for rest in below[j] | row[j + 1]}
+    # A star matches nothing, or the next part of the other wildcard and perhaps more.
     if first == "*":
-        return below[j] | {second + others for others in row[j + 1]}
+        return below[j] | {second + rest for rest in row[j + 1]}
     if second == "*":
-        return row[j + 1] | {first + others for others in below[j]}
+        return row[j + 1] | {first + rest for rest in below[j]}
     if first in {"?", second} or second == "?":
-        return {(second if first == "?" else first) + others for others in below[j + 1]}
+        return {(second if first == "?" else first) + rest for rest in below[j + 1]}
     return set()
 
 
-def _add_star(others: str) -> str:
-    return others if others.startswith("*") else "*" + others
+def _add_star(pattern: str) -> str:
+    return pattern if pattern.startswith("*") else "*" + pattern

@@ -103,7 +103,7 @@ def _describe_error(error: sqlite3.Error | OSError, path: Path) -> str:
 
 
 def _classify_error(error: sqlite3.Error | OSError) -> str:
-    """Return the primary code of an error of SQLite without its prefix, such as `IOERR`, and a like one for other errors."""
+    """Return the primary code of SQLite for an error, without its prefix, such as `IOERR`; "": there is none."""
     if isinstance(error, TimeoutError):
         return "BUSY"
     if isinstance(error, OSError):
@@ -142,10 +142,10 @@ class Database:
     def transaction(self) -> Generator[None, None, None]:
         """Run the block in one transaction: all its changes are stored, or none."""
         with explain_errors(self.path):
-            fault_injection.point("store.begin")
+            fault_injection.pass_point("store.begin")
             with transaction(self._connection):
                 yield
-            fault_injection.point("store.commit")
+            fault_injection.pass_point("store.commit")
 
     def close(self) -> None:
         """Close the file."""
@@ -223,7 +223,7 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
         connection.backup(target)
     finally:
         target.close()
-    fault_injection.point("migration.backup")
+    fault_injection.pass_point("migration.backup")
     unfinished_copy.replace(copy)
 
 
@@ -248,5 +248,5 @@ def migrate(connection: sqlite3.Connection) -> None:
             # Read again under the lock: another process may have migrated meanwhile.
             version = _read_version(connection)
             for statement in MIGRATIONS[version].split(";") if version < len(MIGRATIONS) else ():
-                fault_injection.point("migration")
+                fault_injection.pass_point("migration")
                 connection.execute(statement)

@@ -99,7 +99,7 @@ class Store:
             events = make_events()
             for event in events:
                 apply_event(self._db, event)
-                fault_injection.point("store.outbox")
+                fault_injection.pass_point("store.outbox")
                 seq = self.outbox.add(event)
         if not events:
             return self.read_last_seq()

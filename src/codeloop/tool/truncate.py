@@ -44,8 +44,8 @@ def truncate_output(
         path, where = None, f"it could not be saved ({error.strerror})"
     note_bytes = _NOTE_BYTES + len(where.encode("utf-8", "replace"))
     part = cut_text(text, max(1, lines - _NOTE_LINES), max(1, size - note_bytes), keep)
-    count = "1 line" if part.lines == 1 else f"{part.lines} lines"
-    note = f"[{count} ({part.bytes} bytes) of the output left out here; {where}]"
+    count = "1 line" if part.omitted_lines == 1 else f"{part.omitted_lines} lines"
+    note = f"[{count} ({part.omitted_bytes} bytes) of the output left out here; {where}]"
     output = f"{note}\n\n{part.tail}" if keep == "tail" else f"{part.head.rstrip()}\n\n{note}"
     metadata = {"lines": count_lines(text), **result.metadata, "truncated": True}
     if path is not None:

@@ -98,7 +98,7 @@ class AnswerDraft:
                 )
             )
         )
-        fault_injection.point("step.delta")
+        fault_injection.pass_point("step.delta")
         if time.monotonic() - self._stored_at >= CHECKPOINT_INTERVAL.seconds:
             self._store.append(make_part_updated(self._build_part()))
             self._stored_at = time.monotonic()

@@ -212,12 +212,12 @@ class ToolCalls:
 
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
-            await fault_injection.reach("call.start")
+            await fault_injection.pass_point_async("call.start")
             result = await self._run_with_hooks(prepared_call, context)
             # The tool has asked nothing, so the repetition is asked about now, before the model sees the result.
             if context.first_question.repeat_need is not None:
                 await context.ask()
-            await fault_injection.reach("call.effect")
+            await fault_injection.pass_point_async("call.effect")
             result = self._complete_result(result, prepared_call, part.session_id)
             if TURN_ENDED_KEY in result.metadata:
                 self._skip_reason = self._skip_reason or _TURN_ENDED_REASON
@@ -235,7 +235,7 @@ class ToolCalls:
             self._store_error(context.part, start, text)
         finally:
             context.close()
-        await fault_injection.reach("call.result")
+        await fault_injection.pass_point_async("call.result")
 
     def _complete_result(self, result: ToolResult, prepared_call: PreparedCall, session_id: str) -> ToolResult:
         """Cut a result where it is too long, and add the notices that wait for it, also for screens."""

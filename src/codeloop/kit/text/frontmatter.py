@@ -9,6 +9,7 @@ from codeloop.kit.jsonc import is_object
 
 _FENCE = re.compile(r"---[ \t]*\r?(?:\n|\Z)")
 _CLOSING = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+# A value in which a colon would make invalid YAML: `description: Use this: often`.
 _PLAIN_PAIR = re.compile(r"""^([A-Za-z_][\w-]*):[ \t]+(?![\[{"'|>&*!%@`#])(.*:.*?)[ \t]*\r?$""", re.MULTILINE)
 
 _MAX_DEPTH = 64
@@ -23,7 +24,7 @@ class FrontmatterError(ValueError):
 
 
 class Frontmatter(Struct, frozen=True):
-    """The head (empty when missing) and everything after it."""
+    """The YAML head as its keys and values, empty when there is none, and everything after it."""
 
     head: dict[str, Any]
     body: str
@@ -32,7 +33,7 @@ class Frontmatter(Struct, frozen=True):
 def split_frontmatter(text: str) -> Frontmatter:
     """Split a text into its head and its body. The body starts after the line that closes the head, unchanged.
 
-    A head that is invalid YAML only by a colon in a one-line text (`description: Use this: often`) is accepted.
+    A head that is invalid YAML only because of a colon in a one-line text (`description: Use this: often`) is accepted.
     Raises FrontmatterError with the line.
     """
     text = text.removeprefix("\ufeff")
@@ -67,9 +68,9 @@ def _parse_head(source: str) -> dict[str, Any]:
 def _load_yaml(source: str) -> Any:
     import yaml
 
-    # It is absent where PyYAML was built without libyaml.
+    # The fast loader is absent where PyYAML was built without libyaml.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    # Each level needs one of these characters, so most heads are not parsed twice.
+    # Each level needs one of these characters, so most heads need no check, which parses them once more.
     if sum(map(source.count, "[{?-:")) > _MAX_DEPTH:
         _check_depth(loader(source), yaml.CollectionStartEvent, yaml.CollectionEndEvent)
     try:

@@ -1,8 +1,10 @@
-"""JSON for people to read: indented, as a block of markdown, or as the arguments of a call."""
+"""JSON values for people to read: indented, as a block of markdown, or as the arguments of a call."""
 
 from collections.abc import Mapping
 
 from codeloop.kit.terminal_text import escape_controls
+
+_MAX_ARGUMENT_CHARS = 500
 
 
 def format_json(value: object) -> str:
@@ -19,10 +21,10 @@ def format_arguments(values: Mapping[str, object]) -> str:
 
 def _format_argument(value: object) -> str:
     if isinstance(value, str):
-        return escape_controls(value[:500])
+        return escape_controls(value[:_MAX_ARGUMENT_CHARS])
     import json
 
-    return escape_controls(json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:500])
+    return escape_controls(json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:_MAX_ARGUMENT_CHARS])
 
 
 def format_json_block(text: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from codeloop.kit.jsonc import is_list, is_object
 
@@ -69,37 +69,54 @@ _NAME_AND_VALUE = (
     r"(?P<sign>\\?[\"'`]?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4})(?P<quote>\\?[\"'`])?"
     r"(?P<value>[^\s\"'`,;<>(){}\[\]\\|]{6,})"
 )
-"""A name such as `api_key` or `DB_PASSWORD`, and what is given to it."""
+"""A name such as `api_key` or `DB_PASSWORD`, and the value that follows it."""
 
+# `Authorization: Bearer abc...`
 _HEADER_PATTERN = (
     r"(?i)(?<=bearer )[\w+/=.~-]{8,}|(?<=basic )[\w+/=]{8,}|(?<=token )[A-Za-z0-9_=.-]{20,}"
     r"|(?<=cookie: )[^\r\n\"']{8,}"
 )
+# `https://user:password@host`, `https://token@host`
 _URL_CREDENTIAL = r"(?<=://)[^\s/@:\"'`<>]*:[^\s/@\"'`<>]+(?=@)|(?<=://)[^\s/@:\"'`<>]{16,}(?=@)"
+# `?access_token=abc...`
 _QUERY_PATTERN = (
     r"(?i)(?<=[?&])([\w-]{0,40}(?:key|token|secret|sig|signature|password|auth|credential|code)[\w-]{0,40}=)"
     r"[^\s&#\"'<>`]{6,}"
 )
+# `curl -u name:password`, `--api-key abc...`
 _OPTION_PATTERN = (
     r"(?<=\s)((?:-u|--user)[ =][\"']?[^\s:\"']+:)[^\s\"']{4,}"
     r"|(?<=\s)(--(?:[\w-]{0,40}-)?(?:password|token|secret|api-key|passphrase)[ =][\"']?)[^\s\"'-][^\s\"']{5,}"
 )
 _TERMINAL_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+# A value that is not a secret itself: `$TOKEN`, `os.environ[...]`, `config.token`, or `****`.
 _CODE_REFERENCE = re.compile(
     r"(?:\$\{?|%\(|os\.|process\.|self\.|this\.|[*x.…_-]+$|[a-z_]+\.[a-z_.0-9]+$)", re.IGNORECASE
 )
 _PASSWORD_NAME = re.compile(r"passw|passphrase|pwd", re.IGNORECASE)
 
 
+class _SecretPatterns(NamedTuple):
+    """The ways in which a secret is recognised: by its form, its surroundings, what is before it, or its name."""
+
+    key: re.Pattern[str]
+    """Matches a secret of a known form."""
+    surrounded: re.Pattern[str]
+    """Matches a secret by what is around it, such as `://` and `@`."""
+    after_prefix: re.Pattern[str]
+    """Matches a prefix, such as `--token `, as its only group, and the secret after it."""
+    named: re.Pattern[str]
+    """Matches a name and a value that may be a secret (see `_is_secret_value`)."""
+
+
 @cache
-def _compile_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return four patterns: known forms, a secret's surroundings, a group before a secret, secret names."""
+def _compile_patterns() -> _SecretPatterns:
     forms = "|".join(_KEY_FORMS)
-    return (
-        re.compile(f"{_KEY_START}(?:{forms})", re.DOTALL),
-        re.compile(f"{_HEADER_PATTERN}|{_URL_CREDENTIAL}"),
-        re.compile(f"{_QUERY_PATTERN}|{_OPTION_PATTERN}"),
-        re.compile(_NAME_AND_VALUE),
+    return _SecretPatterns(
+        key=re.compile(f"{_KEY_START}(?:{forms})", re.DOTALL),
+        surrounded=re.compile(f"{_HEADER_PATTERN}|{_URL_CREDENTIAL}"),
+        after_prefix=re.compile(f"{_QUERY_PATTERN}|{_OPTION_PATTERN}"),
+        named=re.compile(_NAME_AND_VALUE),
     )
 
 
@@ -115,15 +132,17 @@ class SecretHider:
         """Return a text with each secret replaced by `[hidden]`, and without terminal colours: they may split one."""
         if len(text) < 6:
             return text
-        plain = _TERMINAL_COLOUR.sub("", text) if "\x1b" in text else text
-        forms, around, behind, pattern = _compile_patterns()
+        text = _TERMINAL_COLOUR.sub("", text) if "\x1b" in text else text
         if self._values is not None:
-            plain = self._values.sub(self._replace, plain)
-        plain = around.sub(self._replace, forms.sub(self._replace, plain))
-        return pattern.sub(self._replace_value, behind.sub(self._replace_after_prefix, plain))
+            text = self._values.sub(self._replace, text)
+        patterns = _compile_patterns()
+        text = patterns.key.sub(self._replace, text)
+        text = patterns.surrounded.sub(self._replace, text)
+        text = patterns.after_prefix.sub(self._replace_after_prefix, text)
+        return patterns.named.sub(self._replace_value, text)
 
     def hide_in_json(self, value: Any) -> Any:
-        """Return a JSON value with the secrets in its texts hidden, also those that only their key gives away."""
+        """Return a JSON value with the secrets in its texts hidden, even those that only their key gives away."""
         if isinstance(value, str):
             return self.hide(value)
         if is_object(value):
@@ -131,7 +150,7 @@ class SecretHider:
         return [self.hide_in_json(inner) for inner in value] if is_list(value) else value
 
     def _hide_member(self, key: str, value: Any) -> Any:
-        # As a line of code would have it, so that the same pattern decides.
+        # Written as an assignment, so that the pattern for names and values decides.
         start = f"{key}='"
         if isinstance(value, str) and value and "\n" not in value:
             return self.hide(start + value).removeprefix(start)
@@ -142,9 +161,9 @@ class SecretHider:
         return REPLACEMENT
 
     def _replace_after_prefix(self, match: re.Match[str]) -> str:
-        start = next(group for group in match.groups() if group)
-        self.count += match[0] != start + REPLACEMENT
-        return start + REPLACEMENT
+        prefix = next(group for group in match.groups() if group)
+        self.count += match[0] != prefix + REPLACEMENT
+        return prefix + REPLACEMENT
 
     def _replace_value(self, match: re.Match[str]) -> str:
         if not _is_secret_value(match):
@@ -160,7 +179,7 @@ def _is_secret_value(match: re.Match[str]) -> bool:
         return False
     if _PASSWORD_NAME.search(name) and (is_quoted or name.isupper()):
         return True
-    has_letter = any(sign.isalpha() for sign in value)
-    if has_letter and any(sign.isdigit() for sign in value):
+    has_letter = any(char.isalpha() for char in value)
+    if has_letter and any(char.isdigit() for char in value):
         return len(value) >= 8
     return (is_quoted or name.isupper()) and has_letter and len(value) >= 12 and "/" not in value

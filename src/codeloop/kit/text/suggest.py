@@ -1,12 +1,23 @@
 """Suggests known names with a similar spelling."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 MAX_SUGGESTIONS = 3
 MAX_NAME_LENGTH = 1_000
-"""In characters; a longer name is no misspelling, and comparing it takes long."""
+"""Characters; a longer name is not a misspelling, and comparing it takes long."""
 MIN_PART_LENGTH = 4
 """Characters; a shorter name is part of too many others by chance."""
+
+
+class _SimilarName(NamedTuple):
+    """A known name that was found. The fields are in the order that sorts the nearest first."""
+
+    edits: int
+    length_difference: int
+    index: int
+    """The place of the name among all names."""
+    name: str
 
 
 def find_similar(name: str, names: Iterable[str], *, parts: bool = False, most_edits: int | None = None) -> list[str]:
@@ -19,24 +30,25 @@ def find_similar(name: str, names: Iterable[str], *, parts: bool = False, most_e
     from rapidfuzz.distance import OSA
 
     lower_name = name.lower()
-    matches: list[tuple[int, int, int, str]] = []
+    length = len(lower_name)
+    matches: list[_SimilarName] = []
     for index, each in enumerate(dict.fromkeys(names)):
-        most = max(1, min(len(lower_name), len(each)) // 3) if most_edits is None else most_edits
-        is_near = abs(len(lower_name) - len(each)) <= most and max(len(lower_name), len(each)) <= MAX_NAME_LENGTH
-        edits = OSA.distance(lower_name, each.lower(), score_cutoff=most) if is_near else most + 1
-        if edits <= most:
-            matches.append((edits, abs(len(lower_name) - len(each)), index, each))
-        elif parts and len(lower_name) >= MIN_PART_LENGTH and lower_name in each.lower():
-            matches.append((edits + len(lower_name), 0, index, each))
-    nearest = min(matches, default=(0,))[0]
-    return [
-        each
-        for edits, *_, each in sorted(matches)[:MAX_SUGGESTIONS]
-        if edits <= 2 * nearest or edits >= len(lower_name)
-    ]
+        max_edits = max(1, min(length, len(each)) // 3) if most_edits is None else most_edits
+        length_difference = abs(length - len(each))
+        # A cheap check before the comparison: each character too many is an edit.
+        may_be_near = length_difference <= max_edits and max(length, len(each)) <= MAX_NAME_LENGTH
+        edits = OSA.distance(lower_name, each.lower(), score_cutoff=max_edits) if may_be_near else max_edits + 1
+        if edits <= max_edits:
+            matches.append(_SimilarName(edits, length_difference, index, each))
+        elif parts and length >= MIN_PART_LENGTH and lower_name in each.lower():
+            # After all names that are near by their spelling.
+            matches.append(_SimilarName(edits + length, 0, index, each))
+    matches.sort()
+    nearest = matches[0].edits if matches else 0
+    return [match.name for match in matches[:MAX_SUGGESTIONS] if match.edits <= 2 * nearest or match.edits >= length]
 
 
 def format_suggestion(names: Iterable[str]) -> str:
-    """Return ` Did you mean ...?` for the names, the empty text when there is no name."""
+    """Return ` Did you mean ...?` for the names, "" when there is no name."""
     text = " or ".join(f"`{name}`" for name in names)
     return f" Did you mean {text}?" if text else ""

@@ -1,7 +1,7 @@
 """Cleans program output for a model: the text that remains on a terminal, in few lines. Pure.
 
-Control sequences are removed. Of a line that was overwritten its last state is kept, of equal lines one with their
-number, of rows of progress the first and the last, where that is shorter. Every other character is kept.
+Control sequences are removed. A line that was overwritten keeps its last state. Where it is shorter, equal lines in a
+row become one with their number, and only the first and last row of a progress display stay. All else is kept.
 """
 
 import re
@@ -14,10 +14,10 @@ _CONTROL_SEQUENCE = re.compile(
     r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC and other strings: titles, links
     r"|[ -/]+[0-~]|[0-Z\\`-~])?"  # character sets, and all of one character
 )
-# Both sequences begin the line again.
+# Both begin the line again: 2K erases it, G moves to its first column.
 _LINE_RESTART = re.compile(r"\x1b\[(?:2K|[01]?G)")
 _CURSOR_BACK = re.compile(r"\x1b\[(\d{0,3})D")
-# Sequences that lead to another row; J clears the rows below.
+# What leads to another row: a line feed, or a sequence (A and F up, B and E down). J clears the rows below.
 _ROW_MOVE = re.compile(r"\n|\x1b\[(\d{0,4})([ABEFJ])")
 _MOVE_UP = re.compile(r"\x1b\[\d{0,4}[AF]")
 _CONTROL_CHARACTER = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -25,20 +25,20 @@ _CONTROL_REPLACEMENTS = {"\0": "\ufffd", "\x0b": "\n", "\x0c": "\n", "\x85": "\n
 _NUMBER = re.compile(r"(?<![A-Za-z_\-./\d])\d+(?:[.,:]\d+)*(?: ?[kKMGT]?i?B\b(?:/s)?)?")
 _PROGRESS_BAR = re.compile(r"[=#>*.\-\s\u2500-\u259f]{2,}")
 _PROGRESS_COUNT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])")
-# pytest's results of tests, none of which failed.
+# Results of tests that pytest prints, none of them a failure: `..s.x..  [ 42%]`.
 _PYTEST_PROGRESS = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")
-# One sequence goes back at most so far: each column becomes a character here.
+# The most columns that one sequence goes back, since each becomes a character.
 _MAX_BACK_COLUMNS = 160
 # A longer line is not a row of progress.
 _MAX_PROGRESS_CHARS = 300
-# Longer runs are shortened.
+# Longer runs of equal lines or rows of progress are shortened.
 _MAX_RUN_LINES = 3
-# The size of the note that ends a reduced output and says where the whole output is.
+# The size of the note about the file with the whole output, which ends a reduced output.
 _NOTE_CHARS = 130
 
 
 class PlainOutput(Struct, frozen=True):
-    """The text. `is_reduced`: printed text is missing from it: earlier states of a line, or rows of progress."""
+    """The text. `is_reduced`: printed text is missing from it, such as earlier states of a line or rows of progress."""
 
     text: str
     is_reduced: bool = False
@@ -57,35 +57,46 @@ def to_plain_text(output: str) -> PlainOutput:
     lines = _CONTROL_CHARACTER.sub(lambda match: _CONTROL_REPLACEMENTS.get(match[0], ""), output).split("\n")
     if "\r" in output or "\b" in output:
         states = [_find_last_state(line) for line in lines]
-        lines, is_reduced = [line for line, _ in states], is_reduced or any(is_cut for _, is_cut in states)
+        lines = [line for line, _ in states]
+        is_reduced = is_reduced or any(has_others for _, has_others in states)
+    # What follows a final line end is not a line.
     end = [lines.pop()] if not lines[-1] else []
-    rows: list[str] = []
+    shown_lines: list[str] = []
     for run in _group_runs(lines):
-        short, left_out = _shorten_run(run)
-        rows += short
-        is_reduced = is_reduced or left_out
-    return PlainOutput("\n".join(rows + end), is_reduced)
+        shown_run, omits_text = _shorten_run(run)
+        shown_lines += shown_run
+        is_reduced = is_reduced or omits_text
+    return PlainOutput("\n".join(shown_lines + end), is_reduced)
 
 
 def _apply_row_moves(output: str) -> tuple[str, bool]:
-    """Return the text with what was written after moving up as later states of its rows, and whether rows are gone."""
+    """Put what was written after a move to another row at the end of that row, after a carriage return.
+
+    Return the text, and whether rows that held text were cleared.
+    """
+    # The pieces of each row, in the order in which they were written.
     rows: list[list[str]] = [[]]
-    at, begin, is_reduced = 0, 0, False
+    row, begin, is_reduced = 0, 0, False
     for match in _ROW_MOVE.finditer(output):
-        rows[at].append(output[begin : match.start()])
+        rows[row].append(output[begin : match.start()])
         begin = match.end()
-        order, count = match[2], int(match[1] or 1)
-        if order == "J":
+        # None for a line feed.
+        command = match[2]
+        if command == "J":
+            # Without a number, or with 0, it clears to the end of the screen.
             if not int(match[1] or 0):
-                is_reduced = is_reduced or any(map("".join, rows[at + 1 :]))
-                del rows[at + 1 :]
+                is_reduced = is_reduced or any(map("".join, rows[row + 1 :]))
+                del rows[row + 1 :]
             continue
-        at = max(at - count, 0) if order in {"A", "F"} else at + (count if order else 1)
-        if at >= len(rows) and order is None:
+        count = int(match[1] or 1)
+        row = max(row - count, 0) if command in {"A", "F"} else row + count
+        # Only a line feed makes new rows; a move down ends at the last one.
+        if row >= len(rows) and command is None:
             rows.append([])
-        at = min(at, len(rows) - 1)
-        rows[at] += ["\r"] if rows[at] else []
-    rows[at].append(output[begin:])
+        row = min(row, len(rows) - 1)
+        if rows[row]:
+            rows[row].append("\r")
+    rows[row].append(output[begin:])
     return "\n".join(map("".join, rows)), is_reduced
 
 
@@ -100,39 +111,41 @@ def _find_last_state(line: str) -> tuple[str, bool]:
 
 
 def _apply_backspaces(text: str) -> tuple[str, bool]:
+    """Return the text after its backspaces, and whether a character was replaced by a different one."""
     if "\b" not in text:
         return text, False
     cells: list[str] = []
-    at, is_reduced = 0, False
+    column, is_reduced = 0, False
     for char in text:
         if char == "\b":
-            at = max(at - 1, 0)
+            column = max(column - 1, 0)
             continue
-        if at == len(cells):
+        if column == len(cells):
             cells.append(char)
         else:
             # As `man` prints: a letter over itself is bold, a letter and `_` are underlined.
-            is_reduced = is_reduced or cells[at] not in {char, "_", " "}
-            cells[at] = char if char != "_" else cells[at]
-        at += 1
+            is_reduced = is_reduced or cells[column] not in {char, "_", " "}
+            cells[column] = char if char != "_" else cells[column]
+        column += 1
     return "".join(cells), is_reduced
 
 
 def _group_runs(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the lines in runs: equal ones, or rows of one progress that goes on."""
-    run, key, stand = list[str](), "", 0.0
+    """Yield the lines in runs: equal ones, or rows of one progress display that moves forward."""
+    run: list[str] = []
+    last_shape, last_value = "", 0.0
     for line in lines:
         shape, value = _read_progress(line)
-        if run and (shape != key or value < stand):
+        if run and (shape != last_shape or value < last_value):
             yield run
             run = []
         run.append(line)
-        key, stand = shape, value
+        last_shape, last_value = shape, value
     yield run
 
 
 def _shorten_run(run: list[str]) -> tuple[list[str], bool]:
-    """Return the lines shown for a run, and whether they leave something out."""
+    """Return the lines that are shown for a run, and whether they leave something out."""
     if len(run) <= _MAX_RUN_LINES:
         return run, False
     if all(line == run[0] for line in run):
@@ -149,7 +162,11 @@ def _count_characters(lines: list[str]) -> int:
 
 
 def _read_progress(line: str) -> tuple[str, float]:
-    """Return the common text of rows of one progress and how far this row is; another line has only itself."""
+    """Return what the rows of one progress display have in common, and how far this row is; other lines: itself and 0.
+
+    `Copying 3/20 [==  ]` and `Copying 7/20 [=== ]` have the same shape, and are at 3 and 7. The shape of a row of
+    progress starts with a carriage return, which no line has.
+    """
     if progress := _PYTEST_PROGRESS.fullmatch(line):
         return "\rpassed", float(progress[1])
     match = _PROGRESS_COUNT.search(line) if len(line) <= _MAX_PROGRESS_CHARS else None

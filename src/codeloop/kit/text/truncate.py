@@ -7,42 +7,42 @@ from msgspec import Struct
 Keep = Literal["head", "tail"]
 
 
-class Cut(Struct, frozen=True):
-    """The prefix and suffix of a text that are kept, and how many lines and bytes (UTF-8) were cut between them.
+class CutText(Struct, frozen=True):
+    """The start and the end of a text that are kept, and how many lines and bytes (UTF-8) were left out between them.
 
-    `is_cut` is false when the text fits: then `head` is the whole text.
+    When the text fits, `head` is the whole text.
     """
 
     head: str
     tail: str
-    lines: int
-    bytes: int
+    omitted_lines: int
+    omitted_bytes: int
 
     @property
     def is_cut(self) -> bool:
-        """Return whether anything was left out."""
-        return self.bytes > 0
+        """Whether anything was left out."""
+        return self.omitted_bytes > 0
 
 
 def count_lines(text: str) -> int:
-    """Count lines: a last one without a line end counts, the emptiness after a line end does not."""
+    """Count lines; a last line without a line end counts too."""
     return text.count("\n") + (bool(text) and not text.endswith("\n"))
 
 
-def cut_text(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> Cut:
-    """Keep at most `max_lines` lines and `max_bytes` bytes, whole lines where possible, whole characters always.
+def cut_text(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> CutText:
+    """Keep at most `max_lines` lines and `max_bytes` bytes of a text: its head or its tail.
 
-    A line that alone is too long is cut inside.
+    Whole lines are kept where possible, whole characters always: only a line that alone is too long is cut inside.
     """
     size = count_bytes(text)
     if size <= max_bytes and count_lines(text) <= max_lines:
-        return Cut(text, "", 0, 0)
+        return CutText(head=text, tail="", omitted_lines=0, omitted_bytes=0)
     if keep == "head":
         head, tail = _cut_head(text, max_lines, max_bytes), ""
     else:
         head, tail = "", _cut_tail(text, max_lines, max_bytes)
-    between = text[len(head) : len(text) - len(tail)]
-    return Cut(head, tail, count_lines(between), count_bytes(between))
+    omitted_text = text[len(head) : len(text) - len(tail)]
+    return CutText(head, tail, omitted_lines=count_lines(omitted_text), omitted_bytes=count_bytes(omitted_text))
 
 
 def count_bytes(text: str) -> int:
@@ -60,17 +60,18 @@ def _cut_head(text: str, max_lines: int, max_bytes: int) -> str:
         return head[: line_end + 1]
     if len(head) == len(text):
         return head
-    last = head.rfind("\n")
+    # The head ends inside a line, which is dropped unless it alone is too long.
+    line_start = head.rfind("\n") + 1
     line_end = text.find("\n", len(head))
-    is_long = (line_end if line_end >= 0 else len(text)) - last > max_bytes
-    return head[: last + 1] if last >= 0 and not is_long else head
+    line_length = (line_end if line_end >= 0 else len(text)) - line_start
+    return head[:line_start] if line_start > 0 and line_length < max_bytes else head
 
 
 def _cut_tail(text: str, max_lines: int, max_bytes: int) -> str:
     if max_lines <= 0 or max_bytes <= 0:
         return ""
     raw = text[-max_bytes:].encode("utf-8", "surrogatepass")[-max_bytes:]
-    # The rest of a character that was cut.
+    # Bytes of the form 10xxxxxx at the start are the rest of a character that was cut.
     while raw and raw[0] & 0xC0 == 0x80:
         raw = raw[1:]
     fitting_text = raw.decode("utf-8", "surrogatepass")
@@ -83,11 +84,13 @@ def _cut_tail(text: str, max_lines: int, max_bytes: int) -> str:
         return fitting_text[line_start + 1 :]
     if len(fitting_text) == len(text) or text[len(text) - len(fitting_text) - 1] == "\n":
         return fitting_text
-    first = fitting_text.find("\n")
-    return fitting_text[first + 1 :] if 0 <= first < len(fitting_text) - 1 else fitting_text
+    # The tail begins inside a line, which is dropped unless nothing would be left.
+    line_end = fitting_text.find("\n")
+    return fitting_text[line_end + 1 :] if 0 <= line_end < len(fitting_text) - 1 else fitting_text
 
 
 def _decode_whole_characters(fitting_bytes: bytes, text: str) -> str:
+    """Return the start of `text` that bytes of its UTF-8 hold; of a character cut at their end, nothing."""
     while fitting_bytes:
         try:
             return text[: len(fitting_bytes.decode("utf-8", "surrogatepass"))]
@@ -97,6 +100,7 @@ def _decode_whole_characters(fitting_bytes: bytes, text: str) -> str:
 
 
 def _find_nth_line_end(text: str, count: int) -> int:
+    """Return the index of the line end of line `count`, from 1; -1: the text has fewer."""
     index = -1
     for _ in range(count):
         index = text.find("\n", index + 1)

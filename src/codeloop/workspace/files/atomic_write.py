@@ -166,7 +166,7 @@ class _PendingReplacement:
                 os.link(self._name, self._old, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
             except OSError:  # a file system without hard links
                 self._copy_old(self._replacement.before)
-        fault_injection.point("files.write.before")
+        fault_injection.pass_point("files.write.before")
         if self._new is None:
             os.unlink(self._name, dir_fd=self._folder)
         elif self._replacement.before is None:
@@ -175,7 +175,7 @@ class _PendingReplacement:
             os.replace(self._new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             self._new = None
         self._is_committed = True
-        fault_injection.point("files.write.after")
+        fault_injection.pass_point("files.write.after")
         self._sync()
 
     def _link_new(self) -> None:

@@ -65,7 +65,7 @@ class BranchMerger(Struct, frozen=True):
                 f"{', '.join(filtered[:3])} in {tree.root} would be committed by a filter, which is run only for a "
                 "trusted project. Commit it there yourself, or trust the project: codeloop trust"
             )
-        await fault_injection.reach("worktree.commit")
+        await fault_injection.pass_point_async("worktree.commit")
         self._read_line(await self.worktrees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
         arguments = ("commit", "--quiet", "--no-verify", "--message", message)
         self._read_line(
@@ -107,7 +107,7 @@ class BranchMerger(Struct, frozen=True):
             new = self._read_line(
                 await self.worktrees.run(git, *await read_identity_options(git), *arguments), "commit the merge"
             )
-        await fault_injection.reach("worktree.merge")
+        await fault_injection.pass_point_async("worktree.merge")
         await self._move_branch(into, ours, new)
         return MergeResult(new)
 

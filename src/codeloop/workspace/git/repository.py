@@ -108,14 +108,14 @@ class Git(Struct, frozen=True):
 
     async def run_config(self, *arguments: str) -> GitOutput:
         """Run `git config`, which reads the user's own configuration too. Raises GitFailed."""
-        return await self._execute(self._folder, ("config", *arguments), _OUTPUT_BYTES, own_settings=True)
+        return await self._execute(self._folder, ("config", *arguments), _OUTPUT_BYTES, uses_user_settings=True)
 
     async def run_trusting(
         self, *arguments: str, index: Path | None = None, seconds: float = VCS_TIME.seconds
     ) -> GitOutput:
         """Like `run`, with the user's own configuration and the filters that it names: for trusted projects only."""
         return await self._execute(
-            self._folder, arguments, _OUTPUT_BYTES, own_settings=True, index=index, seconds=seconds
+            self._folder, arguments, _OUTPUT_BYTES, uses_user_settings=True, index=index, seconds=seconds
         )
 
     async def run_in_git_folder(
@@ -134,7 +134,7 @@ class Git(Struct, frozen=True):
         arguments: Sequence[str],
         cap: int,
         *,
-        own_settings: bool = False,
+        uses_user_settings: bool = False,
         index: Path | None = None,
         seconds: float = VCS_TIME.seconds,
     ) -> GitOutput:
@@ -142,7 +142,7 @@ class Git(Struct, frozen=True):
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
         call = make_git_call(
-            folder, *arguments, environment=self.environment, own_settings=own_settings, program=program
+            folder, *arguments, environment=self.environment, uses_user_settings=uses_user_settings, program=program
         )
         if blocking := find_blocking_file(folder):
             raise GitFailed(f"git would wait for {blocking}, which is not a regular file. Remove it, then try again.")

@@ -175,7 +175,7 @@ class Snapshots:
         )
 
     def _scan_tree(self, paths: tuple[str, ...], *, include_ignored: bool) -> Snapshot:
-        fault_injection.point("snapshot")
+        fault_injection.pass_point("snapshot")
         self.objects.create_if_missing()
         if self._scanner is None:
             options = ScanOptions(self._excluded, list_user_excludes(self.environment))

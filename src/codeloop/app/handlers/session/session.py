@@ -55,7 +55,7 @@ async def create_session(project: Project, args: CreateSession) -> Session:
         tokens=NO_TOKENS,
         time=SessionTime(created=now, updated=now),
     )
-    await fault_injection.reach("session.create")
+    await fault_injection.pass_point_async("session.create")
     project.store.append(make_session_created(session))
     return session
 

@@ -76,7 +76,7 @@ async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessag
 
         message, parts = await run_prompt_hooks(project, message, parts)
         part_ids = [part.id for part in parts]
-    await fault_injection.reach("prompt.store")
+    await fault_injection.pass_point_async("prompt.store")
     # Files were read and hooks have run: meanwhile an undo may have begun, and an id may have been used.
     project.runs.check_free(session.id)
     check_ids(project, args.message_id, part_ids)

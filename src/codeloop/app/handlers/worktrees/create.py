@@ -69,13 +69,13 @@ async def create_worktree(project: Project, args: CreateWorktree) -> Worktree:
         record = await _make_record(trees, name, args.base)
         # Before git starts, so that a work tree that is cut off half-way is found and cleared away.
         await asyncio.to_thread(write_record, project, record)
-        await fault_injection.reach("worktree.record")
+        await fault_injection.pass_point_async("worktree.record")
         sparse = args.sparse if args.sparse is not None else project.settings.config.worktree.sparse
         notes = await _check_out(project, trees, record, sparse)
-        await fault_injection.reach("worktree.checkout")
+        await fault_injection.pass_point_async("worktree.checkout")
         folder = home / name
         files_to_ask_about, more_notes = await _fill_worktree(project, trees.git, Git(folder, trees.environment))
-        await fault_injection.reach("worktree.ready")
+        await fault_injection.pass_point_async("worktree.ready")
         await asyncio.to_thread(write_record, project, replace(record, state="ready"))
     except (WorktreeRefused, GitFailed, OSError) as error:
         raise OperationError("WorktreeCreateFailedError", str(error)) from error

@@ -155,14 +155,14 @@ async def _remove_with_record(project: Project, trees: Worktrees, record: Worktr
         else:
             await trees.check_removable(folder)
         await asyncio.to_thread(write_record, project, replace(record, state="removing"))
-        await fault_injection.reach("worktree.remove")
+        await fault_injection.pass_point_async("worktree.remove")
         try:
             await trees.remove(folder)
         except WorktreeRefused:
             if folder.is_dir():
                 await asyncio.to_thread(write_record, project, replace(record, state="ready"))
             raise
-    await fault_injection.reach("worktree.removed")
+    await fault_injection.pass_point_async("worktree.removed")
     await asyncio.to_thread(delete_record, project, record.name)
 
 

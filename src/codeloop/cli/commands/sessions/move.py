@@ -74,9 +74,9 @@ async def _pack_session(client: Client, session: Session, output: Path) -> tuple
     # killed, the session goes on nowhere, instead of in two places, until it is moved again or `--cancel` is given.
     session = await _store_destination(client, session, destination)
     try:
-        await fault_injection.reach("move.stored")
+        await fault_injection.pass_point_async("move.stored")
         was_running = await _wait_until_idle(client, session)
-        await fault_injection.reach("move.stopped")
+        await fault_injection.pass_point_async("move.stopped")
         await _write_archive(client, session, Git(project_root.root, os.environ), output)
     except CodeloopError:
         # Undo the mark, unless an earlier move set it: its file may have been imported elsewhere.
@@ -143,12 +143,12 @@ async def _write_archive(client: Client, session: Session, git: Git, output: Pat
             # The session goes on nowhere but from this file, so it has to survive a power failure.
             with partial_file.open("rb") as file:
                 os.fsync(file.fileno())
-            await fault_injection.reach("move.written")
+            await fault_injection.pass_point_async("move.written")
             partial_file.replace(output)
         except OSError as error:
             partial_file.unlink(missing_ok=True)
             raise CodeloopError(f"{output} can't be written: {error.strerror}. The session goes on here.") from error
-    await fault_injection.reach("move.named")
+    await fault_injection.pass_point_async("move.named")
 
 
 async def _import_session(source: Path) -> None:
@@ -171,7 +171,7 @@ async def _import_session(source: Path) -> None:
             await unpack_files(Git(Path(tree.directory), git.environment), work)
         finally:
             await project.close()
-    await fault_injection.reach("move.unpacked")
+    await fault_injection.pass_point_async("move.unpacked")
     # The session belongs to the new work tree, which is a directory of its own.
     worktree_project = await open_project(Startup(directory=Path(tree.directory)))
     try:
