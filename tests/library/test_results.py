@@ -65,10 +65,10 @@ class Even(BaseModel):
         (int, 3, 3),
     ],
 )
-def test_a_type_is_described_and_read(kind: Any, given: Any, value: Any) -> None:
+def test_a_type_is_described_and_converted_to(kind: Any, given: Any, value: Any) -> None:
     result = ResultType(kind)
     assert msgspec.json.encode(result.schema)
-    assert result.read(given) == value
+    assert result.convert(given) == value
 
 
 def test_what_can_not_be_described_says_what_can() -> None:

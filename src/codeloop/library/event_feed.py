@@ -5,7 +5,6 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 
 from codeloop.client.client import Client
-from codeloop.library.callbacks import report_failure
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import ServerConnected
@@ -49,7 +48,7 @@ class EventFeed:
         """Start following, unless it has started: the events of operations that are called from now on are received."""
         if self._follow_task is None or self._follow_task.done():
             self._follow_task = asyncio.create_task(self._follow())
-            self._follow_task.add_done_callback(lambda task: report_failure(self._report_loss, task))
+            self._follow_task.add_done_callback(lambda task: _report_failure(task, self._report_loss))
             # The task subscribes in its first step, which has to come before the caller's next operation.
             await asyncio.sleep(0)
 
@@ -61,7 +60,7 @@ class EventFeed:
         # The event loop only holds weak references to tasks.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda task: report_failure(on_failure, task))
+        task.add_done_callback(lambda task: _report_failure(task, on_failure))
 
     async def close(self) -> None:
         """Close the listeners, and stop following and all background work."""
@@ -77,10 +76,11 @@ class EventFeed:
         while True:
             try:
                 async for event in self._client.follow():
-                    is_again = isinstance(event.event, ServerConnected)
+                    # The first event after a lost connection.
+                    is_resumed = isinstance(event.event, ServerConnected)
                     # Copied, as a listener may be removed while the others are called.
                     for listener in tuple(self._listeners):
-                        if is_again:
+                        if is_resumed:
                             listener.on_resume()
                         else:
                             listener.on_event(event.event)
@@ -93,3 +93,9 @@ class EventFeed:
     def _report_loss(self, error: BaseException) -> None:
         for listener in tuple(self._listeners):
             listener.on_failure(error)
+
+
+def _report_failure(task: "asyncio.Task[None]", on_failure: Callable[[BaseException], object]) -> None:
+    """Call `on_failure` with the exception of a task that has ended, if it raised one."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        on_failure(error)

@@ -1,4 +1,4 @@
-"""Makes Python functions tools of a session: offers them to the model, and calls them when the model does."""
+"""Offers Python functions of a program to the model as tools of a session, and calls them when the model does."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from itertools import dropwhile
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -57,8 +57,10 @@ def make_function_tools(functions: Sequence[Callable[..., object]]) -> dict[str,
     """Return functions as tools, by name. Raises CodeloopError, which says what to change, if one can't be a tool."""
     function_tools: dict[str, FunctionTool] = {}
     for function in functions:
-        names: tuple[str | None, str | None] = getattr(function, TOOL_ATTRIBUTE, (None, None))
-        tool = make_function_tool(function, name=names[0], description=names[1])
+        # Set by the decorator `codeloop.extension.tool`.
+        name_and_description: tuple[str | None, str | None] = getattr(function, TOOL_ATTRIBUTE, (None, None))
+        name, description = name_and_description
+        tool = make_function_tool(function, name=name, description=description)
         if tool.name in function_tools:
             raise CodeloopError(
                 f"Two tools are named {tool.name}. Give one another name: @codeloop.extension.tool(name=...)."
@@ -68,13 +70,22 @@ def make_function_tools(functions: Sequence[Callable[..., object]]) -> dict[str,
 
 
 def list_plan_warnings(options: SessionOptions) -> tuple[str, ...]:
-    """Return a warning that names the functions which the profile `plan` keeps from the model, if there are any."""
+    """Return a warning that names the functions that the profile `plan` hides from the model, if there are any."""
     if options.get("profile") != "plan":
         return ()
     tools = make_function_tools(options.get("tools", ())).values()
     names = ", ".join(each.name for each in tools if not getattr(each.function, READ_ONLY_ATTRIBUTE, False))
-    how = "Mark those that only read with @codeloop.extension.tool(read_only=True)."
-    return (f"The profile plan does not offer these functions to the model: {names}. {how}",) if names else ()
+    if not names:
+        return ()
+    advice = "Mark those that only read with @codeloop.extension.tool(read_only=True)."
+    return (f"The profile plan does not offer these functions to the model: {names}. {advice}",)
+
+
+class RunningCall(NamedTuple):
+    """A call of a function that has no result yet."""
+
+    call: "FunctionCall"
+    task: asyncio.Task[None]
 
 
 class FunctionOffer(Listener):
@@ -89,7 +100,8 @@ class FunctionOffer(Listener):
         self._session_id = session_id
         self._tools = tools
         self._lease_id = uuid4().hex
-        self._calls: dict[str, tuple[asyncio.Task[None], FunctionCall]] = {}
+        self._running_calls: dict[str, RunningCall] = {}
+        """By the id of the request that the call makes of this program."""
         self._renew_task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
@@ -107,10 +119,11 @@ class FunctionOffer(Listener):
         """Withdraw the offer, and cancel the running calls."""
         if self._renew_task is None:
             return
-        tasks = [self._renew_task, *(task for task, _ in self._calls.values())]
+        running_calls = [*self._running_calls.values()]
+        tasks = [self._renew_task, *(running.task for running in running_calls)]
         self._renew_task = None
-        for _, call in self._calls.values():
-            call.abort.set()
+        for running in running_calls:
+            running.call.abort.set()
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
@@ -122,9 +135,10 @@ class FunctionOffer(Listener):
         if isinstance(event, ClientToolChanged) and event.properties.lease_id == self._lease_id:
             if event.properties.state == "called":
                 self._start_call(event.properties)
-            elif (tasks := self._calls.get(event.properties.request_id)) is not None:
-                tasks[1].abort.set()
-                tasks[0].cancel()
+            elif (running := self._running_calls.get(event.properties.request_id)) is not None:
+                # `abort` is for a function that runs in a thread, which can't be cancelled.
+                running.call.abort.set()
+                running.task.cancel()
 
     def on_resume(self) -> None:
         """Offer the functions again, which returns the calls that were made meanwhile."""
@@ -154,12 +168,12 @@ class FunctionOffer(Listener):
 
     def _start_call(self, client_tool_call: ClientToolCall) -> None:
         # A renewed offer returns the waiting calls, also those that run here already.
-        if client_tool_call.request_id in self._calls or client_tool_call.tool not in self._tools:
+        if client_tool_call.request_id in self._running_calls or client_tool_call.tool not in self._tools:
             return
         call = FunctionCall(self._client, self._session_id, client_tool_call)
         task = asyncio.create_task(self._call_function(call))
-        self._calls[client_tool_call.request_id] = (task, call)
-        task.add_done_callback(lambda _: self._calls.pop(client_tool_call.request_id, None))
+        self._running_calls[client_tool_call.request_id] = RunningCall(call, task)
+        task.add_done_callback(lambda _: self._running_calls.pop(client_tool_call.request_id, None))
 
     async def _call_function(self, call: "FunctionCall") -> None:
         """Call the function, and send its result or its exception."""

@@ -33,11 +33,11 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
             project.refresh_catalog()
             client = LocalClient(project)
             yield Target(
-                client,
-                str(project.settings.project_root.directory),
-                lambda _: client,
-                make_local_file_part,
-                tuple(project.settings.loaded.warnings),
+                client=client,
+                directory=str(project.settings.project_root.directory),
+                get_session_client=lambda _: client,
+                attach_file=make_local_file_part,
+                notes=tuple(project.settings.loaded.warnings),
                 list_problems=project.models.list_problems,
             )
         finally:

@@ -29,7 +29,7 @@ async def open_directory(
     options = check_options(options, OpenOptions)
     async with (
         open_local_target(directory, options) as target,
-        _make_project(target, options, options.get("budget")) as project,
+        _start_project(target, options, options.get("budget")) as project,
     ):
         yield project
 
@@ -47,18 +47,21 @@ async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenera
     budget = options.get("budget")
     async with (
         open_remote_target(url, options) as target,
-        _make_project(target, options, budget, is_remote=True) as project,
+        _start_project(target, options, budget, is_remote=True) as project,
     ):
         yield project
 
 
 @asynccontextmanager
-async def _make_project(
+async def _start_project(
     target: Target, options: SessionOptions, budget: Budget | None, *, is_remote: bool = False
 ) -> AsyncGenerator[AgentProject]:
+    """Make the project of a target, and stop what it started at the end of the block."""
     feed = EventFeed(target.client)
     try:
-        session_target = SessionTarget(target.client, feed, target.attach_file, budget, is_remote)
+        session_target = SessionTarget(
+            client=target.client, feed=feed, attach=target.attach_file, budget=budget, is_remote=is_remote
+        )
         path = await target.client.call(PATH_GET, NoArguments())
         yield AgentProject(session_target, path, target.notes, options)
     finally:

@@ -20,13 +20,21 @@ async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerato
     client = connect_to_server(url, path, options.get("username"), options.get("password"))
     try:
         path_info = await client.call(PATH_GET, NoArguments())
-        here = client.for_directory(path_info.directory)
+        # The server's own spelling of the directory.
+        directory_client = client.for_directory(path_info.directory)
         warnings: tuple[str, ...] = ()
         # A server of another version may not have this operation.
         with suppress(OperationError):
-            warnings = tuple(await here.call(CONFIG_WARNINGS, NoArguments()))
+            warnings = tuple(await directory_client.call(CONFIG_WARNINGS, NoArguments()))
         if client.sends_in_clear:
             warnings = ("The password is sent unencrypted, because the address is http. Use https.", *warnings)
-        yield Target(here, path_info.directory, lambda _: here, pack_file, warnings, client.connection)
+        yield Target(
+            client=directory_client,
+            directory=path_info.directory,
+            get_session_client=lambda _: directory_client,
+            attach_file=pack_file,
+            notes=warnings,
+            connection=client.connection,
+        )
     finally:
         await client.close()

@@ -1,12 +1,13 @@
 """Answers the permission requests and questions of a turn, and of its subagents, with the callbacks of its session."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import TypeVar, cast
 
 from codeloop.client.client import Client, belongs_to
 from codeloop.client.questions.requester import find_requester
-from codeloop.library.callbacks import call_callback
 from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.options import (
     Allow,
@@ -32,22 +33,32 @@ from codeloop.schema.operation import (
 from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 
+ArgumentType = TypeVar("ArgumentType")
+ReplyType = TypeVar("ReplyType")
+
 
 class RequestAnswerer(Listener):
-    """Answers the requests of one session and of its subagents; `on_failure` gets the exception of a callback."""
+    """Answers the requests of one session and of its subagents.
+
+    `on_permission`, `on_question`: the callbacks of the session; without one, its requests are refused. `on_failure`:
+    called with the exception of a callback.
+    """
 
     def __init__(
         self,
         client: Client,
         feed: EventFeed,
         session_id: str,
-        callbacks: tuple[OnPermission | None, OnQuestion | None],
+        *,
+        on_permission: OnPermission | None,
+        on_question: OnQuestion | None,
         on_failure: Callable[[BaseException], object],
     ) -> None:
         self._client = client
         self._feed = feed
         self._session_id = session_id
-        self._on_permission, self._on_question = callbacks
+        self._on_permission = on_permission
+        self._on_question = on_question
         self._on_failure = on_failure
         self._seen_ids: set[str] = set()
 
@@ -97,35 +108,45 @@ class RequestAnswerer(Listener):
             session_id=request.session_id,
             details=request.metadata,
         )
-        return _convert_permission_reply(request, await call_callback(self._on_permission, permission_question))
+        return _convert_permission_reply(request, await _call_callback(self._on_permission, permission_question))
 
     async def _answer_questions(self, request: QuestionRequest) -> list[list[str]] | None:
         """Return the answers to all questions; None if one of them gets none."""
         answers: list[list[str]] = []
         for question in request.questions:
-            reply = await self._answer_one(request.session_id, question)
+            reply = await self._answer_question(request.session_id, question)
             if reply is None:
                 return None
             answers.append(_convert_question_reply(reply))
         return answers
 
-    async def _answer_one(self, session_id: str, question: QuestionInfo) -> QuestionReply:
+    async def _answer_question(self, session_id: str, question: QuestionInfo) -> QuestionReply:
         if self._on_question is None:
             return None
-        choices: Sequence[Choice] = [Choice(option.label, option.description) for option in question.options]
         model_question = ModelQuestion(
             question=question.question,
             header=question.header,
-            choices=tuple(choices),
+            choices=tuple(Choice(option.label, option.description) for option in question.options),
             multiple=bool(question.multiple),
             custom=question.custom is not False,
             session_id=session_id,
         )
-        return await call_callback(self._on_question, model_question)
+        return await _call_callback(self._on_question, model_question)
+
+
+async def _call_callback(
+    callback: "Callable[[ArgumentType], ReplyType | Awaitable[ReplyType]]", argument: ArgumentType
+) -> ReplyType:
+    """Call a callback and return its value. If it is not async, it runs in a thread, so that it may wait for a user."""
+    if inspect.iscoroutinefunction(callback):
+        return await cast("Awaitable[ReplyType]", callback(argument))
+    value = await asyncio.to_thread(callback, argument)
+    # Such as of a lambda that calls an async function.
+    return await cast("Awaitable[ReplyType]", value) if inspect.isawaitable(value) else cast("ReplyType", value)
 
 
 def _convert_question_reply(reply: object) -> list[str]:
-    """Return the answers in the value that `on_question` returned. Raises CodeloopError for a value of another type."""
+    """Convert the value that `on_question` returned to a list of answers. Raises CodeloopError for a wrong type."""
     texts = [reply] if isinstance(reply, str) else reply
     if not isinstance(texts, Sequence) or not all(isinstance(each, str) for each in cast("Sequence[object]", texts)):
         raise CodeloopError(f"on_question returned {reply!r}. Return a text, a list of texts, or None.")
@@ -133,7 +154,7 @@ def _convert_question_reply(reply: object) -> list[str]:
 
 
 def _convert_permission_reply(request: PermissionRequest, reply: object) -> AnswerPermission:
-    """Return the answer in the value that `on_permission` returned. Raises CodeloopError for one of a wrong type."""
+    """Convert the value that `on_permission` returned to an answer. Raises CodeloopError for a wrong type."""
     match reply:
         case Allow(always=True) if request.always:
             return AnswerPermission(request_id=request.id, reply="always")

@@ -1,4 +1,4 @@
-"""A Python type as the result of a prompt: makes its JSON Schema, and converts the model's answer to an instance."""
+"""`ResultType`: makes the JSON Schema of a Python type, and converts the model's answer to an instance of it."""
 
 import sys
 from typing import Any, Generic, TypeVar, cast
@@ -21,10 +21,11 @@ class ResultType(Generic[T]):
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
         self._adapter: Any = None
+        """pydantic's converter for the type; None: msgspec converts to it."""
         self.schema: JSON = self._make_schema()
 
-    def read(self, value: object) -> T:
-        """Return the instance that a JSON value describes. Raises ValueError, which says what does not fit."""
+    def convert(self, value: object) -> T:
+        """Convert a JSON value to an instance. Raises ValueError, which says what does not fit."""
         if self._adapter is not None:
             try:
                 return cast("T", self._adapter.validate_python(value))

@@ -42,9 +42,9 @@ Files = Sequence["str | os.PathLike[str]"]
 
 
 class SessionTarget(Struct, frozen=True):
-    """The dependencies of a session. `attach` turns a file into a part of a prompt.
+    """What the sessions of a project share. `attach` turns a file into a part of a prompt.
 
-    `is_remote`: the session is on a server, which counts the budget itself.
+    `is_remote`: the sessions are on a server, which counts the budget itself.
     """
 
     client: Client
@@ -123,17 +123,17 @@ class AgentSession:
 
         Raises TurnFailed, LimitReached, WrongResult, and other CodeloopErrors, which say what to do.
         """
-        kind = ResultType(cast("type[object]", result)) if result is not None else None
-        turn = self._make_turn(prompt, files, limits, kind.schema if kind is not None else None)
+        result_type = ResultType(cast("type[object]", result)) if result is not None else None
+        turn = self._make_turn(prompt, files, limits, result_type.schema if result_type is not None else None)
         async with aclosing(self._run_turn(turn)) as events:
             # The last event is TurnDone, unless an exception ends the turn.
             answer = [event.answer async for event in events if isinstance(event, TurnDone)][-1]
-        if kind is None:
+        if result_type is None:
             return answer
         info = turn.last_message.info if turn.last_message is not None else None
         value: object = info.structured if isinstance(info, AssistantMessage) else None
         try:
-            return replace(answer, result=kind.read(value))
+            return replace(answer, result=result_type.convert(value))
         except ValueError as error:
             name = getattr(result, "__name__", str(result))
             raise WrongResult(
@@ -210,8 +210,15 @@ class AgentSession:
     async def _run_turn(self, turn: RunningTurn) -> AsyncGenerator[SessionEvent, None]:
         """Wait until earlier turns of this session have ended; then run a turn and yield its events."""
         client, feed = self._target.client, self._target.feed
-        callbacks = self._options.get("on_permission"), self._options.get("on_question")
-        listeners: list[Listener] = [turn, RequestAnswerer(client, feed, self.id, callbacks, turn.on_failure)]
+        answerer = RequestAnswerer(
+            client,
+            feed,
+            self.id,
+            on_permission=self._options.get("on_permission"),
+            on_question=self._options.get("on_question"),
+            on_failure=turn.on_failure,
+        )
+        listeners: list[Listener] = [turn, answerer]
         async with self._turn_lock, AsyncExitStack() as stack:
             # The feed has to run before the prompt is sent, or the first events of the turn would be missed.
             await feed.start()
@@ -221,7 +228,7 @@ class AgentSession:
             for listener in listeners:
                 stack.enter_context(feed.listen(listener))
             try:
-                async with aclosing(turn.events(await self._refresh())) as events:
+                async with aclosing(turn.run(await self._refresh())) as events:
                     async for event in events:
                         yield event
             finally:

@@ -89,9 +89,9 @@ class TurnReader:
                 self._text_lengths[part.id] = max(len(part.text), length)
                 if isinstance(part, ReasoningPart):
                     self._thinking.add(part.id)
-                # The part has the whole text, of which the deltas have brought the beginning.
-                if more := part.text[length:]:
-                    yield ThinkingAdded(more) if isinstance(part, ReasoningPart) else TextAdded(more)
+                # The part has the whole text; its beginning was already yielded by deltas.
+                if new_text := part.text[length:]:
+                    yield ThinkingAdded(new_text) if isinstance(part, ReasoningPart) else TextAdded(new_text)
             case ToolPart():
                 yield from self._read_tool_part(part)
             case PatchPart(files=files):
@@ -144,7 +144,7 @@ def make_tool_use(part: ToolPart) -> ToolUse | None:
 
 
 class RunningTurn(Listener):
-    """The turn of a prompt. `events` sends the prompt, and may be called once."""
+    """The turn of a prompt. `run` sends the prompt, and may be called once."""
 
     def __init__(self, client: Client, feed: EventFeed, prompt: Prompt, limits: TurnLimits) -> None:
         self.last_message: MessageWithParts | None = None
@@ -160,7 +160,7 @@ class RunningTurn(Listener):
         self._reader = TurnReader()
         self._send_task: asyncio.Task[MessageWithParts] | None = None
         self._is_idle = False
-        self._is_timed_out = False
+        self._has_timed_out = False
         self._start = time.monotonic()
 
     def on_event(self, event: Event) -> None:
@@ -178,7 +178,7 @@ class RunningTurn(Listener):
         if self._send_task is not None and not self._send_task.done():
             await self._stop(self._send_task)
 
-    async def events(self, before: Session) -> AsyncGenerator[SessionEvent, None]:
+    async def run(self, before: Session) -> AsyncGenerator[SessionEvent, None]:
         """Send the prompt and yield the events of the turn, the last of which is TurnDone.
 
         `before`: the session before the turn. When the generator is closed or cancelled, the turn is stopped.
@@ -220,7 +220,7 @@ class RunningTurn(Listener):
         asyncio.get_running_loop().call_later(delay, self._queue.put_nowait, None)
 
     def _stop_at_time_limit(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
-        self._is_timed_out = True
+        self._has_timed_out = True
         self._feed.start_background(self._stop(send_task), self.on_failure)
 
     async def _stop(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
@@ -236,14 +236,15 @@ class RunningTurn(Listener):
             send_task.exception()
 
     async def _make_answer(self, message: MessageWithParts, before: Session) -> Answer[None]:
-        """Return the turn's answer. Raises TurnFailed if the turn ended early."""
+        """Make the turn's answer; `before`: the session before the turn. Raises TurnFailed if the turn ended early."""
         reason = message.stop.reason if message.stop is not None else "done"
-        why = message.stop.message if message.stop is not None else ""
+        explanation = message.stop.message if message.stop is not None else ""
         if isinstance(message.info, AssistantMessage) and message.info.error is not None and reason in {"done", "idle"}:
-            reason, why = "error", get_error_message(message.info.error)
-        if self._is_timed_out:
-            reason, why = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
-        after = self.final_session = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
+            reason, explanation = "error", get_error_message(message.info.error)
+        if self._has_timed_out:
+            reason, explanation = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
+        after = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
+        self.final_session = after
         # The sums of the session include its subagents, so their difference is that of the turn.
         tokens = (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1)
         answer = Answer(
@@ -261,8 +262,8 @@ class RunningTurn(Listener):
         )
         if answer.reason == "done":
             return answer
-        kind = LimitReached if answer.reason in {"limit", "timeout"} else TurnFailed
-        raise kind(why or f"The turn ended early: {answer.reason}.", answer)
+        error_type = LimitReached if answer.reason in {"limit", "timeout"} else TurnFailed
+        raise error_type(explanation or f"The turn ended early: {answer.reason}.", answer)
 
 
 def join_text_parts(parts: "list[Part]") -> str:

@@ -71,11 +71,11 @@ def make_local_target(
         )
 
     return Target(
-        client,
-        str(project_root.directory),
-        get_session_client,
-        make_local_file_part,
-        notes,
+        client=client,
+        directory=str(project_root.directory),
+        get_session_client=get_session_client,
+        attach_file=make_local_file_part,
+        notes=notes,
         list_problems=project.models.list_problems,
         get_directory_client=get_directory_client or refuse_directory,
     )

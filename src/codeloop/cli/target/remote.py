@@ -33,12 +33,12 @@ async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> A
             return client if session.directory == client.directory else client.for_directory(session.directory)
 
         yield Target(
-            client,
-            path_info.directory,
-            get_session_client,
-            pack_file,
-            tuple(notes),
-            client.connection,
+            client=client,
+            directory=path_info.directory,
+            get_session_client=get_session_client,
+            attach_file=pack_file,
+            notes=tuple(notes),
+            connection=client.connection,
             get_directory_client=client.for_directory,
         )
     finally:
