@@ -192,7 +192,7 @@ def intersect_wildcards(
 ) -> tuple[str, ...]:
     """Return wildcards that together match exactly the texts that both wildcards match.
 
-    Raises TooManyOverlaps for more than `max_patterns` on the way. `spend` is told the number of steps before each part.
+    Raises TooManyOverlaps for more than `max_patterns` on the way. `spend` gets the number of steps before these.
     """
     if other in {one, "*"}:
         return (one,)
