@@ -106,14 +106,14 @@ def test_a_name_that_may_be_another_program_is_not_proved() -> None:
 
 @pytest.mark.parametrize("line", ["ls", "ls | head", "git commit -m x", "ls; git commit -m x", "ls && touch f"])
 def test_a_name_behind_a_folder_of_the_project_is_proved(line: str) -> None:
-    assert prove(line, MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True))).unproven == ""
+    assert prove(line, MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_shadowable=True))).unproven == ""
 
 
 @pytest.mark.parametrize(
     "line", ["cp evil .venv/bin/ls; ls", "ls > .venv/bin/git; git status", "cp a b | ls", "ls | cp a b", "touch f\nls"]
 )
 def test_it_is_not_where_the_line_could_put_another_one_there(line: str) -> None:
-    proof = prove(line, MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True)))
+    proof = prove(line, MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_shadowable=True)))
     assert "comes first on the PATH" in proof.unproven
 
 

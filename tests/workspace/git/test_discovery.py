@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 def test_the_projects_own_repository_is_found_from_everywhere_below(root: Path) -> None:
     for folder in (root, root / "src", root / "src" / "deep"):
         found = find_repository(str(folder), root, {})
-        assert (found.foreign_reason, found.program_reason, found.is_below) == ("", "", folder != root)
+        assert (found.foreign_reason, found.program_reason, found.is_below_top) == ("", "", folder != root)
 
 
 def test_a_bare_repository_among_the_files_is_another_one(root: Path) -> None:

@@ -36,8 +36,8 @@ def test_a_folder_of_the_project_before_it_counts_for_the_names_that_are_there(t
     folder = Path(first.format(root=root, link=link))
     environment = {"PATH": f"{folder}:/usr/bin:/bin"}
     found = SearchPath(environment, [str(root)]).find("sh")
-    assert (found.doubt, found.is_behind) == ("", True)
-    assert not SearchPath({"PATH": f"/usr/bin:/bin:{folder}"}, [str(root)]).find("sh").is_behind
+    assert (found.doubt, found.is_shadowable) == ("", True)
+    assert not SearchPath({"PATH": f"/usr/bin:/bin:{folder}"}, [str(root)]).find("sh").is_shadowable
     folder.mkdir(exist_ok=True)
     (folder / "sh").symlink_to("/no/such/file")
     assert SearchPath(environment, [str(root)]).find("sh").doubt

@@ -23,12 +23,14 @@ from codeloop.permission.shell.wrappers import NO_COMMANDS, unwrap
 from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
 from codeloop.schema.permission import Need, Writes
 
+# Characters that are shown of a line that could not be parsed.
 _MAX_SHOWN_CHARS = 1_000
 REMOTE_KEY = "remote"
 """Metadata key: the commands of the line that change something on another machine or service."""
 # Characters of a text that are compared with rules: the time of a comparison grows with text times pattern.
 _MAX_COMPARED_CHARS = 256
-_CONTAINERS = frozenset({"docker", "nerdctl", "podman"})
+# Programs that run a command in a container: what acts remotely there does so here.
+_CONTAINER_PROGRAMS = frozenset({"docker", "nerdctl", "podman"})
 _WORD_SEPARATORS = re.compile(r"[\s;|&()<>`'\"]+")
 
 
@@ -79,29 +81,28 @@ def analyse(command: str, facts: MachineFacts | None = None) -> Analysis:
     `facts`: about the machine that it will run on; without them each name counts as the program of that name.
     """
     script = Script(deadline=time.monotonic() + BASH_PARSE.seconds)
-    is_cut = False
+    is_incomplete = False
     try:
         if len(command) > BASH_SIZE.value:
             raise LimitExceeded
         script.read(command)
     except LimitExceeded:
-        script.is_unknown = is_cut = True
+        script.is_unknown = is_incomplete = True
     commands = script.commands
     texts = tuple(dict.fromkeys(simple.text for simple in commands)) or (command[:_MAX_SHOWN_CHARS].strip() or ":",)
-    possible = dict.fromkeys(shorten(simple.marked_text) for simple in commands if simple.marked_text is not None)
+    possible_commands = _list_marked_texts(commands)
     if script.is_unknown:
-        possible = {ANY_TEXT: None, **possible}
+        possible_commands = tuple(dict.fromkeys((ANY_TEXT, *possible_commands)))
+    spellings = {simple.text: tuple(map(shorten, list_spellings(simple))) for simple in commands}
     return Analysis(
         commands=texts,
         always_patterns=_make_always_patterns(commands),
         touches=find_touches(script),
-        possible_commands=tuple(possible),
-        spellings={
-            simple.text: others for simple in commands if (others := tuple(map(shorten, list_spellings(simple))))
-        },
+        possible_commands=possible_commands,
+        spellings={text: others for text, others in spellings.items() if others},
         proof=prove(command, facts or MachineFacts()),
         is_destructive=any(map(is_destructive, commands)) or (script.is_unknown and not commands),
-        remote_commands=_find_remote_commands(commands, texts, command if is_cut or not commands else ""),
+        remote_commands=_find_remote_commands(commands, texts, command if is_incomplete or not commands else ""),
     )
 
 
@@ -114,14 +115,20 @@ def _find_remote_commands(
     """
     if mentions_remote_change(_WORD_SEPARATORS.split(unparsed_text[: BASH_SIZE.value])):
         return tuple(texts)
-    acting = [simple for simple in simple_commands if _acts_remotely(simple)]
-    possible = [shorten(simple.marked_text) for simple in acting if simple.marked_text is not None]
-    return tuple(dict.fromkeys([*(simple.text for simple in acting), *possible]))
+    remote_commands = [simple for simple in simple_commands if _acts_remotely(simple)]
+    return tuple(dict.fromkeys([*(simple.text for simple in remote_commands), *_list_marked_texts(remote_commands)]))
+
+
+def _list_marked_texts(simple_commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
+    """Return the texts, with marks, of the commands that are not fully known, each once."""
+    texts = [simple.marked_text for simple in simple_commands]
+    return tuple(dict.fromkeys(shorten(text) for text in texts if text is not None))
 
 
 def _acts_remotely(simple: SimpleCommand) -> bool:
     words = [word.value for word in simple.words]
-    return changes_remote(words) or ((is_runner(words[0]) or words[0] in _CONTAINERS) and contains_remote_change(words))
+    runs_others = is_runner(words[0]) or words[0] in _CONTAINER_PROGRAMS
+    return changes_remote(words) or (runs_others and contains_remote_change(words))
 
 
 def shorten(text: str) -> str:
@@ -138,9 +145,8 @@ def _make_always_patterns(simple_commands: Sequence[SimpleCommand]) -> tuple[str
         writes = any(redirect.is_file and not _is_harmless(redirect) for redirect in simple.redirects)
         if writes or not all(word.is_known for word in simple.words) or unwrap(simple.words) != NO_COMMANDS:
             return ()
-    return tuple(
-        dict.fromkeys(" ".join(find_leading_words([word.text for word in s.words])) + " *" for s in simple_commands)
-    )
+    texts = ([word.text for word in simple.words] for simple in simple_commands)
+    return tuple(dict.fromkeys(" ".join(find_leading_words(words)) + " *" for words in texts))
 
 
 def _is_harmless(redirect: Redirect) -> bool:

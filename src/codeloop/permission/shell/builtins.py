@@ -23,6 +23,7 @@ _STRING_OPERATORS = frozenset(["=", "==", "!="])
 _FILE_OPERATORS = frozenset(["-nt", "-ot", "-ef"])
 _NUMBER_OPERATORS = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
 _NUMBER = re.compile(r"[+-]?[0-9]+")
+# `printf '%n' NAME` assigns to a variable.
 _ASSIGNING_CONVERSION = re.compile(r"%[^%a-zA-Z]*[hjlqtzL]*n")
 
 
@@ -78,7 +79,7 @@ def _is_plain_cd(words: Sequence[Word]) -> bool:
 
 
 def _make_pattern_check(pattern: str) -> Callable[[Sequence[Word]], bool]:
-    """Return a check that every word is known and matches a pattern."""
+    """Return a check that every word is known and matches a pattern; true for no words at all."""
     regex = re.compile(pattern)
     return lambda words: all(word.is_known and regex.fullmatch(word.value) for word in words)
 
@@ -94,6 +95,7 @@ HARMLESS_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
     "printf": _is_plain_printf,
     "pwd": _make_pattern_check(r"-[LP]"),
     "test": _is_certain_test,
+    # The pattern matches nothing: `times` takes no arguments.
     "times": _make_pattern_check(r"(?!)"),
     "true": _accept_any,
     "type": _make_pattern_check(r"-[aptPf]+|[A-Za-z0-9_.+-]+"),
@@ -121,8 +123,14 @@ def _test_may_evaluate(words: Sequence[Word]) -> bool:
         return True
     if not any(value[:1] in MARKS for value in values):
         return False
-    operator = values[0] if len(values) == 2 else values[1] if len(values) == 3 else "-n"
-    return len(values) > 3 or ANY_WORDS in values or not operator.startswith(("-", "=", "!="))
+    if len(values) > 3 or ANY_WORDS in values:
+        return True
+    # With two words the first is the operator, with three the second. A known one leaves no room for `-v`.
+    match values:
+        case [operator, _] | [_, operator, _]:
+            return not operator.startswith(("-", "=", "!="))
+        case _:
+            return False
 
 
 def _make_option_check(letters: str) -> Callable[[Sequence[Word]], bool]:
@@ -166,6 +174,7 @@ def may_evaluate(words: Sequence[Word]) -> bool:
 
 
 # `[ ... ]` with at most one operator between plain operands, which cannot be read in two ways.
+# Quoted texts have been replaced by `Q`.
 _CERTAIN_TEST = re.compile(r"\[\s+(!\s+)?(-[a-zA-Z]\s+)?Q?[^\s$`]*(\s+(=|==|!=|-\w\w)\s+Q?[^\s$`]*)?\s+\]")
 # A comparison of numbers and of `$#` or `$?`, which are always numbers: nothing in it is evaluated.
 _NUMERIC_TEST = re.compile(r"(?<=\s)(?:\$#|\$\?|[+-]?[0-9]+)\s+-[engl][eqt]\s+(?:\$#|\$\?|[+-]?[0-9]+)(?=\s)")

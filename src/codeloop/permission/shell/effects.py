@@ -3,15 +3,16 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.git_read_only import check_git
-from codeloop.permission.shell.read_only_programs import (
+from codeloop.permission.shell.leading_options import OptionRow, find_operand
+from codeloop.permission.shell.read_only.git_commands import check_git
+from codeloop.permission.shell.read_only.option_rows import Harmful, check_words
+from codeloop.permission.shell.read_only.programs import (
     ARGUMENT_CHECKS,
     FOLLOWED_WRAPPERS,
     PROGRAMS_WITH_SUBCOMMANDS,
     READ_ONLY_ROWS,
 )
-from codeloop.permission.shell.read_only_row import Harmful, check_words
-from codeloop.permission.shell.simple_command import OptionRow, SimpleCommand, find_operand
+from codeloop.permission.shell.simple_command import SimpleCommand
 from codeloop.permission.shell.word import Word
 
 # Shim folders of version managers, whose programs a file of the project selects.
@@ -56,6 +57,8 @@ def is_destructive(command: SimpleCommand) -> bool:
     if name == "find":
         return any("-delete" in word or "-exec" in word for word in rest)
     if name == "git":
-        at = find_operand(command.words, GIT_OPTIONS)
-        return at is None or (at <= len(rest) and rest[at - 1] in _DESTRUCTIVE_GIT_SUBCOMMANDS)
+        index = find_operand(command.words, GIT_OPTIONS)
+        if index is None:
+            return True
+        return index < len(command.words) and command.words[index].value in _DESTRUCTIVE_GIT_SUBCOMMANDS
     return name in _DESTRUCTIVE_PROGRAMS

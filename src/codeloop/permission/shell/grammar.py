@@ -12,10 +12,12 @@ from typing import NoReturn
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_TEXT
-from codeloop.permission.shell.simple_command import REFUSED_NAMES, RESERVED_WORDS, Redirect, SimpleCommand
+from codeloop.permission.shell.simple_command import RESERVED_WORDS, Redirect, SimpleCommand
 from codeloop.permission.shell.word import Word
 from codeloop.schema.limits import BASH_COMMANDS, BASH_SIZE
+from codeloop.schema.wire import replace
 
+# Values that are harmless: a locale, a switch, a number, no pager or `cat`, a setting of Python.
 _LOCALE = r"(C|POSIX|[a-z]{2,3}_[A-Z]{2})?(\.(UTF-8|utf8))?"
 _SWITCH = r"[A-Za-z0-9]*"
 _NUMBER = r"[0-9]*"
@@ -45,8 +47,10 @@ _WORD_END = r"(?=[ \t\n;|&<>]|\Z)"
 # home directory there and behind `=` or `:`, so both are allowed only where they can't do that.
 _FIRST_CHARS = re.compile(r"[A-Za-z0-9_./:,@%+=^!-](?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)*")
 _WORD_CHARS = re.compile(r"(?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)+")
+# The end of `HEAD@{1}`: without a comma or two dots, bash leaves the braces as they are.
 _REFLOG_SUFFIX = re.compile(r"(?<=@)\{[A-Za-z0-9-]+\}")
 _HOME_PATH = re.compile(r"~(?:/[A-Za-z0-9_./:,@%+^-]*)?" + _WORD_END)
+# `{}` of `find -exec`, and the end of `[ ... ]`.
 _LONE_BRACKETS = re.compile(r"(?:\{\}|\])" + _WORD_END)
 _SINGLE_QUOTED = re.compile(r"'([^']*)'")
 _DOUBLE_QUOTED = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
@@ -58,9 +62,15 @@ _WORD_ENDS = frozenset(" \t\n;|&<>")
 _GLOB = re.compile(r"[*?]+")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 _REDIRECT = re.compile(r"([012]?)(&>(?!>)|>>|>|<)(?![<>&|(])")
+# `2>&1`
 _DUPLICATION = re.compile(r"([12]?>&)([12])" + _WORD_END)
 _COMMAND_NAME = re.compile(r"~?[A-Za-z0-9_./:][A-Za-z0-9_./:,@%+^-]*")
-_REFUSED_COMMAND_NAMES = RESERVED_WORDS | REFUSED_NAMES | {"time"}
+# Commands of bash that change how the rest of a line is read, or what its names and variables mean.
+_READING_CHANGERS = """
+case coproc declare do done elif else esac export fi for function if in let local readonly select then time typeset
+unset unsetenv until while
+"""
+_REFUSED_COMMAND_NAMES = RESERVED_WORDS.union(_READING_CHANGERS.split())
 _DEVICES = frozenset({"/dev/null", "/dev/stderr", "/dev/stdout"})
 
 _REFUSALS = {
@@ -131,7 +141,7 @@ class _LineReader:
                 pipeline.append(self._read_simple_command())
             # Each part of a pipeline runs in a shell of its own.
             is_step = len(pipeline) == 1
-            commands += [SimpleCommand(c.words, c.redirects, None, is_step, c.has_assignments) for c in pipeline]
+            commands += [replace(command, is_plain_step=is_step) for command in pipeline]
             if len(commands) > BASH_COMMANDS.value:
                 raise _NotInGrammar(f"it has more than {BASH_COMMANDS.value} commands")
             if self._is_at("&&") or self._is_at("||"):
@@ -254,17 +264,20 @@ class _LineReader:
         return Word(value, source)
 
     def _read_piece(self, before: str) -> str:
-        """Read a piece of a word and return its value."""
-        text, at = self.text, self.position
-        if match := _WORD_CHARS.match(text, at) if before else _FIRST_CHARS.match(text, at):
+        """Read a piece of a word and return its value. `before`: the value of the pieces before it."""
+        text, position = self.text, self.position
+        plain_chars = _WORD_CHARS if before else _FIRST_CHARS
+        if match := plain_chars.match(text, position):
             piece = match[0]
-        elif (match := _SINGLE_QUOTED.match(text, at)) or (match := _REFLOG_SUFFIX.match(text, at)):
-            piece = match[1] if match[0][0] == "'" else match[0]
-        elif match := _DOUBLE_QUOTED.match(text, at):
-            piece = _DOUBLE_QUOTED_ESCAPE.sub(r"\1", match[1])
-        elif match := _ESCAPE.match(text, at):
+        elif match := _SINGLE_QUOTED.match(text, position):
             piece = match[1]
-        elif (match := _GLOB.match(text, at)) and _can_be_glob(before):
+        elif match := _REFLOG_SUFFIX.match(text, position):
+            piece = match[0]
+        elif match := _DOUBLE_QUOTED.match(text, position):
+            piece = _DOUBLE_QUOTED_ESCAPE.sub(r"\1", match[1])
+        elif match := _ESCAPE.match(text, position):
+            piece = match[1]
+        elif (match := _GLOB.match(text, position)) and _can_be_glob(before):
             piece = ANY_TEXT
         else:
             self._refuse()

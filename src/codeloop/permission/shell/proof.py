@@ -14,12 +14,13 @@ from msgspec import Struct
 from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.shell.builtins import BUILTINS, HARMLESS_FORMS, is_whole_variable
 from codeloop.permission.shell.effects import explain_change
-from codeloop.permission.shell.git_read_only import HARMLESS_GIT_OPTIONS
 from codeloop.permission.shell.grammar import is_harmless_assignment, read_line
-from codeloop.permission.shell.read_only_programs import READ_ONLY_BUILTINS, check_sed_runs_nothing
-from codeloop.permission.shell.read_only_row import Harmful
+from codeloop.permission.shell.leading_options import find_operand
+from codeloop.permission.shell.read_only.git_commands import HARMLESS_GIT_OPTIONS
+from codeloop.permission.shell.read_only.option_rows import Harmful
+from codeloop.permission.shell.read_only.programs import READ_ONLY_BUILTINS, check_sed_runs_nothing
 from codeloop.permission.shell.runners import is_runner
-from codeloop.permission.shell.simple_command import SimpleCommand, find_operand, strip_system_folder
+from codeloop.permission.shell.simple_command import SimpleCommand, strip_system_folder
 from codeloop.permission.shell.word import Word, make_word
 from codeloop.permission.shell.wrappers import NO_COMMANDS, STDIN_PATH, UNWRAPPERS, WRAPPERS, unwrap
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
@@ -27,8 +28,10 @@ from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 _FOLLOWED_RUNNERS = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
 # The shells to which a line of the grammar means the same as to bash.
 _EQUIVALENT_SHELLS = frozenset(["bash", "dash", "sh"])
+# The option of `sh -c SCRIPT`, also as `-ec`, `-euxc`.
 _SCRIPT_OPTION = re.compile(r"-[eux]*c")
 _SUDO_OPTION = re.compile(r"-[nEH]+|--non-interactive")
+_UNCERTAIN_EFFECT = "what it does is not certain"
 # Each `cd` may fail, so the folders that the shell may be in double with it; beyond this many nothing is proved.
 _MAX_FOLDERS = 8
 
@@ -37,24 +40,24 @@ class GitFacts(Struct, frozen=True):
     """The repository that git would find from a directory.
 
     `foreign_reason`: why it may not be the project's own; "": it is, or there is none. `program_reason`: what in it may
-    run programs; "": nothing. `is_below`: the directory lies below the top of the work tree, so a command could make
-    another repository that git finds first.
+    run programs; "": nothing. `is_below_top`: the directory lies below the top of the work tree, so a command could
+    make another repository that git finds first.
     """
 
     foreign_reason: str = ""
     program_reason: str = ""
-    is_below: bool = False
+    is_below_top: bool = False
 
 
 class ProgramFacts(Struct, frozen=True):
     """The program that a bare name runs: its path, and why it may not be the one of that name ("": it is).
 
-    `is_behind`: a folder of the project comes before it on the PATH, so a command could put another program there.
+    `is_shadowable`: a folder of the project comes before it on the PATH, so a command could put another program there.
     """
 
     path: str = ""
     doubt: str = ""
-    is_behind: bool = False
+    is_shadowable: bool = False
 
 
 def _assume_certain(_: str) -> ProgramFacts:
@@ -113,18 +116,19 @@ def prove(line: str, facts: MachineFacts) -> Proof:
     """Prove a line, or explain why that is not possible. Takes time in proportion to its length, and never fails."""
     parsed_line = read_line(line)
     if parsed_line.refusal or facts.doubt:
-        return Proof(parsed_line.refusal or facts.doubt, "what it does is not certain")
+        return Proof(unproven=parsed_line.refusal or facts.doubt, change_reason=_UNCERTAIN_EFFECT)
     prover = _Prover(facts)
     try:
         for command in parsed_line.commands:
             prover.prove_step(command)
         prover.check_shadowing(parsed_line.commands)
     except _Unproven as reason:
-        return Proof(str(reason), "what it does is not certain")
+        return Proof(unproven=str(reason), change_reason=_UNCERTAIN_EFFECT)
     commands = tuple(
-        ProvedCommand(tuple(_expand_home(word, facts.home) for word in c.words), c) for c in parsed_line.commands
+        ProvedCommand(tuple(_expand_home(word, facts.home) for word in command.words), command)
+        for command in parsed_line.commands
     )
-    return Proof("", prover.change_reason, commands)
+    return Proof(change_reason=prover.change_reason, commands=commands)
 
 
 def _expand_home(word: Word, home: str) -> str:
@@ -149,7 +153,7 @@ class _Prover:
 
     def prove_step(self, command: SimpleCommand, depth: int = 0) -> None:
         """Judge a command that bash itself starts. Raises _Unproven."""
-        self._prove_command(command.words, depth, is_shell=True)
+        self._prove_command(command.words, depth, is_started_by_shell=True)
         for redirect in command.redirects:
             if redirect.is_file and redirect.operator != "<" and redirect.target.value != "/dev/null":
                 self._note_change(f"it writes to {redirect.target.text}")
@@ -168,7 +172,8 @@ class _Prover:
         # The first reason is the one that a user reads.
         self.change_reason = self.change_reason or reason
 
-    def _prove_command(self, words: Sequence[Word], depth: int, *, is_shell: bool) -> None:
+    def _prove_command(self, words: Sequence[Word], depth: int, *, is_started_by_shell: bool) -> None:
+        """Judge a command and what it runs. `is_started_by_shell`: bash itself starts it, so it may be a builtin."""
         self.command_count += 1
         if self.command_count > BASH_COMMANDS.value or depth > BASH_NESTING.value:
             raise _Unproven("it runs too many commands")
@@ -177,7 +182,7 @@ class _Prover:
         name = strip_system_folder(words[0].value)
         is_bare = "/" not in words[0].value
         program_facts = ProgramFacts()
-        if is_shell and is_bare and name in BUILTINS - {"command"}:
+        if is_started_by_shell and is_bare and name in BUILTINS - {"command"}:
             self._check_builtin(name, words)
             self._note_change("" if name in READ_ONLY_BUILTINS else f"`{name}` changes something")
             return
@@ -185,7 +190,7 @@ class _Prover:
             program_facts = self.facts.find_program(words[0].value)
         if program_facts.doubt:
             raise _Unproven(program_facts.doubt)
-        if program_facts.is_behind:
+        if program_facts.is_shadowable:
             self.shadowed_program = self.shadowed_program or name
             if self.change_reason:
                 raise _Unproven(_describe_shadowing(name))
@@ -245,7 +250,7 @@ class _Prover:
         if name == "env" and not inner.commands:
             self._note_change("`env` prints the environment, which may hold secrets")
         for command in inner.commands:
-            self._prove_command(command, depth + 1, is_shell=name == "command")
+            self._prove_command(command, depth + 1, is_started_by_shell=name == "command")
 
     def _check_sed(self, words: Sequence[Word]) -> None:
         try:
@@ -282,11 +287,11 @@ class _Prover:
             return
         rest = [word for word in command.words[1:] if word.value != "--"]
         target = _expand_home(rest[0], self.facts.home) if rest else self.facts.home
-        climbs = ".." in target.lstrip("./").split("/") or (
-            ".." in target.split("/") and self.folders != self.facts.directories
-        )
-        # `..` behind a link: the shell goes up by the path as it was typed, a program by the folder itself.
-        self.is_lost = self.is_lost or climbs
+        # `..` behind a folder, which may be a link: the shell goes up by the path as it was typed, a program by the
+        # folder that the link leads to. Only in the first directory of the line a leading `..` is behind none.
+        climbs_from_folder = ".." in target.lstrip("./").split("/")
+        climbs_after_cd = ".." in target.split("/") and self.folders != self.facts.directories
+        self.is_lost = self.is_lost or climbs_from_folder or climbs_after_cd
         # The old folders stay possible, since `cd` may fail.
         targets = (normpath(join(folder, target)) for folder in self.folders)
         self.folders = tuple(dict.fromkeys((*self.folders, *targets)))
@@ -295,13 +300,13 @@ class _Prover:
 
     def _prove_git(self, words: Sequence[Word]) -> None:
         """Judge git by the repository that it finds, and by its subcommand."""
-        at = find_operand(words, HARMLESS_GIT_OPTIONS)
-        if at is None or at > len(words) or not all(word.is_known for word in words[:at]):
+        index = find_operand(words, HARMLESS_GIT_OPTIONS)
+        if index is None or index > len(words) or not all(word.is_known for word in words[:index]):
             raise _Unproven("`git` is given options that choose another repository or configuration")
         if self.is_lost:
             raise _Unproven("in which folder `git` runs is not certain")
         folders = self.folders
-        for option, value in pairwise(words[:at]):
+        for option, value in pairwise(words[:index]):
             # git follows links before `..`, so the path must not be normalised.
             if option.value == "-C":
                 folders = tuple(join(folder, _expand_home(value, self.facts.home)) for folder in folders)
@@ -309,12 +314,12 @@ class _Prover:
         for facts in git_facts:
             if facts.foreign_reason:
                 raise _Unproven(facts.foreign_reason)
-            if facts.is_below and self.change_reason:
+            if facts.is_below_top and self.change_reason:
                 raise _Unproven("what comes before it may change which repository git finds")
         if unwrap(words) != NO_COMMANDS:
             raise _Unproven("`git` runs another program with these options")
         self._note_change(
-            explain_change("git", words[at:])
+            explain_change("git", words[index:])
             or next((facts.program_reason for facts in git_facts if facts.program_reason), "")
         )
 

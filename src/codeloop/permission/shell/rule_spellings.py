@@ -4,8 +4,9 @@ For example `git -C d push origin` is identified by `git push`, and a rule for `
 """
 
 from codeloop.permission.shell.effects import GIT_OPTIONS
+from codeloop.permission.shell.leading_options import OptionRow, find_operand
 from codeloop.permission.shell.runners import runs_later_word
-from codeloop.permission.shell.simple_command import OptionRow, Redirect, SimpleCommand, find_operand
+from codeloop.permission.shell.simple_command import Redirect, SimpleCommand
 from codeloop.permission.shell.word import Word, make_word
 
 # Programs whose commands are identified by two words (`git push`), and commands identified by three.
@@ -45,7 +46,8 @@ _PROGRAM_OPTIONS = {
     "uv": OptionRow("--cache-dir --color --config-file --directory --project", "-n -q -v --no-cache --offline --quiet"),
     "yarn": OptionRow("--cwd", "-s --silent"),
 }
-_MAX_SPELLINGS = 8
+# The most words that are taken for a subcommand, and for the start of a command that a runner runs.
+_MAX_SUBCOMMANDS = 8
 _MAX_COMMAND_WORDS = 32
 
 
@@ -65,15 +67,16 @@ def list_spellings(command: SimpleCommand) -> tuple[str, ...]:
     """
     if not command.words[0].is_known:
         return ()
-    simple_commands = [_lower_program(command.words, command.redirects)]
-    name = simple_commands[0].words[0]
-    simple_commands += [
-        SimpleCommand((name, *body), command.redirects) for body in _find_behind_options(name.value, command.words)
+    lowered_command = _lower_program(command.words, command.redirects)
+    name = lowered_command.words[0]
+    spellings = [lowered_command]
+    spellings += [
+        SimpleCommand((name, *rest), command.redirects) for rest in _list_subcommands(name.value, command.words)
     ]
-    if runs_later_word(simple_commands[0].words):
+    if runs_later_word(lowered_command.words):
         last = min(len(command.words), _MAX_COMMAND_WORDS)
-        simple_commands += [_lower_program(command.words[at:], command.redirects) for at in range(1, last)]
-    texts = dict.fromkeys(each.marked_text or each.text for each in simple_commands)
+        spellings += [_lower_program(command.words[index:], command.redirects) for index in range(1, last)]
+    texts = dict.fromkeys(spelling.marked_text or spelling.text for spelling in spellings)
     texts.pop(command.marked_text or command.text, None)
     return tuple(texts)
 
@@ -85,18 +88,18 @@ def _lower_program(words: tuple[Word, ...], redirects: tuple[Redirect, ...]) -> 
     return SimpleCommand((short, *words[1:]), redirects)
 
 
-def _find_behind_options(name: str, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+def _list_subcommands(name: str, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+    """Return the possible subcommands behind the options of a program, each with all words after it."""
     if name not in _TWO_WORD_PROGRAMS or len(words) < 3 or not _may_be_option(words[1]):
         return []
-    if (
-        name in _PROGRAM_OPTIONS
-        and (at := find_operand(words, _PROGRAM_OPTIONS[name])) is not None
-        and not words[1].value.startswith("+")
-    ):
-        return [words[at:]]
+    # `cargo +nightly build`: the toolchain is an option that no row lists.
+    if name in _PROGRAM_OPTIONS and not words[1].value.startswith("+"):
+        index = find_operand(words, _PROGRAM_OPTIONS[name])
+        if index is not None:
+            return [words[index:]]
     # The options are unknown: the subcommand may be behind any of them, or behind its value.
-    starts = [at for at in range(2, len(words)) if any(map(_may_be_option, words[max(1, at - 2) : at]))]
-    return [words[at:] for at in starts if not words[at].value.startswith("-")][:_MAX_SPELLINGS]
+    starts = [index for index in range(2, len(words)) if any(map(_may_be_option, words[max(1, index - 2) : index]))]
+    return [words[index:] for index in starts if not words[index].value.startswith("-")][:_MAX_SUBCOMMANDS]
 
 
 def _may_be_option(word: Word) -> bool:

@@ -34,6 +34,7 @@ GIT_EXEC_OPTIONS: dict[str, tuple[str, ...]] = {
     "rebase": ("-x", "--exec"),
     "grep": ("-O", "--open-files-in-pager"),
     "difftool": ("-x", "--extcmd"),
+    # Any word of it: each filter is a script.
     "filter-branch": ("",),
     "clone": ("-u", "--upload-pack", "-c", "--config"),
     "fetch": ("--upload-pack",),
@@ -76,6 +77,7 @@ _RUNNER_SUBCOMMANDS = frozenset(
 def has_exec_option(words: Sequence[Word]) -> bool:
     """Return whether a command is given an option by which it runs another program."""
     name = words[0].value
+    # `tar xIf PROGRAM a.tar`: letters without a dash, where `I` names a filter and `F` a script.
     if name == "tar" and len(words) > 1 and re.fullmatch(r"[A-Za-z]*[IF][A-Za-z]*", words[1].value):
         return True
     return name in _EXEC_OPTIONS and any(_is_one_of(word.value, _EXEC_OPTIONS[name]) for word in words[1:])

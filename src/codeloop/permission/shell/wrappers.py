@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
 from codeloop.permission.shell.builtins import may_evaluate
+from codeloop.permission.shell.leading_options import OptionRow, find_operand
 from codeloop.permission.shell.runners import GIT_EXEC_OPTIONS, has_exec_option, may_run_script
-from codeloop.permission.shell.simple_command import OptionRow, find_operand
 from codeloop.permission.shell.word import Word, make_word
 
 # Any number of further words.
@@ -151,8 +152,10 @@ def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
         word = words[index]
         if not word.is_known:
             return UNKNOWN_COMMANDS
-        if word.value[:1] not in {"-", "+"} or word.value in {"-", "--"}:
-            index += word.value in {"-", "--"}
+        if word.value in {"-", "--"}:
+            index += 1
+            break
+        if word.value[:1] not in {"-", "+"}:
             break
         if word.value.startswith("--"):
             if word.value not in _SHELL_FLAGS:
@@ -208,6 +211,7 @@ def _fill_placeholder(word: Word, placeholder: str) -> Word:
 
 
 _FD_EXEC_OPTIONS = ("--exec", "--exec-batch")
+# `{}`, `{/}`, `{//}`, `{.}` and `{/.}`: the path of a file, its name, its folder, and these without the suffix.
 _FD_PLACEHOLDER = re.compile(r"\{(?:/|//|\.|/\.)?\}")
 
 
@@ -215,20 +219,25 @@ def _unwrap_fd(words: Sequence[Word]) -> WrappedCommands:
     """`-x` and `-X` run what follows, up to `;`, for each file found, appended where there is no `{}`."""
     for index, word in enumerate(words[1:], 1):
         option, _, value = word.value.partition("=")
-        short = re.match(r"-[A-Za-z0-9.]*?[xX](.*)", word.value, re.DOTALL)
-        if option in _FD_EXEC_OPTIONS or short:
-            value = short[1] if short else value
-            end = next((at for at in range(index, len(words)) if words[at].value == ";"), len(words))
+        # `-x CMD` or `-X CMD`, also joined and behind other letters: `-HxCMD`.
+        short_option = re.match(r"-[A-Za-z0-9.]*?[xX](.*)", word.value, re.DOTALL)
+        if option in _FD_EXEC_OPTIONS or short_option:
+            value = short_option[1] if short_option else value
+            end = next((end for end in range(index, len(words)) if words[end].value == ";"), len(words))
             command = [*([make_word(value)] if value else []), *words[index + 1 : end]]
-            changed = [Word(_FD_PLACEHOLDER.sub(ANY_TEXT, each.value), each.source) for each in command]
-            return WrappedCommands((tuple(changed if changed != command else [*command, Word(ANY_TEXT, "{}")]),))
+            filled_command = [Word(_FD_PLACEHOLDER.sub(ANY_TEXT, each.value), each.source) for each in command]
+            if filled_command == command:
+                filled_command.append(Word(ANY_TEXT, "{}"))
+            return WrappedCommands((tuple(filled_command),))
     return UNKNOWN_COMMANDS if any(word.value[:1] in MARKS for word in words[1:]) else NO_COMMANDS
 
 
+# The command `e` of sed (`1e rm x`), or the flag `e` of `s` (`s/a/b/e`).
 _SED_EXECUTION = re.compile(
     r"(?:^|[;{}\n]|[0-9$/!])\s*e(?:\s|$)|s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiImM0-9]*e",
     re.DOTALL,
 )
+# `system("rm x")` of awk, whose string is group 1, and the pipes `print | "rm x"`, `"rm x" | getline` and `|&`.
 _AWK_EXECUTION = re.compile(
     r'\bsystem\s*\(\s*("(?:[^"\\]|\\.)*"\s*\))?|\|&|\|\s*getline|\bprintf?\b[^;}\n|]*\|(?!\|)', re.DOTALL
 )
@@ -241,11 +250,8 @@ _MAX_SCRIPT_CHARS = 2_000
 def _unwrap_sed(words: Sequence[Word]) -> WrappedCommands:
     """Judge a script of `sed`: unknown if it may run a program by `e`."""
     texts = [word.value for word in words[1:]]
-    return (
-        UNKNOWN_COMMANDS
-        if any(len(text) > _MAX_SCRIPT_CHARS or _SED_EXECUTION.search(text) for text in texts)
-        else NO_COMMANDS
-    )
+    may_run = any(len(text) > _MAX_SCRIPT_CHARS or _SED_EXECUTION.search(text) for text in texts)
+    return UNKNOWN_COMMANDS if may_run else NO_COMMANDS
 
 
 def _unwrap_awk(words: Sequence[Word]) -> WrappedCommands:
@@ -275,17 +281,23 @@ def _unwrap_xargs(words: Sequence[Word]) -> WrappedCommands:
     if not rest:
         # Without a command xargs runs `echo`.
         return WrappedCommands(((make_word("echo"), _MORE_WORDS),))
-    names = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J"}]
-    names += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
-    names += [word.value.partition("=")[2] or "{}" for word in words[1:start] if word.value.startswith("--replace")]
-    for name in names:
-        rest = [_fill_placeholder(word, name) for word in rest]
-    return WrappedCommands((tuple(rest) if names else (*rest, _MORE_WORDS),))
+    options = words[1:start]
+    # `-I NAME`, `-INAME` and `--replace=NAME` put each line of the input in the place of NAME.
+    placeholders = [value.value for option, value in pairwise(options) if option.value in {"-I", "-J"}]
+    placeholders += [option.value[2:] for option in options if re.match(r"-[IJ].", option.value)]
+    placeholders += [
+        option.value.partition("=")[2] or "{}" for option in options if option.value.startswith("--replace")
+    ]
+    for placeholder in placeholders:
+        rest = [_fill_placeholder(word, placeholder) for word in rest]
+    return WrappedCommands((tuple(rest) if placeholders else (*rest, _MORE_WORDS),))
 
 
 def _unwrap_parallel(words: Sequence[Word]) -> WrappedCommands:
+    """`parallel rm ::: a b` runs `rm a` and `rm b`; without `:::` the commands come from standard input."""
     rest = [word.value for word in words[1:]]
-    return WrappedCommands(scripts=(" ".join(rest[: rest.index(":::")]),) if ":::" in rest else (), is_unknown=True)
+    scripts = (" ".join(rest[: rest.index(":::")]),) if ":::" in rest else ()
+    return WrappedCommands(scripts=scripts, is_unknown=True)
 
 
 def _unwrap_watch(words: Sequence[Word]) -> WrappedCommands:
@@ -323,6 +335,7 @@ def _unwrap_git(words: Sequence[Word]) -> WrappedCommands:
             return WrappedCommands((tuple(rest[2:]),))
         case ["submodule", "foreach"]:
             return _make_script([word for word in rest[2:] if word.value not in {"--recursive", "-q", "--quiet"}])
+        # A word never begins with NUL, so a subcommand without a row never matches.
         case [sub, *_] if any(word.value.startswith(GIT_EXEC_OPTIONS.get(sub, "\0")) for word in rest[1:]):
             return UNKNOWN_COMMANDS
         case _:

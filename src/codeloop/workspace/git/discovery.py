@@ -51,12 +51,12 @@ class RepositoryLookup(Struct, frozen=True):
     """The repository that git finds from a directory.
 
     `foreign_reason`: why it may not be the project's own; "": it is, or there is none. `program_reason`: what in it may
-    run programs in read-only commands; "": nothing. `is_below`: the directory is not the top of the work tree.
+    run programs in read-only commands; "": nothing. `is_below_top`: the directory is not the top of the work tree.
     """
 
     foreign_reason: str = ""
     program_reason: str = ""
-    is_below: bool = False
+    is_below_top: bool = False
 
 
 def find_repository(directory: str, root: Path, environment: Mapping[str, str]) -> RepositoryLookup:
@@ -78,12 +78,12 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
             return RepositoryLookup(f"git would use another repository, the bare one that {folder} is")
     folder = find_git_folder(top)
     if folder is None:
-        return RepositoryLookup(is_below=here != top)
+        return RepositoryLookup(is_below_top=here != top)
     real = Path(os.path.realpath(folder))
     if top in real.parents and real != top / ".git":
         # Only `.git` is protected: commands and edits may change the configuration of another folder.
         return RepositoryLookup("the repository lies among the project's files")
-    return RepositoryLookup(program_reason=_find_program_setting(folder, top), is_below=here != top)
+    return RepositoryLookup(program_reason=_find_program_setting(folder, top), is_below_top=here != top)
 
 
 def _is_bare(folder: Path) -> bool:

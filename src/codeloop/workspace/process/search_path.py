@@ -38,12 +38,12 @@ _ACL_WRITE = 2
 class ProgramLookup(Struct, frozen=True):
     """The path of a program. `doubt`: why it may not be the expected one; "": it is.
 
-    `is_behind`: a folder of the project comes before it on the PATH, where a program of that name could appear.
+    `is_shadowable`: a folder of the project comes before it on the PATH, where a program of that name could appear.
     """
 
     path: str = ""
     doubt: str = ""
-    is_behind: bool = False
+    is_shadowable: bool = False
 
 
 class SearchPath:
@@ -65,13 +65,13 @@ class SearchPath:
         for variable in _STEERING_VARIABLES.get(name, ()):
             if _leads_inside(self._environment.get(variable, ""), self._roots):
                 return ProgramLookup(doubt=f"{variable} has `{name}` load what lies in the project")
-        is_behind = False
+        is_shadowable = False
         for folder in [above] if above else self._folders:
             path = f"{folder}/{name}"
             if _is_inside(folder, self._roots) or _is_inside(os.path.realpath(folder), self._roots):
                 if os.path.lexists(path):
                     return ProgramLookup(doubt=f"`{name}` on the PATH leads into the project")
-                is_behind = True
+                is_shadowable = True
                 continue
             if folder not in self._doubts:
                 self._doubts[folder] = _find_doubt(folder)
@@ -80,7 +80,7 @@ class SearchPath:
             if os.access(path, os.X_OK) and not Path(path).is_dir():
                 if _is_inside(os.path.realpath(path), self._roots):
                     return ProgramLookup(doubt=f"`{name}` on the PATH leads into the project")
-                return ProgramLookup(path, is_behind=is_behind)
+                return ProgramLookup(path, is_shadowable=is_shadowable)
         return ProgramLookup(doubt=f"`{name}` is not installed")
 
 

@@ -28,11 +28,11 @@ def gather_facts(
 
     def look_up_program(name: str) -> ProgramFacts:
         location = path.find(name)
-        return ProgramFacts(location.path, location.doubt, location.is_behind)
+        return ProgramFacts(location.path, location.doubt, location.is_shadowable)
 
     def look_up_repository(folder: str) -> GitFacts:
         known_repository = find_repository(folder, workspace.root, environment)
-        return GitFacts(known_repository.foreign_reason, known_repository.program_reason, known_repository.is_below)
+        return GitFacts(known_repository.foreign_reason, known_repository.program_reason, known_repository.is_below_top)
 
     return MachineFacts(
         directories=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),

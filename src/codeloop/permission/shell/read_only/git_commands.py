@@ -3,8 +3,15 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.read_only_row import ANY_NUMBER, Harmful, ParsedWords, ReadOnlyRow, check_words, make_row
-from codeloop.permission.shell.simple_command import OptionRow
+from codeloop.permission.shell.leading_options import OptionRow
+from codeloop.permission.shell.read_only.option_rows import (
+    ANY_NUMBER,
+    Harmful,
+    ParsedWords,
+    ReadOnlyRow,
+    check_words,
+    make_row,
+)
 from codeloop.permission.shell.word import Word
 
 HARMLESS_GIT_OPTIONS = OptionRow(
@@ -126,7 +133,9 @@ _READ_ONLY_FIRST_WORDS = {
     "stash": {"list", "show"},
     "worktree": {"list"},
 }
+# `git log --format=%G?` and `--show-signature` run gpg, or the program that the configuration names.
 _SIGNATURE_FORMAT = re.compile(r"%[-+ ]?G|signature")
+# Subcommands that list something when they are given nothing.
 _READ_ONLY_WITHOUT_OPERANDS = frozenset({"reflog", "remote"})
 # Patterns of a listing. An unquoted file pattern counts as ANY_NUMBER of operands, so it is above this.
 _MAX_LISTING_PATTERNS = 100
@@ -144,15 +153,17 @@ def check_git(words: Sequence[Word]) -> None:
     if any(_SIGNATURE_FORMAT.search(word.value) for word in words[1:]):
         raise Harmful("it may run the program that checks signatures")
     parsed = check_words(words[1:], row)
-    first = words[1].value if len(words) > 1 else ""
-    is_bare = subcommand in _READ_ONLY_WITHOUT_OPERANDS and not parsed.operands
-    if subcommand in _READ_ONLY_FIRST_WORDS and first not in _READ_ONLY_FIRST_WORDS[subcommand] and not is_bare:
-        raise Harmful(f"`git {subcommand} {first}` is not known to only read")
+    first_word = words[1].value if len(words) > 1 else ""
+    is_listing = subcommand in _READ_ONLY_WITHOUT_OPERANDS and not parsed.operands
+    read_only_words = _READ_ONLY_FIRST_WORDS.get(subcommand)
+    if read_only_words is not None and first_word not in read_only_words and not is_listing:
+        raise Harmful(f"`git {subcommand} {first_word}` is not known to only read")
     if _count_allowed_operands(subcommand, parsed) < parsed.max_operand_count:
         raise Harmful(f"`git {subcommand}` with these words may change something")
 
 
 def _count_allowed_operands(subcommand: str, parsed: ParsedWords) -> int:
+    """Return the number of operands with which a subcommand still only reads: `git branch NAME` makes a branch."""
     options = set(parsed.options)
     match subcommand:
         case "branch":
@@ -160,6 +171,9 @@ def _count_allowed_operands(subcommand: str, parsed: ParsedWords) -> int:
         case "tag":
             return _MAX_LISTING_PATTERNS if options & {"-l", "--list"} else 0
         case "config":
-            return 2 if options & _GET_OPTIONS else 0 if options & {"-l", "--list"} else 1
+            if options & _GET_OPTIONS:
+                return 2
+            # `git config NAME` prints a value, `git config NAME VALUE` sets it.
+            return 0 if options & {"-l", "--list"} else 1
         case _:
             return ANY_NUMBER

@@ -1,7 +1,7 @@
 """The rows of read-only programs: the options of each that do no harm, and the check of a command against its row.
 
 An option that is not in a row may write or execute, so a command with it is not read-only. The rows themselves are in
-`read_only_programs.py` and `git_read_only.py`.
+`programs.py` and `git_commands.py`.
 """
 
 import re
@@ -62,17 +62,17 @@ def make_row(
 ) -> ReadOnlyRow:
     """Make a row from options that are written with blanks between them."""
     return ReadOnlyRow(
-        frozenset(flags.split()),
-        frozenset(with_value.split()),
-        operands,
-        max_operands,
-        allows_unknown_words,
-        separates_values,
+        flags=frozenset(flags.split()),
+        with_value=frozenset(with_value.split()),
+        operands=operands,
+        max_operands=max_operands,
+        allows_unknown_words=allows_unknown_words,
+        separates_values=separates_values,
     )
 
 
 def parse_words(words: Sequence[Word], row: ReadOnlyRow) -> ParsedWords:
-    """Return a command's options, values and operands. Raises Harmful at an option that may not be harmless."""
+    """Parse a command's words behind its name by a row. Raises Harmful at an option that the row does not have."""
     options: list[str] = []
     values: list[tuple[str, str]] = []
     operands: list[Word] = []
@@ -83,24 +83,23 @@ def parse_words(words: Sequence[Word], row: ReadOnlyRow) -> ParsedWords:
         if value == "--":
             operands += reversed(rest)
             break
-        if (
-            not word.is_known
-            and (value.startswith("-") or not value[:1].isprintable())
-            and not row.allows_unknown_words
-        ):
+        # The marks of unknown parts are not printable: such a word may begin with anything, a dash included.
+        may_be_unknown_option = not word.is_known and (value.startswith("-") or not value[:1].isprintable())
+        if may_be_unknown_option and not row.allows_unknown_words:
             raise Harmful(f"{word.source or 'a word'} may be an option")
         if not word.is_known or value in {"", "-"} or value[0] != "-":
             operands.append(word)
             continue
-        option, argument, needs = _split_option(value, row)
+        option, option_value, takes_next_word = _split_option(value, row)
         options.append(option)
-        if needs and rest:
+        if takes_next_word and rest:
             following = rest.pop()
-            is_option = not following.is_known or re.match(r"-(?![0-9]+$)", following.value)
-            if is_option and not row.allows_unknown_words:
+            # A negative number is a value: `head -n -5`.
+            may_be_option = not following.is_known or re.match(r"-(?![0-9]+$)", following.value)
+            if may_be_option and not row.allows_unknown_words:
                 raise Harmful(f"the value of {option} may be an option")
-            argument = following.value
-        values.append((option, argument))
+            option_value = following.value
+        values.append((option, option_value))
     return ParsedWords(tuple(options), tuple(values), tuple(operands))
 
 

@@ -6,7 +6,7 @@ The rows hold for the GNU, BSD and busybox programs of a name: an option that do
 import re
 from collections.abc import Callable, Sequence
 
-from codeloop.permission.shell.read_only_row import (
+from codeloop.permission.shell.read_only.option_rows import (
     Harmful,
     ParsedWords,
     ReadOnlyRow,
@@ -208,7 +208,7 @@ _SAME_ROW = {
     "fdfind": "fd", "python3": "python", "pip3": "pip", "pip3 list": "pip list",
     "pip3 show": "pip show",
 }  # fmt: skip
-READ_ONLY_ROWS = _PROGRAM_ROWS | {name: _PROGRAM_ROWS[like] for name, like in _SAME_ROW.items()}
+READ_ONLY_ROWS = _PROGRAM_ROWS | {name: _PROGRAM_ROWS[other] for name, other in _SAME_ROW.items()}
 PROGRAMS_WITH_SUBCOMMANDS = frozenset(name.partition(" ")[0] for name in READ_ONLY_ROWS if " " in name)
 
 _FIND_PREDICATE_NAMES = """
@@ -233,6 +233,7 @@ _READING_SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
 _SED_BRACKET = re.compile(r"\[\^?(?:\]|[^\]]*/)")
 _SED_FLAGS = "-E -n -r -s -u -z --quiet --silent --regexp-extended --separate --null-data"
 _SED_ROW = make_row(_SED_FLAGS, "-e --expression")
+# Within a proof `sed -i` may edit files: it only has to be certain that it runs no program.
 _EDITING_SED_ROW = make_row(f"{_SED_FLAGS} -i --in-place", "-e --expression")
 _SED_REPLACE = "|".join(
     rf"s{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}[gpiImM0-9]*"
@@ -253,6 +254,7 @@ def check_find(words: Sequence[Word]) -> None:
     rest = list(reversed(words))
     while rest:
         word = rest.pop()
+        # A mark, which is not printable, stands for unknown text.
         if not word.is_known and not word.value[:1].isprintable():
             raise Harmful("a word may be an action of `find`")
         if word.value == "-exec":

@@ -1,0 +1,1 @@
+"""Reads commands and words from the syntax trees of tree-sitter, which are not trusted."""
