@@ -35,11 +35,11 @@ ALSO_KEY = "also"
 """Metadata key of a question: the further needs of the call, which the answer decides as well."""
 KEPT_KEY = "kept"
 """Metadata key of a question: once allowed, the same need is not asked about again in the session."""
+DOUBTFUL_KEY = "uncertain"
+"""Metadata key of a question: the effect is not fully known, so the "always" of another question does not settle it."""
 # The names under which decisions store who made them; databases hold them, so the texts stay as they are.
 BY_USER = "person"
 BY_EXTENSION = "extension"
-DOUBTFUL_KEY = "uncertain"
-"""Metadata key of a question: the effect is not fully known, so the "always" of another question does not settle it."""
 
 
 class Denied(Exception):
@@ -91,6 +91,27 @@ class CallRules(Struct, frozen=True):
 
 AskExtensions = Callable[[PermissionRequest], Awaitable[Action]]
 """Asks extensions about a question: they allow it, deny it, or leave it to the user."""
+
+
+class _Judgement(Struct, frozen=True):
+    """The verdict on a need, before any question, and the record of the decision, which is completed after it.
+
+    `decided_by`: names the rule, "always" or extension.
+    """
+
+    need: Need
+    verdict: Verdict
+    decision: Decision
+    decided_by: str
+
+    @property
+    def holds_for_session(self) -> bool:
+        """Whether a yes holds for the rest of the session: only if the rule that asked is for a kind of file.
+
+        A general rule that asks about every edit, for example, goes on asking.
+        """
+        rule = self.verdict.rule
+        return self.need.once and rule is not None and rule.pattern in FILE_KINDS
 
 
 class Gate(Struct, frozen=True):
@@ -145,8 +166,8 @@ class Gate(Struct, frozen=True):
         return answer is not None
 
     async def _ask_extensions(
-        self, judgement: "_Judgement", session_id: str, tool: QuestionTool | None, extensions: AskExtensions | None
-    ) -> "_Judgement":
+        self, judgement: _Judgement, session_id: str, tool: QuestionTool | None, extensions: AskExtensions | None
+    ) -> _Judgement:
         """Let extensions allow or deny a need that would be asked; return the judgement after that. Raises Denied."""
         need, verdict, reason = judgement.need, judgement.verdict, ""
         # A hook has judged the whole call (`need.hooked`): it can ask where rules allow, or answer their question.
@@ -174,7 +195,7 @@ class Gate(Struct, frozen=True):
             return replace(judgement, verdict=replace(verdict, action=action), decided_by=BY_EXTENSION)
         return replace(judgement, verdict=verdict)
 
-    def _remember_once(self, judgements: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
+    def _remember_once(self, judgements: Sequence[_Judgement], answer: PermissionAnswer) -> None:
         """Remember the allowed needs that are asked about only once in a session."""
         for number, each in enumerate(judgements):
             if each.holds_for_session:
@@ -189,7 +210,7 @@ class Gate(Struct, frozen=True):
                 )
                 self.store.permissions.store_session_grant(grant)
 
-    def _judge(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> "_Judgement":
+    def _judge(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> _Judgement:
         grants = self.list_grants(session_id, need)
         verdict, origin = judge_need(
             need, rules.lists, tuple(rule for grant in grants for rule in _make_grant_rules(grant))
@@ -262,7 +283,7 @@ class Gate(Struct, frozen=True):
         return False
 
     async def _ask_user(
-        self, judgements: Sequence["_Judgement"], session_id: str, tool: QuestionTool | None
+        self, judgements: Sequence[_Judgement], session_id: str, tool: QuestionTool | None
     ) -> PermissionAnswer:
         need, verdict = judgements[0].need, judgements[0].verdict
         # A need with only the pattern `*` tells a user nothing; DOUBTFUL_KEY stands for it.
@@ -354,27 +375,6 @@ def _make_decision(need: Need, verdict: Verdict, origin: str, session_id: str, t
         unproven=need.unproven,
         call=tool,
     )
-
-
-class _Judgement(Struct, frozen=True):
-    """The verdict on a need, before any question.
-
-    `decided_by`: names the rule, "always" or extension.
-    """
-
-    need: Need
-    verdict: Verdict
-    decision: Decision
-    decided_by: str
-
-    @property
-    def holds_for_session(self) -> bool:
-        """Whether a yes holds for the rest of the session: only if the rule that asked is for a kind of file.
-
-        A general rule that asks about every edit, for example, goes on asking.
-        """
-        rule = self.verdict.rule
-        return self.need.once and rule is not None and rule.pattern in FILE_KINDS
 
 
 def _describe_answerer(answer: PermissionAnswer) -> str:

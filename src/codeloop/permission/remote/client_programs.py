@@ -7,9 +7,13 @@ from codeloop.net.hosts import is_loopback
 
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
 _METHOD_NAME = re.compile(r"[A-Z]+")
+# `name=value`, `name:=json`, `name=@file` or `name@file` of HTTPie; `name==value` is a part of the URL.
 _HTTPIE_BODY_ITEM = re.compile(r"[^=:@\s/]+(:=@?|=@?(?!=)|@)")
+# The host of a URL, also without a scheme or with a user: group 1.
 _URL_HOST = re.compile(r"(?:\w+://)?(?:[^/@\s]*@)?(\[[^\]]*\]|[^/:?#\s]+)")
+# `host:path` of scp and rsync, or a URL of theirs. A single letter before the colon is a drive of Windows.
 _REMOTE_TARGET = re.compile(r"(rsync|scp|sftp)://|(\[[^\]]+\]|[^/\[\]:]{2,}):")
+# Letters of curl's options that take a value; the second row: those that send it, or a file that it names.
 _CURL_VALUE_LETTERS = "AbcCDeEhHKmoPrtuUwxXyYz"
 _CURL_SENDING_LETTERS = "dFTQ"
 _CURL_SENDING_OPTIONS = frozenset(
@@ -35,39 +39,41 @@ def _curl_sends(words: Sequence[str]) -> bool:
         if not word.startswith("-") or word == "-":
             urls.append(word)
         elif name in {"--request", "--url"}:
-            value = value if has_value else (rest.pop(0) if rest else "")
-            urls += [value] if name == "--url" else []
-            method = value if name == "--request" else method
+            if not has_value:
+                value = rest.pop(0) if rest else ""
+            if name == "--url":
+                urls.append(value)
+            else:
+                method = value
         elif name in _CURL_SENDING_OPTIONS or name in _CURL_VALUE_OPTIONS:
             sends = sends or name in _CURL_SENDING_OPTIONS
             rest = rest if has_value else rest[1:]
         elif word.startswith("--"):
             is_get = is_get or word in {"--get", "--head"}
         else:
+            # Letters behind one dash: the first that takes a value takes the rest of the word, or the next word.
             letters = word[1:]
-            at = next(
-                (at for at, letter in enumerate(letters) if letter in _CURL_VALUE_LETTERS + _CURL_SENDING_LETTERS),
-                len(letters),
-            )
-            is_get = is_get or bool({"G", "I"} & set(letters[:at]))
-            if at < len(letters):
-                value = letters[at + 1 :] or (rest.pop(0) if rest else "")
-                method = value if letters[at] == "X" else method
-                sends = sends or letters[at] in _CURL_SENDING_LETTERS
+            taking_letters = _CURL_VALUE_LETTERS + _CURL_SENDING_LETTERS
+            index = next((index for index, letter in enumerate(letters) if letter in taking_letters), len(letters))
+            is_get = is_get or bool({"G", "I"} & set(letters[:index]))
+            if index < len(letters):
+                value = letters[index + 1 :] or (rest.pop(0) if rest else "")
+                method = value if letters[index] == "X" else method
+                sends = sends or letters[index] in _CURL_SENDING_LETTERS
     writes = method.upper() not in _READ_METHODS if method else sends and not is_get
     return writes and not _is_local(urls)
 
 
 def _wget_sends(words: Sequence[str]) -> bool:
     sends, urls, skip = False, list[str](), False
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         name, has_value, value = word.partition("=")
         if skip:
             skip = False
         elif name in {"--post-data", "--post-file", "--body-data", "--body-file"}:
             sends, skip = True, not has_value
         elif name == "--method":
-            method = value if has_value else "".join(words[at + 1 : at + 2])
+            method = value if has_value else "".join(words[index + 1 : index + 2])
             sends, skip = sends or method.upper() not in _READ_METHODS, not has_value
         elif word.startswith("-"):
             skip = not word.startswith("--") and word[-1] in _WGET_VALUE_LETTERS
@@ -89,10 +95,10 @@ def _httpie_sends(words: Sequence[str]) -> bool:
 
 def _api_changes(words: Sequence[str]) -> bool:
     """Judge `gh api`: GET unless a field or another method is given; GraphQL acts unless its text is a query."""
-    at = next((at for at, word in enumerate(words) if word == "api"), None)
-    if at is None or "--help" in words:
+    index = next((index for index, word in enumerate(words) if word == "api"), None)
+    if index is None or "--help" in words:
         return False
-    rest = words[at + 1 :]
+    rest = words[index + 1 :]
     method, has_fields = "", False
     for index, word in enumerate(rest):
         name, has_value, value = word.partition("=")

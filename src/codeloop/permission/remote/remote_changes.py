@@ -13,6 +13,7 @@ from codeloop.permission.remote.command_rows import PACKAGE_RUNNERS, PROGRAM_ALI
 
 _PACKAGE_RUNNERS = tuple(tuple(row.split()) for row in PACKAGE_RUNNERS.replace("\n", ";").split(";") if row)
 _HELP_OPTIONS = ("--help", "-h", "--version")
+# `--dry-run=client` and `--dry-run=server` of kubectl mean true as well.
 _TRUE_VALUES = ("=true", "=1", "=client", "=server")
 _FALSE_VALUES = ("false", "none", "0")
 # Options without a value, so that the word after them is not taken for one.
@@ -20,8 +21,10 @@ _OPTION_WITHOUT_VALUE = re.compile(
     r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+"
 )
 _PYTHON_NAME = re.compile(r"python[\d.]*|py|pypy[\d.]*")
-# How many runners inside one another are followed (`npx`, `uv run`).
+# How many runners inside one another are followed: `npx uv run COMMAND` has two.
 _MAX_RUNNERS = 4
+# Words of a command that is looked for within a text.
+_MAX_WORDS = 20
 
 
 class RemoteRow(Struct, frozen=True):
@@ -61,7 +64,7 @@ def _changes_remote(words: tuple[str, ...], depth: int) -> bool:
         return False
     if any(row.is_change and _matches(row, words) for row in rows):
         return True
-    return any(_changes_remote(words[at:], depth - 1) for at in _find_runner_operands(words))
+    return any(_changes_remote(words[index:], depth - 1) for index in _find_runner_operands(words))
 
 
 def mentions_remote_change(words: Sequence[str]) -> bool:
@@ -69,9 +72,9 @@ def mentions_remote_change(words: Sequence[str]) -> bool:
     remote_rows = _parse_rows()
     return any(
         _is_program(word, remote_rows)
-        and len(words) > at + 1
-        and _changes_remote(tuple(words[at : at + 20]), _MAX_RUNNERS)
-        for at, word in enumerate(words)
+        and len(words) > index + 1
+        and _changes_remote(tuple(words[index : index + _MAX_WORDS]), _MAX_RUNNERS)
+        for index, word in enumerate(words)
     )
 
 
@@ -90,10 +93,10 @@ def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
     name = _normalise_name(words[0])
     # `python -m twine upload` is `twine upload`.
     if _PYTHON_NAME.fullmatch(name):
-        at = next((at for at, word in enumerate(words) if word == "-m"), 0)
-        if at and len(words) > at + 1:
-            return (_normalise_name(words[at + 1]), *words[at + 2 :])
-        script = next((at for at, word in enumerate(words) if word.endswith("setup.py")), 0)
+        index = next((index for index, word in enumerate(words) if word == "-m"), 0)
+        if index and len(words) > index + 1:
+            return (_normalise_name(words[index + 1]), *words[index + 2 :])
+        script = next((index for index, word in enumerate(words) if word.endswith("setup.py")), 0)
         return ("setup.py", *words[script + 1 :]) if script else words
     if name.startswith("git-") and name not in _parse_rows():
         return ("git", name.removeprefix("git-"), *words[1:])
@@ -111,8 +114,8 @@ def _normalise_name(word: str) -> str:
 def _hides_alias(arguments: Sequence[str]) -> bool:
     """Return whether git is given an alias (`-c alias.x=push`), which changes what its other words mean."""
     return any(
-        word == "-c" and arguments[at + 1 : at + 2] and arguments[at + 1].lower().startswith("alias.")
-        for at, word in enumerate(arguments)
+        word == "-c" and arguments[index + 1 : index + 2] and arguments[index + 1].lower().startswith("alias.")
+        for index, word in enumerate(arguments)
     )
 
 
@@ -124,23 +127,27 @@ def _find_runner_operands(words: tuple[str, ...]) -> Iterator[int]:
         positions = {1}
         for part in runner[1:]:
             positions = {
-                at + 1 for position in positions for at in _find_operand_positions(words, position) if words[at] == part
+                index + 1
+                for position in positions
+                for index in _find_operand_positions(words, position)
+                if words[index] == part
             }
         for start in positions:
             yield from _find_operand_positions(words, start)
 
 
 def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
+    """Return whether a command matches a row, in any reading: an option may or may not take the word after it."""
     positions = {1}
     for part in row.words:
         if part == ("**",):
-            positions = {at for start in positions for at in range(start, len(words))}
+            positions = {index for start in positions for index in range(start, len(words))}
             continue
         positions = {
-            at + 1
+            index + 1
             for start in positions
-            for at in _find_operand_positions(words, start)
-            if _may_be_one_of(words, at, part)
+            for index in _find_operand_positions(words, start)
+            if _may_be_one_of(words, index, part)
         }
         if not positions:
             return False
@@ -153,27 +160,27 @@ def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
     return not row.last_word_pattern or fnmatchcase(words[-1], row.last_word_pattern)
 
 
-def _may_be_one_of(words: tuple[str, ...], at: int, names: tuple[str, ...]) -> bool:
+def _may_be_one_of(words: tuple[str, ...], index: int, names: tuple[str, ...]) -> bool:
     """Return whether a word may be one of the names; an unknown one may, unless it can be an option's value."""
-    if MARKS.intersection(words[at]):
+    if MARKS.intersection(words[index]):
         # Only a word of which nothing is known: `pu$X` is not taken for `push`.
-        return not words[at].strip("".join(MARKS)) and not words[at - 1].startswith("-")
-    return any(fnmatchcase(words[at], name) for name in names)
+        return not words[index].strip("".join(MARKS)) and not words[index - 1].startswith("-")
+    return any(fnmatchcase(words[index], name) for name in names)
 
 
 def _find_operand_positions(words: tuple[str, ...], start: int) -> Iterator[int]:
     """Yield the possible indices of the next operand: each option before it may take a value."""
-    at = start
-    while at < len(words) and words[at].startswith("-"):
-        at += 1
-        has_value = at < len(words) and not words[at].startswith("-") and "=" not in words[at - 1]
-        if has_value and at + 1 < len(words):
-            yield at
-            at += 1
-            if not words[at].startswith("-"):
+    index = start
+    while index < len(words) and words[index].startswith("-"):
+        index += 1
+        has_value = index < len(words) and not words[index].startswith("-") and "=" not in words[index - 1]
+        if has_value and index + 1 < len(words):
+            yield index
+            index += 1
+            if not words[index].startswith("-"):
                 break
-    if at < len(words):
-        yield at
+    if index < len(words):
+        yield index
 
 
 def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
@@ -182,14 +189,15 @@ def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
     # The opposite of `--dry-run`, however it is written (`--no-dry-run` may be shortened).
     if any(word.startswith(("--no-d", "--dry-run=f", "--dry-run=n", "--dry-run=0")) for word in words):
         return False
-    for at in range(1, end):
-        before, word, after = words[at - 1], words[at], words[at + 1] if at + 1 < end else ""
+    for index in range(1, end):
+        before, word = words[index - 1], words[index]
+        after = words[index + 1] if index + 1 < end else ""
         is_value = before.startswith("-") and "=" not in before and not _OPTION_WITHOUT_VALUE.fullmatch(before)
-        harmless_option = next((option for option in (*row.harmless_options, *_HELP_OPTIONS) if word == option), "")
-        harmless_option = harmless_option or next(
-            (option for option in row.harmless_options for true in _TRUE_VALUES if word == option + true), ""
+        is_harmless = word in row.harmless_options or word in _HELP_OPTIONS
+        is_harmless = is_harmless or any(
+            word == option + value for option in row.harmless_options for value in _TRUE_VALUES
         )
-        if harmless_option and not is_value and after not in _FALSE_VALUES:
+        if is_harmless and not is_value and after not in _FALSE_VALUES:
             return True
     return False
 

@@ -7,6 +7,7 @@ This is no security boundary: a program may touch more files than its words name
 import re
 from collections.abc import Iterator, Sequence
 from posixpath import join
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -23,11 +24,13 @@ from codeloop.permission.shell.word import Word
 GIT_TOP = ":/"
 """The top of the work tree, independent of the folder."""
 _HARMLESS_DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
+# A URL other than `file://`, or `host:path` as `scp` and `rsync` write it.
 _REMOTE_ADDRESS = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
 # `cd` in branches and pipelines leaves several folders possible; beyond this many the folder counts as unknown.
 _MAX_FOLDERS = 8
 # Commands that are looked for among the words of a runner.
 _MAX_RUN_COMMANDS = 4
+# `>`, `2>>`, `&>`, `{fd}>`
 _WRITE_OPERATOR = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
 
 
@@ -64,20 +67,8 @@ class Touches(Struct, frozen=True):
 # Builtins that may set a variable whose name is among their words.
 _VARIABLE_SETTERS = frozenset(
     [
-        "declare",
-        "export",
-        "getopts",
-        "let",
-        "local",
-        "mapfile",
-        "printf",
-        "read",
-        "readarray",
-        "readonly",
-        "select",
-        "typeset",
-        "unset",
-        "wait",
+        *("declare", "export", "getopts", "let", "local", "mapfile", "printf", "read", "readarray", "readonly"),
+        *("select", "typeset", "unset", "wait"),
     ]
 )
 # `find ROOT -exec cmd {}` runs for everything below ROOT.
@@ -138,36 +129,46 @@ def find_touches(script: Script) -> Touches:
     return Touches(**{field: tuple(paths) for field, paths in touches.items()})
 
 
+class _AssignedVariable(NamedTuple):
+    """A variable and the texts that it may become, for the commands from the number `first_command` on."""
+
+    name: str
+    first_command: int
+    texts: tuple[str, ...]
+
+
 class _Variables:
     """The values of a script's variables, where each is assigned once and nothing else can set it."""
 
     def __init__(self, script: Script) -> None:
         setters = [command for command in script.commands if command.words[0].value in _VARIABLE_SETTERS]
         words = [word for command in setters for word in command.words[1:]]
-        self._set = {match[0] for word in words if (match := re.match(r"\w+", word.value))} | set(script.variables)
-        self._assignments: list[tuple[int, str, tuple[str, ...]]] = []
+        matches = (re.match(r"\w+", word.value) for word in words)
+        self._set_names = {match[0] for match in matches if match} | set(script.variables)
+        self._assigned: list[_AssignedVariable] = []
         if script.is_unknown or not all(word.is_known for word in words):
             return
-        for name, variable in script.variables.items():
-            if variable is not None and not any(re.match(rf"{name}\b", word.value) for word in words):
-                texts = [text for word in variable[1] for text in expand_word(word)]
+        for name, assignment in script.variables.items():
+            if assignment is not None and not any(re.match(rf"{name}\b", word.value) for word in words):
+                texts = [text for word in assignment.words for text in expand_word(word)]
                 if texts and ANYWHERE not in texts and len(texts) <= MAX_EXPANSIONS:
-                    self._assignments.append((variable[0], name, tuple(texts)))
+                    self._assigned.append(_AssignedVariable(name, assignment.command_count, tuple(texts)))
 
     def expand_word(self, word: Word, roots: Sequence[str], number: int) -> tuple[str, ...]:
         """Return the paths of a word in the command with this number, which sees the assignments before it only."""
-        if "PWD" in self._set and "PWD" in word.source:
+        if "PWD" in self._set_names and "PWD" in word.source:
             return (ANYWHERE,)
         if word.source.startswith(("<(", ">(")) and word.source.endswith(")"):
             # bash passes the pipe of a process substitution under such a name.
             return ("/dev/fd/63",)
-        return expand_word(word, roots, {name: texts for start, name, texts in self._assignments if start <= number})
+        values = {variable.name: variable.texts for variable in self._assigned if variable.first_command <= number}
+        return expand_word(word, roots, values)
 
     def check_variables(self, path: str, *, enters: bool = False) -> str:
         """Return a path; ANYWHERE when the line sets HOME or, for `cd` (`enters`), CDPATH, on which it depends."""
-        if path.startswith("~") and "HOME" in self._set:
+        if path.startswith("~") and "HOME" in self._set_names:
             return ANYWHERE
-        if enters and "CDPATH" in self._set and not path.startswith(("/", "~", "./", "../")):
+        if enters and "CDPATH" in self._set_names and not path.startswith(("/", "~", "./", "../")):
             return ANYWHERE
         return path
 
@@ -188,8 +189,9 @@ def find_uses(name: str, words: Sequence[str]) -> list[Use]:
         uses = list(read_unknown_words(words))
         # Its command is somewhere among the following words, and no row says where.
         if is_runner(name):
-            indices = [at for at, word in enumerate(words) if _has_row(word)]
-            uses += [use for at in indices[:_MAX_RUN_COMMANDS] for use in find_uses(words[at], words[at + 1 :])]
+            starts = [index for index, word in enumerate(words) if _has_row(word)]
+            for start in starts[:_MAX_RUN_COMMANDS]:
+                uses += find_uses(words[start], words[start + 1 :])
     return [(role, path) for role, text in uses if (path := _normalise_path(text, role))]
 
 
@@ -198,7 +200,10 @@ def _has_row(word: str) -> bool:
 
 
 def _normalise_path(text: str, role: str) -> str:
-    """Return a word as a path; "" if it is none: a URL, a device, or a text that the role does not take for a path."""
+    """Return a word as a path; "" if it is none: a URL, a device, or a text that the role does not take for a path.
+
+    The roles are explained in `path_rows`.
+    """
     if text in {"", "-"} or _HARMLESS_DEVICE.fullmatch(text):
         return ""
     if text.startswith("file://"):
@@ -225,14 +230,15 @@ def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
     match name:
         case "cd" | "pushd":
             target = next((word for word in words if not re.match(r"-[LPe@n]+$|--$", word)), "~")
+            # `cd -` and `pushd +2` go to folders of earlier commands.
             return ANYWHERE if re.match(r"-$|[-+]\d", target) or not target else target
         case "popd":
             return ANYWHERE
         case "env":
-            option_uses = Arguments(parse_row(PATH_ROWS["env"]), words).option_values
-            return next((value for option, value in option_uses if option in {"-C", "--chdir"}), None)
+            option_values = Arguments(parse_row(PATH_ROWS["env"]), words).option_values
+            return next((value for option, value in option_values if option in {"-C", "--chdir"}), None)
         case "sudo":
-            return next((words[at + 1] for at, word in enumerate(words[:-1]) if word in {"-D", "--chdir"}), None)
+            return next((words[index + 1] for index, word in enumerate(words[:-1]) if word in {"-D", "--chdir"}), None)
         case _:
             return None
 

@@ -10,7 +10,9 @@ from codeloop.permission.shell.touches.word_paths import ANYWHERE
 
 Use = tuple[str, str]
 """A role (see `path_rows`) and a path."""
+# An option of a row: `-o=w`, `-i?!edit`, `-r!deep`; its name, `=` or `?`, the roles, the change.
 _OPTION_TOKEN = re.compile(r"(--?[^=?!]+)(?:([=?])([^!]*))?(?:!(\w+))?")
+# How the changes `deep`, `edit` and `see` of an option turn one role into another.
 _RECURSIVE_ROLES = str.maketrans("rVwu", "RRDW")
 _EDIT_ROLES = str.maketrans("rR", "bb")
 _READ_ONLY_ROLES = str.maketrans("bwuWXDM", "rnnnnnr")
@@ -46,53 +48,74 @@ class CommandRow(Struct, frozen=True):
 @lru_cache(maxsize=256)
 def parse_row(text: str) -> CommandRow:
     """Parse a row of `path_rows`."""
-    operands, *more = text.split()
-    first, _, rest = operands.partition(":")
-    rest, _, last = (rest or first).partition(">")
-    first = first.partition(">")[0]
+    operand_roles, *tokens = text.split()
+    # `r`, `r>w`, `-:r` or `-:r>w`: the first operand, the others, the last one.
+    first_role, _, other_roles = operand_roles.partition(":")
+    other_roles, _, last_role = (other_roles or first_role).partition(">")
+    first_role = first_role.partition(">")[0]
     options: dict[str, CommandOption] = {}
-    default = always = None
-    for token in more:
+    default_use = constant_use = None
+    for token in tokens:
         if token[0] == "@":
-            default = (token[1], token[2:])
+            default_use = (token[1], token[2:])
         elif token[0] == "+":
-            always = (token[1], token[2:])
+            constant_use = (token[1], token[2:])
         elif match := _OPTION_TOKEN.fullmatch(token):
-            roles = (match[3] or "-") if match[2] else ""
-            options[match[1]] = CommandOption(roles, match[2] == "?", match[4] or "")
-    return CommandRow(first, rest, last or rest, options, default, always, "^" in more)
+            name, value_sign, roles, operand_change = match.groups()
+            options[name] = CommandOption(
+                roles=(roles or "-") if value_sign else "",
+                needs_attached_value=value_sign == "?",
+                operand_change=operand_change or "",
+            )
+    return CommandRow(
+        first_role=first_role,
+        other_roles=other_roles,
+        last_role=last_role or other_roles,
+        options=options,
+        default_use=default_use,
+        constant_use=constant_use,
+        stops_at_operand="^" in tokens,
+    )
 
 
 class Arguments:
     """The words behind a command's name, as `row` reads them.
 
-    `operands`: each with whether `--` came before it. `values`: the roles and paths of options. `changes`: how options
-    change the operands. `rest_index`: the index of the first word that the row does not describe.
+    `operands`: all of them; `plain_count`: the number of those before `--`. `option_values`: the options with a value,
+    and this; `option_uses`: the roles and paths of these values. `changes`: how options change the operands.
+    `rest_index`: the index of the first word that the row does not describe.
     """
 
     def __init__(self, row: CommandRow, words: Sequence[str]) -> None:
         self.row = row
-        self.operands: list[tuple[str, bool]] = []
-        self.values: list[Use] = []
-        self.option_values: list[Use] = []
+        self.operands: list[str] = []
+        self.plain_count = 0
+        self.option_uses: list[Use] = []
+        self.option_values: list[tuple[str, str]] = []
         self.changes: list[str] = []
         self.rest_index = len(words)
-        index, is_ended = 0, False
+        self._read(words)
+
+    def _read(self, words: Sequence[str]) -> None:
+        row = self.row
+        index, has_ended = 0, False
         while index < len(words):
             word = words[index]
             index += 1
-            if is_ended or word in {"", "-"} or not word.startswith(("-", ANYWHERE)):
-                self.operands.append((word, is_ended))
+            if has_ended or word in {"", "-"} or not word.startswith(("-", ANYWHERE)):
+                self.operands.append(word)
+                self.plain_count += not has_ended
                 if row.stops_at_operand:
                     self.rest_index = index
                     break
             elif word == "--":
-                is_ended = True
+                has_ended = True
             elif word == ANYWHERE:
-                self.operands.append((word, False))
+                self.operands.append(word)
+                self.plain_count += 1
                 # It may also be an option, one that writes a file if the program has any.
                 if any(set(option.roles) & set("wWXbt") for option in row.options.values()):
-                    self.values.append(("w", ANYWHERE))
+                    self.option_uses.append(("w", ANYWHERE))
             else:
                 index = self._read_option(word, words, index)
 
@@ -112,18 +135,19 @@ class Arguments:
             return self._read_cluster(word, words, index)
         if not options_found and equals:
             self._add_unlisted(value)
-        count = 0
+        value_count = 0
         for key, option in options_found:
             self.changes.append(option.operand_change)
             if equals:
                 self._add_value(key, option.roles[-1:] or "n", value)
             elif option.roles and not option.needs_attached_value:
-                count = max(count, len(option.roles))
+                value_count = max(value_count, len(option.roles))
                 for role, each in zip(option.roles, words[index:], strict=False):
                     self._add_value(key, role, each)
-        return index + count
+        return index + value_count
 
     def _read_cluster(self, word: str, words: Sequence[str], index: int) -> int:
+        """Read options of one letter behind one dash (`-xvf a.tar`), and return the index behind their values."""
         for end, letter in enumerate(word[1:], 2):
             option = self.row.options.get("-" + letter)
             if option is None:
@@ -145,27 +169,29 @@ class Arguments:
         return index
 
     def _add_unlisted(self, value: str) -> None:
+        """Add the value of an option that the row does not list, if it is written as a path elsewhere."""
         if value.startswith(("/", "~", "../", ANYWHERE)):
-            self.values.append(("n", value))
+            self.option_uses.append(("n", value))
 
     def _add_value(self, option: str, role: str, value: str) -> None:
         self.option_values.append((option, value))
         if role == "@":
+            # `-d @file` and `-F name=@file` of curl send a file.
             for part in re.findall(r"(?:^|=)[@<](.*)", value):
-                self.values.append(("r", part.split(";")[0]))
+                self.option_uses.append(("r", part.split(";")[0]))
             if ANYWHERE in value:
-                self.values.append(("r", ANYWHERE))
+                self.option_uses.append(("r", ANYWHERE))
         elif role != "-":
-            self.values.append((role, value))
+            self.option_uses.append((role, value))
 
     @property
     def uses(self) -> list[Use]:
         """The named files in order: those of options first, then the operands."""
-        uses = [*self.values, *zip(self.roles, (text for text, _ in self.operands), strict=True)]
+        uses = [*self.option_uses, *zip(self.roles, self.operands, strict=True)]
         if not set(self.roles) - {"-"} and (self.row.default_use or "deep" in self.changes):
             role, path = self.row.default_use or (self.row.other_roles, ".")
             uses.append((self._change_role(role), path))
-        if self.row.constant_use and not any(role == self.row.constant_use[0] for role, _ in self.values):
+        if self.row.constant_use and not any(role == self.row.constant_use[0] for role, _ in self.option_uses):
             uses.append((self._change_role(self.row.constant_use[0]), self.row.constant_use[1]))
         if any(change == "see" for change in self.changes):
             uses = [(role.translate(_READ_ONLY_ROLES), path) for role, path in uses]
@@ -181,9 +207,9 @@ class Arguments:
         if count > 1 and "last" not in self.changes:
             roles[-1] = row.last_role
         roles = [self._change_role(role) for role in roles]
-        return [
-            "r" if role == "g" and is_ended else role for role, (_, is_ended) in zip(roles, self.operands, strict=True)
-        ]
+        # Behind `--` stands no revision of git, so the word is a file.
+        behind_dashes = ["r" if role == "g" else role for role in roles[self.plain_count :]]
+        return [*roles[: self.plain_count], *behind_dashes]
 
     def _change_role(self, role: str) -> str:
         if "none" in self.changes:

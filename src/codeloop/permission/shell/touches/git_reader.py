@@ -84,12 +84,21 @@ _CONFIGURING_WORDS = {
     "sparse-checkout": "init set add reapply disable",
 }
 
+# Options with which `git diff` lists files and prints no contents, and those with which it prints them nevertheless.
 _LISTING_OPTION = re.compile(
     r"--(stat|shortstat|numstat|name-only|name-status|no-patch|summary|raw|dirstat|quiet|compact-summary|check)\b.*|-s|-q"
 )
 _PATCH_OPTION = re.compile(
     r"-[pucmLUW].*|--(patch|cc|dd|unified|function-context|binary|word-diff|color-words|remerge-diff|diff-merges)\b.*|--pat?"
 )
+# Subcommands whose operands may be `REVISION:PATH`, or `:STAGE:PATH` for a file in the index.
+_OBJECT_READERS = frozenset(
+    {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
+)
+_OBJECT_PATH = re.compile(r"[^:]*:(?:[0-3]:)?(?!/)(.+)")
+_CONFIG_ROW = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --value=- --url=- --get!see
+--get-all!see --get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see
+--list!see -l!see --name-only!see"""
 _DIFF_SUBCOMMANDS = frozenset({"diff", "show", "difftool"})
 _LOG_SUBCOMMANDS = frozenset(
     {"log", "reflog", "whatchanged", "stash show", "stash list", "diff-tree", "diff-files", "diff-index"}
@@ -112,13 +121,17 @@ def _list_printed_files(name: str, words: Sequence[str], arguments: Arguments) -
         shows = any(option.startswith("--batch") and "check" not in option for option in options) or "-p" in options
     elif name not in _LOG_SUBCOMMANDS:
         shows = name in _PRINTING_SUBCOMMANDS
-    texts = arguments.operands[1:] if name == "grep" else arguments.operands
-    object_names = [text for text, _ in texts if ":" in text]
-    if not shows or "--no-index" in options or (object_names and len(object_names) == len(texts)):
+    # The first operand of `grep` is its pattern.
+    first = 1 if name == "grep" else 0
+    words_before = arguments.operands[first : arguments.plain_count]
+    paths = arguments.operands[max(first, arguments.plain_count) :]
+    # `HEAD:file` prints this file alone, see `_read_git_subcommand`.
+    has_only_objects = bool(words_before or paths) and all(":" in text for text in (*words_before, *paths))
+    if not shows or "--no-index" in options or has_only_objects:
         return []
     role = "c" if name == "diff" and not {"--cached", "--staged", "--merge-base"}.intersection(options) else "o"
-    folders: list[Use] = [(role, text) for text, is_ended in texts if is_ended] or [(role, ":/")]
-    return [*folders, *(("v", text) for text, is_ended in texts if not is_ended)]
+    folders: list[Use] = [(role, path) for path in paths] or [(role, ":/")]
+    return [*folders, *(("v", word) for word in words_before)]
 
 
 def read_git(words: Sequence[str]) -> list[Use]:
@@ -129,14 +142,15 @@ def read_git(words: Sequence[str]) -> list[Use]:
     global_uses += [("n", value) for option, value in global_arguments.option_values if option == "--git-dir"]
     if not global_arguments.operands:
         return global_uses
-    name, rest = global_arguments.operands[0][0], list(words[global_arguments.rest_index :])
+    name, rest = global_arguments.operands[0], list(words[global_arguments.rest_index :])
     if name == ANYWHERE:
         return [*global_uses, ("b", ANYWHERE)]
     if any(word.partition("=")[0] in _CONFIGURING_WORDS.get(name, "").split() for word in rest):
         global_uses.append(("w", ":/.git/config"))
-    pair = " ".join([name, *rest[:1]])
-    if pair in _SUBCOMMAND_ROWS:
-        name, rest = pair, rest[1:]
+    # `git stash list` has a row of its own, other than `git stash`.
+    two_words = " ".join([name, *rest[:1]])
+    if two_words in _SUBCOMMAND_ROWS:
+        name, rest = two_words, rest[1:]
     uses = _read_git_config(rest) if name == "config" else _read_git_subcommand(name, rest)
     folder = join("", *folders)
     return [
@@ -151,48 +165,43 @@ def _read_git_subcommand(name: str, rest: list[str]) -> list[Use]:
     arguments = Arguments(parse_row(_SUBCOMMAND_ROWS[name]), rest)
     uses = [*arguments.uses, *_list_printed_files(name, rest, arguments)]
     if name == "init" and any(option == "--template" for option, _ in arguments.option_values):
-        uses += [("W", join(text, ".git", "hooks")) for text in [t for t, _ in arguments.operands] or [""]]
+        uses += [("W", join(folder, ".git", "hooks")) for folder in arguments.operands or [""]]
     if name == "clone":
-        source = [text for text, _ in arguments.operands[:1]]
-        uses += [("R", text) for text in source if "://" not in text and not re.match(r"[\w.@-]+:", text)]
-        uses += [
-            ("W", basename(text.rstrip("/")).removesuffix(".git")) for text in source if len(arguments.operands) == 1
-        ]
+        uses += _list_cloned_folders(arguments.operands)
     if name in {"checkout", "restore"} and not arguments.operands:
         uses.append(("-" if "none" in arguments.changes else "W", ":/"))
     # Without `--` the operand of `checkout` may be a branch, whose files replace those of the work tree.
-    elif (
-        name == "checkout"
-        and not any(is_ended for _, is_ended in arguments.operands)
-        and "none" not in arguments.changes
-    ):
+    elif name == "checkout" and arguments.plain_count == len(arguments.operands) and "none" not in arguments.changes:
         uses.append(("W", ":/"))
-    for text in (
-        *(text for text, _ in arguments.operands),
-        *(value for option, value in arguments.option_values if option == "-L"),
-    ):
-        of_revision = re.fullmatch(r"[^:]*:(?:[0-3]:)?(?!/)(.+)", text)
-        if of_revision and "://" not in text and name in _OBJECT_READERS:
-            uses += [("r", of_revision[1]), ("r", join(":/", of_revision[1]))]
+    if name in _OBJECT_READERS:
+        # `git log -L 1,5:file` names a file as `git show HEAD:file` does.
+        line_ranges = [value for option, value in arguments.option_values if option == "-L"]
+        for text in (*arguments.operands, *line_ranges):
+            object_path = _OBJECT_PATH.fullmatch(text)
+            if object_path and "://" not in text:
+                uses += [("r", object_path[1]), ("r", join(":/", object_path[1]))]
     return uses
 
 
-# Subcommands of git whose operands may be `REVISION:PATH`.
-_OBJECT_READERS = frozenset(
-    {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
-)
-_CONFIG_ROW = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --value=- --url=- --get!see
---get-all!see --get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see
---list!see -l!see --name-only!see"""
+def _list_cloned_folders(operands: Sequence[str]) -> list[Use]:
+    """Return the local repository that is cloned, and the folder that is named after it unless another is given."""
+    if not operands:
+        return []
+    source = operands[0]
+    uses: list[Use] = [] if "://" in source or re.match(r"[\w.@-]+:", source) else [("R", source)]
+    if len(operands) == 1:
+        uses.append(("W", basename(source.rstrip("/")).removesuffix(".git")))
+    return uses
 
 
 def _read_git_config(rest: list[str]) -> list[Use]:
+    """Return the file of settings that `git config` reads or writes."""
     arguments = Arguments(parse_row(_CONFIG_ROW), rest)
-    operands = [text for text, _ in arguments.operands]
+    operands = arguments.operands
     scopes = {"--global": "~/.gitconfig", "--system": "/etc/gitconfig", "--worktree": ":/.git/config.worktree"}
     file = next((scopes[word] for word in rest if word in scopes), ":/.git/config")
     sets = len(operands) > 1 or any(re.match(r"--(un|add|rep|ren|rem|ed)|-e$", word) for word in rest)
     reads = "see" in arguments.changes or operands[:1] in (["get"], ["list"])
     if reads or not (sets or operands[:1] == ["edit"]):
-        return [("r", path) for role, path in arguments.values if role == "b"]
-    return arguments.values if any(role == "b" for role, _ in arguments.values) else [("w", file)]
+        return [("r", path) for role, path in arguments.option_uses if role == "b"]
+    return arguments.option_uses if any(role == "b" for role, _ in arguments.option_uses) else [("w", file)]

@@ -48,17 +48,17 @@ def _read_tar(words: Sequence[str]) -> list[Use]:
     extracts = bool("x" in letters or re.search(r"--(ext|get)", long_options)) and not (
         "O" in letters or "--to-std" in long_options
     )
-    folders = [path for role, path in arguments.values if role == "C"]
+    folders = [path for role, path in arguments.option_uses if role == "C"]
     uses: list[Use] = [("n", folder) for folder in folders]
-    for role, path in arguments.values:
+    for role, path in arguments.option_uses:
         if role == "f" and not re.match(r"[\w.@-]+:", path):
             uses += [("w", path)] if changes else []
             uses += [("r", path)] if not changes or "c" not in letters else []
         elif role != "C":
             uses.append((role, path))
     if changes:
-        kind = "M" if "--remove" in long_options else "R"
-        uses += [(kind, join(folder, text)) for text, _ in arguments.operands for folder in folders or [""]]
+        role = "M" if "--remove" in long_options else "R"
+        uses += [(role, join(folder, text)) for text in arguments.operands for folder in folders or [""]]
     elif extracts:
         uses += [("X", folder) for folder in folders or ["."]]
     return uses
@@ -78,8 +78,8 @@ def _add_dashes(words: Sequence[str]) -> list[str]:
 
 
 def _read_find(words: Sequence[str]) -> list[Use]:
-    start = next((at for at, word in enumerate(words) if not re.match(r"-[HLPDO]", word)), len(words))
-    end = next((at for at in range(start, len(words)) if re.match(r"[-(!,]", words[at])), len(words))
+    start = next((index for index, word in enumerate(words) if not re.match(r"-[HLPDO]", word)), len(words))
+    end = next((index for index in range(start, len(words)) if re.match(r"[-(!,]", words[index])), len(words))
     roots = list(words[start:end]) or ["."]
     uses: list[Use] = [("n", root) for root in roots]
     for option, value in zip(words[end:], words[end + 1 :], strict=False):
@@ -108,25 +108,25 @@ def _read_dd(words: Sequence[str]) -> list[Use]:
 
 def _read_copy(arguments: Arguments) -> list[Use]:
     """Return the paths written when the last operand, or the target of an option, is a folder."""
-    paths = [text for text, _ in arguments.operands]
-    folders = [path for role, path in arguments.values if role == "t"]
+    paths = list(arguments.operands)
+    folders = [path for role, path in arguments.option_uses if role == "t"]
     if not folders and len(paths) > 1 and "last" not in arguments.changes:
         folders = [paths.pop()]
     if not folders and "last" in arguments.changes:
         return [("w", path) for path in paths]
-    kind = "W" if "deep" in arguments.changes or arguments.row.first_role == "M" else "w"
+    role = "W" if "deep" in arguments.changes or arguments.row.first_role == "M" else "w"
     uses: list[Use] = []
     for path in paths:
         name = basename(path.rstrip("/")) or "."
-        uses += [(kind if name not in {".", ".."} else "W", join(folder, name)) for folder in folders]
-        uses += [("W", folder) for folder in folders if kind == "W"]
+        uses += [(role if name not in {".", ".."} else "W", join(folder, name)) for folder in folders]
+        uses += [("W", folder) for folder in folders if role == "W"]
     return uses
 
 
 def _read_ln(arguments: Arguments) -> list[Use]:
     """Return the uses of `ln`: the link is written; its target, relative to the link's folder, may be read later."""
     uses = _read_copy(arguments)
-    paths = [text for text, _ in arguments.operands]
+    paths = arguments.operands
     # With one operand the link is made in the current folder.
     if len(paths) == 1:
         return [("w", basename(paths[0].rstrip("/")))]
@@ -139,7 +139,7 @@ def _read_gzip(arguments: Arguments) -> list[Use]:
     if "see" in arguments.changes:
         return []
     suffixes = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".lzma", ".Z")
-    paths = [text for text, _ in arguments.operands]
+    paths = arguments.operands
     archives = [("w", path + suffix) for path in paths for suffix in suffixes if not path.endswith(suffix)]
     folders_written = [("X", dirname(path) or ".") for path in paths] if "sent" in arguments.changes else []
     return [*archives, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes)), *folders_written]
@@ -147,22 +147,22 @@ def _read_gzip(arguments: Arguments) -> list[Use]:
 
 def _read_ar(arguments: Arguments) -> list[Use]:
     # `ar x lib.a`: its options are the first operand.
-    letters = [text for text, _ in arguments.operands[:1]]
-    return [("X", ".")] if any("x" in text for text in letters) else []
+    return [("X", ".")] if arguments.operands and "x" in arguments.operands[0] else []
 
 
 def _read_zip(arguments: Arguments) -> list[Use]:
     # `zip` adds the suffix to a name without one, and `unzip` tries it.
-    return [("w", f"{text}.zip") for text, _ in arguments.operands[:1] if "." not in basename(text)]
+    return [("w", f"{text}.zip") for text in arguments.operands[:1] if "." not in basename(text)]
 
 
 def _read_unzip(arguments: Arguments) -> list[Use]:
-    return [("r", f"{text}.zip") for text, _ in arguments.operands[:1] if "." not in basename(text)]
+    return [("r", f"{text}.zip") for text in arguments.operands[:1] if "." not in basename(text)]
 
 
 def _read_split(arguments: Arguments) -> list[Use]:
     # By default it writes `xaa`, `xab` and so on; `csplit` writes `xx00`.
-    return [("w", ([text for text, _ in arguments.operands[1:2]] or ["x"])[0] + ANY_TEXT)]
+    prefix = arguments.operands[1] if len(arguments.operands) > 1 else "x"
+    return [("w", prefix + ANY_TEXT)]
 
 
 def _read_csplit(arguments: Arguments) -> list[Use]:
@@ -171,9 +171,9 @@ def _read_csplit(arguments: Arguments) -> list[Use]:
 
 
 def _read_scripts(arguments: Arguments, options: Sequence[str], uses: Callable[[str], list[Use]]) -> list[Use]:
-    """Return the uses of the scripts that are given by options, or as the first operand."""
+    """Return the uses of the scripts that are given by options, or as the first operand. `uses`: those of a script."""
     scripts = [value for option, value in arguments.option_values if option in options]
-    scripts = scripts or [text for text, _ in arguments.operands[:1]]
+    scripts = scripts or arguments.operands[:1]
     anything: list[Use] = [("b", ANYWHERE)]
     return [use for script in scripts for use in (anything if len(script) > _MAX_SCRIPT_CHARS else uses(script))]
 
@@ -183,10 +183,11 @@ def _read_sed(arguments: Arguments) -> list[Use]:
 
 
 def _read_sed_script(script: str) -> list[Use]:
-    uses: list[Use] = [("r" if kind in "rR" else "w", path) for _, kind, path in _SED_FILE.findall(script)]
+    uses: list[Use] = [("r" if letter in "rR" else "w", path) for _, letter, path in _SED_FILE.findall(script)]
     return [*uses, ("w", ANYWHERE)] if ANYWHERE in script else uses
 
 
+# A name for each pattern of secret files.
 _SECRET_SAMPLES = tuple(name.replace("*", "x") for name in SECRET_NAMES)
 
 
@@ -199,59 +200,59 @@ def _read_rg(arguments: Arguments) -> list[Use]:
 
 def _read_jq(arguments: Arguments) -> list[Use]:
     """Return an unknown path if a jq program loads modules: its search path decides where these are."""
-    loads = any(re.search(r"(?<![.\w])(?:import|include)\b", text) for text, _ in arguments.operands[:1])
+    loads = any(re.search(r"(?<![.\w])(?:import|include)\b", text) for text in arguments.operands[:1])
     return [("r", ANYWHERE)] if loads else []
 
 
 def _list_backups(arguments: Arguments) -> list[Use]:
     """Return the backup files that `-i.bak` writes."""
     endings = [value for option, value in arguments.option_values if option in {"-i", "--in-place"} and value]
-    return [("w", text + ending) for ending in endings for text, _ in arguments.operands]
+    return [("w", text + ending) for ending in endings for text in arguments.operands]
 
 
 def _read_awk(arguments: Arguments) -> list[Use]:
     uses = _read_scripts(arguments, ("-e", "--source"), _read_awk_script)
     if any(option in {"-i", "--include"} and value == "inplace" for option, value in arguments.option_values):
-        uses += [("b", text) for text, _ in arguments.operands[1:]]
+        uses += [("b", text) for text in arguments.operands[1:]]
     return uses
 
 
 def _read_awk_script(script: str) -> list[Use]:
     uses: list[Use] = [
-        (role, each[1:-1] if each[0] == '"' else ANYWHERE)
+        (role, target[1:-1] if target[0] == '"' else ANYWHERE)
         for role, pattern in (("w", _AWK_OUTPUT), ("r", _AWK_INPUT))
-        for each in pattern.findall(script)
+        for target in pattern.findall(script)
     ]
     return [*uses, ("b", ANYWHERE)] if ANYWHERE in script else uses
 
 
 def _list_downloads(arguments: Arguments) -> list[Use]:
     """Return the files that a download writes when each is named after its URL."""
-    names = [basename(match[0].rstrip("/")) for text, _ in arguments.operands if (match := _URL_NAME.match(text))]
-    folders = [path for role, path in arguments.values if role == "W"] or ["."]
+    names = [basename(match[0].rstrip("/")) for text in arguments.operands if (match := _URL_NAME.match(text))]
+    folders = [path for role, path in arguments.option_uses if role == "W"] or ["."]
     return [("w", join(folder, name)) for folder in folders for name in names if name]
 
 
 def _read_curl(arguments: Arguments) -> list[Use]:
-    uses = _list_downloads(arguments) if {"remote"} & set(arguments.changes) else []
+    uses = _list_downloads(arguments) if "remote" in arguments.changes else []
     return [*uses, ("X", ".")] if "sent" in arguments.changes else uses
 
 
 def _read_wget(arguments: Arguments) -> list[Use]:
     is_named = any(option in {"-O", "--output-document"} for option, _ in arguments.option_values)
     uses = [] if is_named else _list_downloads(arguments)
-    folders = [path for role, path in arguments.values if role == "W"] or ["."]
+    folders = [path for role, path in arguments.option_uses if role == "W"] or ["."]
     return [*uses, *(("X", folder) for folder in folders)] if "sent" in arguments.changes else uses
 
 
 def _read_remote_copy(arguments: Arguments) -> list[Use]:
     """Return the local folder into which files are copied from another machine."""
-    *sources, target = [text for text, _ in arguments.operands] or [""]
+    *sources, target = arguments.operands or [""]
     return [("X", target)] if any(re.match(r"[\w.@\[\]-]+:|rsync:", text) for text in sources) else []
 
 
 def _make_archiver_reader(extracts: str) -> Callable[[Sequence[str]], list[Use]]:
-    """Return the reader of a program that unpacks into the current directory when its words say so."""
+    """Return the reader of a program that unpacks into the current directory if its words match `extracts`."""
 
     def read_words(words: Sequence[str]) -> list[Use]:
         unknown_words = read_unknown_words(words)
