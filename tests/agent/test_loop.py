@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, ModelRequest, Prices, TextDelta
+from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, ModelRequest, TextDelta
+from codeloop.model.prices import Prices
 from codeloop.model.testing.script import RetryBlock, ScriptedAnswer, ScriptedCall, TextBlock, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput

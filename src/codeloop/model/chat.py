@@ -1,4 +1,4 @@
-"""The interface of a language model (`ChatModel`), its requests and events. Everything that calls a model uses it.
+"""The interface of a language model (`ChatModel`): its metadata, requests and events. All that call a model use it.
 
 Errors are values: a stream never raises for what the service or the network did; it ends with `Finished`.
 """
@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from codeloop.model.prices import Prices
 from codeloop.schema.errors import MessageError
 from codeloop.schema.message import NO_TOKENS, Tokens
 from codeloop.schema.wire import JSON
@@ -19,60 +20,6 @@ class TokenLimits(msgspec.Struct, frozen=True):
     context: int = 0
     output: int = 0
     input: int = 0
-
-
-HOUR_WRITE_PRICE_FACTOR = 2.0
-"""The price of tokens written to a cache that is kept for an hour, as a multiple of the input price (Anthropic)."""
-TIER_PRICE_FACTORS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
-"""Service tier -> the factor by which it multiplies the standard prices."""
-
-
-class Prices(msgspec.Struct, frozen=True):
-    """Dollars per million tokens. `is_known`: False where neither catalog nor configuration names a price.
-
-    `reasoning`: the price of reasoning tokens; None: that of `output`. `tiers`: the prices of longer requests, the
-    shortest first.
-    """
-
-    input: float = 0.0
-    output: float = 0.0
-    cache_read: float = 0.0
-    cache_write: float = 0.0
-    reasoning: float | None = None
-    is_known: bool = False
-    tiers: "tuple[PriceTier, ...]" = ()
-
-    def compute_cost(self, tokens: Tokens) -> float:
-        """Return the price of a request in dollars. Reasoning is part of `output`, one-hour writes of `cache.write`."""
-        prices = self.select_tier(tokens)
-        reasoning = tokens.reasoning if prices.reasoning is not None else 0
-        dollars = (
-            tokens.input * prices.input
-            + (tokens.output - reasoning) * prices.output
-            + reasoning * (prices.reasoning or 0.0)
-            + tokens.cache.read * prices.cache_read
-            + tokens.cache.write * prices.cache_write
-            + tokens.cache.hour_write * (prices.hour_write - prices.cache_write)
-        )
-        return dollars * TIER_PRICE_FACTORS.get(tokens.tier, 1.0) / 1_000_000
-
-    def select_tier(self, tokens: Tokens) -> "Prices":
-        """Return the prices that apply to a request of this length; services bill a whole request by one tier."""
-        longer = (tier.prices for tier in reversed(self.tiers) if tokens.context > tier.above_tokens)
-        return next(longer, self)
-
-    @property
-    def hour_write(self) -> float:
-        """The price of tokens that are written to a cache which is kept for an hour."""
-        # Where writing costs no more than input, the service has no caches of different lifetimes.
-        return self.input * HOUR_WRITE_PRICE_FACTOR if self.cache_write > self.input else self.cache_write
-
-
-class PriceTier(msgspec.Struct, frozen=True):
-    """The prices of a whole request of more than `above` tokens."""
-
-    above_tokens: int
-    prices: Prices
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +62,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextPiece(msgspec.Struct, frozen=True, tag="text"):
-    """Text of the user or the model; the adapter gets back the `metadata` that it gave with an answer's text."""
+    """Text of the user or the model. `metadata`: what the adapter stored with an answer's text, given back to it."""
 
     text: str
     metadata: JSON = {}
@@ -281,7 +228,10 @@ ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallDelta | CallReady | 
 
 
 class ChatModel(Protocol):
-    """A language model. Implementations: one adapter a wire protocol, the retry wrapper, scripted, replay, chaos."""
+    """A language model.
+
+    Implementations: an adapter for each wire protocol, wrappers (retries, queues, local servers), and those of tests.
+    """
 
     @property
     def info(self) -> ModelInfo:

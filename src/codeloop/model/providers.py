@@ -23,11 +23,12 @@ from codeloop.model.catalog.vendors import (
     PREFERRED_PROVIDERS,
     LocalServer,
 )
-from codeloop.model.chat import ChatModel, ModelInfo, Prices
+from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.environment import find_environment_key, remove_keys
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnsupportedProtocol, WrongKeyOrigin
+from codeloop.model.prices import Prices
 from codeloop.model.provider import (
     EMPTY_PROVIDER_CONFIG,
     Provider,

@@ -8,7 +8,7 @@ import pytest
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.catalog.packer import SourceModel, SourceProvider, pack_catalog
-from codeloop.model.chat import Prices, PriceTier
+from codeloop.model.prices import Prices, PriceTier
 from codeloop.model.protocols.anthropic.response import parse_usage as anthropic_tokens
 from codeloop.model.protocols.bedrock.response import parse_usage as bedrock_tokens
 from codeloop.model.protocols.chat_completions.response import parse_usage as chat_tokens

@@ -17,7 +17,6 @@ from codeloop.model.chat import (
     ImagePiece,
     ModelEvent,
     ModelRequest,
-    Prices,
     ReasoningDelta,
     ReasoningPiece,
     ResultPiece,
@@ -26,6 +25,7 @@ from codeloop.model.chat import (
     TextPiece,
     UsageUpdate,
 )
+from codeloop.model.prices import Prices
 from codeloop.schema.event import StoredEvent, make_session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens

@@ -14,7 +14,7 @@ from codeloop.extend.hooks.commands.run_hook import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.model.quirks import find_quirks
-from codeloop.model.structured_output import make_answer_shape, make_format_fields
+from codeloop.model.wire.structured_output import make_answer_shape, make_format_fields
 from codeloop.schema.bounds.extension import HOOK_VERDICTS
 from codeloop.schema.config import CommandHookConfig
 from codeloop.schema.errors import CodeloopError, get_error_message

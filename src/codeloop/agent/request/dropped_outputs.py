@@ -8,7 +8,7 @@ many turns end soon after.
 from collections.abc import Collection, Sequence
 
 from codeloop.agent.request.window import estimate_size
-from codeloop.model.chat import Prices
+from codeloop.model.prices import Prices
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace

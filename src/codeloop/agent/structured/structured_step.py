@@ -12,8 +12,7 @@ from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.structured.validation import Problem, find_value_problems
 from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, ToolSpec
 from codeloop.model.quirks import find_quirks
-from codeloop.model.structured_output import (
-    NAME,
+from codeloop.model.wire.structured_output import (
     AnswerShape,
     make_answer_shape,
     make_forced_call_fields,
@@ -24,7 +23,7 @@ from codeloop.schema.errors import APIError, StructuredData, StructuredOutputErr
 from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 from codeloop.store.next_message import make_next_prompt
@@ -33,14 +32,12 @@ from codeloop.tool.toolbox import Toolbox
 
 TOOL_DESCRIPTION = """Gives the answer of this turn, as data: the arguments are read by a program.
 Do the work first, with the other tools. Then call this once, alone, with the whole answer."""
-TOOL_INSTRUCTIONS = (
-    f"The user wants the answer as data. When the work is done, give it by calling {NAME}; text is not read."
-)
+TOOL_INSTRUCTIONS = f"The user wants the answer as data. When the work is done, give it by calling {STRUCTURED_OUTPUT_TOOL}; text is not read."
 TEXT_INSTRUCTIONS = (
     "The user wants the answer as data. Your last message must be JSON alone, no other text, as this schema says:"
 )
 WRONG_ANSWER_NOTE = "That is not the answer that was asked for:\n{problems}\n"
-RETRY_BY_TOOL = f"Call {NAME} with the whole answer, corrected."
+RETRY_BY_TOOL = f"Call {STRUCTURED_OUTPUT_TOOL} with the whole answer, corrected."
 RETRY_BY_TEXT = "Answer with the whole JSON, corrected, and nothing else."
 WRONG_ANSWER_KEY = "wrongAnswer"
 """Metadata key of a call, or of a generated prompt's part: what was wrong with an answer."""
@@ -68,9 +65,11 @@ class StructuredStep:
         self._retries: int = data.get("retryCount", STRUCTURED_RETRIES.value)
         self._cache = cache
         self._retry_instructions = RETRY_BY_TOOL
-        tool = Tool(NAME, TOOL_DESCRIPTION, msgspec.Struct, self._take_answer, schema=self._shape.schema)
+        tool = Tool(
+            STRUCTURED_OUTPUT_TOOL, TOOL_DESCRIPTION, msgspec.Struct, self._take_answer, schema=self._shape.schema
+        )
         self._spec = tool.spec
-        other_tools = (each for each in engine.toolbox.tools if each.name != NAME)
+        other_tools = (each for each in engine.toolbox.tools if each.name != STRUCTURED_OUTPUT_TOOL)
         self.toolbox = Toolbox((*other_tools, tool), engine.toolbox.fit_specs, engine.toolbox.find_tool)
         """The tools of the step: with the one that takes the answer."""
 
@@ -88,7 +87,7 @@ class StructuredStep:
         return model, second_request
 
     def _ask_by_tool(self, info: ModelInfo, request: ModelRequest) -> ModelRequest:
-        tools: list[ToolSpec] = [each for each in request.tools if each.name != NAME]
+        tools: list[ToolSpec] = [each for each in request.tools if each.name != STRUCTURED_OUTPUT_TOOL]
         return replace(
             request,
             system=f"{request.system}\n\n{TOOL_INSTRUCTIONS}",
@@ -216,14 +215,14 @@ def is_refused(event: Finished) -> bool:
 
 
 def _list_answers(parts: Sequence[Part]) -> list[ToolPart]:
-    return [part for part in parts if isinstance(part, ToolPart) and part.tool == NAME]
+    return [part for part in parts if isinstance(part, ToolPart) and part.tool == STRUCTURED_OUTPUT_TOOL]
 
 
 def _is_wrong(part: Part) -> bool:
     """Return whether a part is an answer that was not taken."""
     if isinstance(part, ToolPart) and part.tool == "invalid":
-        return part.state.input.get("tool") == NAME
-    return isinstance(part, ToolPart) and part.tool == NAME and isinstance(part.state, ToolStateError)
+        return part.state.input.get("tool") == STRUCTURED_OUTPUT_TOOL
+    return isinstance(part, ToolPart) and part.tool == STRUCTURED_OUTPUT_TOOL and isinstance(part.state, ToolStateError)
 
 
 def _read_reason(state: object) -> str:

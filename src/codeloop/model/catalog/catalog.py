@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.model.chat import ModelInfo, Prices, PriceTier, TokenLimits
+from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.errors import ModelUnavailable
+from codeloop.model.prices import Prices, PriceTier
 from codeloop.schema.wire import replace
 
 FILE_MAGIC = b"CLC2"

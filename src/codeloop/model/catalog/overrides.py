@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from codeloop.model.catalog.services import choose_protocol_for_host
-from codeloop.model.chat import ModelInfo, Prices, PriceTier, TokenLimits
+from codeloop.model.chat import ModelInfo, TokenLimits
+from codeloop.model.prices import Prices, PriceTier
 from codeloop.schema.config import ModelConfig, ModelCostConfig, ModelLimitConfig, PricesConfig, ProviderConfig
 from codeloop.schema.wire import replace
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.client.slash.reports import format_context_report, format_cost_report, format_permission_report
-from codeloop.model.chat import Prices, PriceTier
+from codeloop.model.prices import Prices, PriceTier
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant

@@ -30,7 +30,7 @@ from codeloop.model.chat import (
 )
 from codeloop.model.protocols.responses.request import ResponsesRequestEncoder
 from codeloop.model.quirks import OPENAI_QUIRKS, QUIRKS_BY_PROVIDER
-from codeloop.model.structured_output import make_answer_shape, make_format_fields
+from codeloop.model.wire.structured_output import make_answer_shape, make_format_fields
 from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
 from codeloop.schema.wire import JSON

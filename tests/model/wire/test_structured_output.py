@@ -7,7 +7,8 @@ import pytest
 
 from codeloop.model.chat import ModelInfo, ToolSpec
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, COMPATIBLE_QUIRKS, OPENAI_QUIRKS, find_quirks
-from codeloop.model.structured_output import NAME, make_answer_shape, make_forced_call_fields, make_format_fields
+from codeloop.model.wire.structured_output import make_answer_shape, make_forced_call_fields, make_format_fields
+from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL
 from codeloop.schema.wire import JSON
 from tests.cli.program import KEY, Desk, call, serving
 from tests.support.answers import Answer
@@ -135,9 +136,8 @@ async def test_the_bodies_are_exactly_these(openai: Any, anthropic: Any, asking:
         '"schema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}'
     )
     head = '{"model":"gpt-6","stream":true,"stream_options":{"include_usage":true},'
-    form = (
-        f'"response_format":{{"type":"json_schema","json_schema":{{"name":"{NAME}",{said},"strict":true}}}},"tools":['
-    )
+    json_schema = f'{{"name":"{STRUCTURED_OUTPUT_TOOL}",{said},"strict":true}}'
+    form = f'"response_format":{{"type":"json_schema","json_schema":{json_schema}}},"tools":['
     assert first.body.decode().startswith(head + form)
     config = f'"output_config":{{"effort":"low","format":{{"type":"json_schema",{said}}}}}'
     assert config in second.body.decode()

@@ -5,7 +5,7 @@ and checks the answer.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from codeloop.kit.wildcard import matches
 from codeloop.model.catalog.services import find_protocol
 from codeloop.model.chat import ModelInfo
 from codeloop.model.quirks import AnswerFormat, Quirks
-from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL as NAME
+from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL
 from codeloop.schema.wire import JSON
 
 WRAPPER_PROPERTY = "result"
@@ -90,10 +90,10 @@ class AnswerShape(Struct, frozen=True):
     schema: JSON
     is_wrapped: bool
 
-    def unwrap(self, data: Any) -> Any:
-        """Return the answer without the wrapper that the shape added."""
-        has_wrapper = self.is_wrapped and is_object(data) and data.keys() == {WRAPPER_PROPERTY}
-        return data[WRAPPER_PROPERTY] if has_wrapper else data
+    def unwrap(self, answer: Any) -> Any:
+        """Return an answer without the wrapper that the shape added."""
+        has_wrapper = self.is_wrapped and is_object(answer) and answer.keys() == {WRAPPER_PROPERTY}
+        return answer[WRAPPER_PROPERTY] if has_wrapper else answer
 
 
 def make_answer_shape(schema: JSON) -> AnswerShape:
@@ -119,24 +119,26 @@ def make_format_fields(info: ModelInfo, quirks: Quirks, shape: AnswerShape) -> J
 
     `response_format` also takes a schema that the service can't enforce, as advice (`strict` is false).
     """
-    name = info.api_id or info.id
-    form = quirks.answer_format
-    if not form or any(matches(name, pattern) for pattern in quirks.models_without_answer_format):
+    name, answer_format = info.api_id or info.id, quirks.answer_format
+    if not answer_format or any(matches(name, pattern) for pattern in quirks.models_without_answer_format):
         return None
-    data = _fit_schema(shape.schema, GRAMMARS[form])
-    match form:
-        case "response_format":
-            format_fields = {"name": NAME, "schema": shape.schema if data is None else data, "strict": data is not None}
-            return {"response_format": {"type": "json_schema", "json_schema": format_fields}}
+    schema = _fit_schema(shape.schema, GRAMMARS[answer_format])
+    if answer_format == "response_format":
+        json_schema = {
+            "name": STRUCTURED_OUTPUT_TOOL,
+            "schema": shape.schema if schema is None else schema,
+            "strict": schema is not None,
+        }
+        return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
+    if schema is None:
+        return None
+    match answer_format:
         case "output_config":
-            return None if data is None else {"output_config": {"format": {"type": "json_schema", "schema": data}}}
+            return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
         case "generation_config":
-            if data is None:
-                return None
-            return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": data}}
+            return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}
         case "interaction_format":
-            format_fields = {"type": "text", "mime_type": "application/json", "schema": data}
-            return None if data is None else {"response_format": format_fields}
+            return {"response_format": {"type": "text", "mime_type": "application/json", "schema": schema}}
 
 
 def make_forced_call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> JSON:
@@ -155,8 +157,8 @@ def make_forced_call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> J
             return {"generation_config": {"tool_choice": "any"}}
         case "bedrock-converse":
             # Other models at Bedrock refuse `toolChoice`.
-            takes = re.search(r"claude|nova|mistral-large", info.api_id or info.id)
-            return {"toolConfig": {"toolChoice": {"any": {}}}} if takes and not thinks else {}
+            accepts_choice = re.search(r"claude|nova|mistral-large", info.api_id or info.id)
+            return {"toolConfig": {"toolChoice": {"any": {}}}} if accepts_choice and not thinks else {}
         case _:
             return {"tool_choice": "required"}
 
@@ -166,8 +168,8 @@ def _resolve_root(schema: JSON) -> JSON:
     seen: set[str] = set()
     while isinstance(target := schema.get("$ref"), str) and target not in seen:
         seen.add(target)
-        _, _, name = target.removeprefix("#/").partition("/")
-        section = target.removeprefix("#/").partition("/")[0]
+        # Such as `#/$defs/Point`.
+        section, _, name = target.removeprefix("#/").partition("/")
         definition = schema.get(section, {}).get(name) if section in {"$defs", "definitions"} else None
         if not is_object(definition):
             break
@@ -189,104 +191,120 @@ def _move_references(value: Any) -> Any:
 
 
 def _fit_schema(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
-    """Close all objects of a schema, if the grammar can express it; None: it can't.
+    """Return a schema that the grammar can express, with all objects closed; None: the grammar can't express it.
 
-    Whatever the result allows, the schema allows.
+    Whatever the result allows, the given schema allows.
     """
     if not grammar.allows_recursion and _is_recursive(schema):
         return None
+    fitter = _SchemaFitter(grammar)
     try:
-        fitting = _SchemaFitter(grammar)
-        data = fitting.fit(schema, 1)
+        fitting_schema = fitter.fit(schema, depth=1)
     except _GrammarMismatch:
         return None
-    return data if fitting.optional <= grammar.max_optional and fitting.values <= grammar.max_enum_values else None
+    if fitter.optional_count > grammar.max_optional or fitter.enum_value_count > grammar.max_enum_values:
+        return None
+    return fitting_schema
 
 
 class _GrammarMismatch(Exception):
-    pass
+    """The grammar can't express the schema."""
 
 
 class _SchemaFitter:
+    """Fits one schema to a grammar, and counts its optional properties and the values of its enums."""
+
     def __init__(self, grammar: AnswerGrammar) -> None:
-        self.optional = 0
-        self.values = 0
+        self.optional_count = 0
+        self.enum_value_count = 0
         self._grammar = grammar
 
     def fit(self, schema: Any, depth: int) -> JSON:
+        """Return a schema, or a part of one, as the grammar wants it. Raises _GrammarMismatch."""
         if not is_object(schema) or depth > self._grammar.max_depth:
             raise _GrammarMismatch
         node = {key: value for key, value in schema.items() if key not in _ANNOTATION_KEYWORDS}
+        # `date` is a format that every grammar has, for a schema without a format.
         if not node.keys() <= self._grammar.keywords or node.get("format", "date") not in self._grammar.formats:
             raise _GrammarMismatch
-        converted_node = {**node}
+        fitted = {**node}
         for key in ("$defs", "definitions"):
             if key in node:
-                converted_node[key] = {name: self.fit(each, depth) for name, each in node[key].items()}
+                fitted[key] = {name: self.fit(definition, depth) for name, definition in node[key].items()}
         if "$ref" in node:
             # A grammar can't express constraints next to a reference.
             if node.keys() & _COMMON_KEYWORDS - _NAMING_KEYWORDS - {"$ref"}:
                 raise _GrammarMismatch
-            return {key: value for key, value in converted_node.items() if key not in {"title", "description"}}
+            return {key: value for key, value in fitted.items() if key not in {"title", "description"}}
         if "anyOf" in node:
-            converted_node["anyOf"] = [self.fit(each, depth + 1) for each in node["anyOf"]]
-        if (values := node.get("enum", [node["const"]] if "const" in node else None)) is not None:
-            self.values += len(values)
-            converted_node.setdefault("type", _infer_type(values))
+            fitted["anyOf"] = [self.fit(member, depth + 1) for member in node["anyOf"]]
+        values = node.get("enum", [node["const"]] if "const" in node else None)
+        if values is not None:
+            self.enum_value_count += len(values)
+            fitted.setdefault("type", _infer_type(values))
         if "properties" in node:
-            converted_node = self._fit_object(converted_node, depth)
-        kinds = converted_node.get("type", ())
-        kinds = {kinds} if isinstance(kinds, str) else set(kinds)
+            fitted = self._fit_object(fitted, depth)
+        types = fitted.get("type", ())
+        types = {types} if isinstance(types, str) else set(types)
         # The grammars need to know the properties of every object, and the items of every array.
-        if ("object" in kinds) != ("properties" in node) or not (kinds or "anyOf" in node):
+        if ("object" in types) != ("properties" in node) or not (types or "anyOf" in node):
             raise _GrammarMismatch
-        if ("array" in kinds) != ("items" in node):
+        if ("array" in types) != ("items" in node):
             raise _GrammarMismatch
         if "items" in node:
-            converted_node["items"] = self.fit(node["items"], depth + 1)
-        return converted_node
+            fitted["items"] = self.fit(node["items"], depth + 1)
+        return fitted
 
     def _fit_object(self, node: JSON, depth: int) -> JSON:
         properties, required = node["properties"], node.get("required", [])
         if node.get("additionalProperties", False) is not False or not set(required) <= properties.keys():
             raise _GrammarMismatch
-        self.optional += len(properties) - len(set(required))
-        inner = {name: self.fit(each, depth + 1) for name, each in properties.items()}
+        self.optional_count += len(properties) - len(set(required))
+        inner = {name: self.fit(member, depth + 1) for name, member in properties.items()}
         return {"type": "object", **node, "properties": inner, "required": required, "additionalProperties": False}
 
 
 def _infer_type(values: list[Any]) -> str:
+    """Return the one type of all values, in the names of JSON Schema. Raises _GrammarMismatch: they have several."""
     names = {"str": "string", "bool": "boolean", "int": "integer", "float": "number", "NoneType": "null"}
-    kinds = {names.get(type(value).__name__, "") for value in values}
-    if len(kinds) != 1 or "" in kinds:
+    types = {names.get(type(value).__name__, "") for value in values}
+    if len(types) != 1 or "" in types:
         raise _GrammarMismatch
-    return kinds.pop()
+    return types.pop()
 
 
 def _is_recursive(schema: JSON) -> bool:
     """Return whether some part of a schema refers to something that contains it."""
     definitions = {
-        f"#/{key}/{name}": each for key in ("$defs", "definitions") for name, each in schema.get(key, {}).items()
+        f"#/{key}/{name}": definition
+        for key in ("$defs", "definitions")
+        for name, definition in schema.get(key, {}).items()
     }
-    links = {name: set(_iterate_targets(each)) for name, each in definitions.items()}
-    if any(target not in links for target in _iterate_targets(schema)):
-        # A reference to no definition can only point into the schema that contains it.
+    targets_by_definition = {name: set(_iterate_targets(definition)) for name, definition in definitions.items()}
+    # A reference to no definition can only point into the schema that contains it.
+    if any(target not in targets_by_definition for target in _iterate_targets(schema)):
         return True
-    for start, first in links.items():
-        seen, waiting = set[str](), [*first]
+    for definition, first_targets in targets_by_definition.items():
+        seen, waiting = set[str](), [*first_targets]
         while waiting:
-            if (target := waiting.pop()) == start:
+            target = waiting.pop()
+            if target == definition:
                 return True
             if target not in seen:
                 seen.add(target)
-                waiting += links[target]
+                waiting += targets_by_definition[target]
     return False
 
 
 def _iterate_targets(value: Any) -> Iterator[str]:
+    """Yield the targets of all references in a schema."""
+    members: Iterable[Any] = ()
     if is_object(value):
         target = value.get("$ref")
         if isinstance(target, str):
             yield target
-    for item in value.values() if is_object(value) else value if is_list(value) else ():
-        yield from _iterate_targets(item)
+        members = value.values()
+    elif is_list(value):
+        members = value
+    for member in members:
+        yield from _iterate_targets(member)
