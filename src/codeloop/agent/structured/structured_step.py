@@ -32,7 +32,10 @@ from codeloop.tool.toolbox import Toolbox
 
 TOOL_DESCRIPTION = """Gives the answer of this turn, as data: the arguments are read by a program.
 Do the work first, with the other tools. Then call this once, alone, with the whole answer."""
-TOOL_INSTRUCTIONS = f"The user wants the answer as data. When the work is done, give it by calling {STRUCTURED_OUTPUT_TOOL}; text is not read."
+TOOL_INSTRUCTIONS = (
+    "The user wants the answer as data. "
+    f"When the work is done, give it by calling {STRUCTURED_OUTPUT_TOOL}; text is not read."
+)
 TEXT_INSTRUCTIONS = (
     "The user wants the answer as data. Your last message must be JSON alone, no other text, as this schema says:"
 )
