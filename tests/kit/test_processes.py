@@ -2,29 +2,10 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import (
-    UNKNOWN_START_TIME,
-    find_program,
-    get_machine_name,
-    is_own_scope,
-    read_pid_scope,
-    read_start_time,
-)
-
-
-def test_programs_are_found_in_absolute_folders_only(tmp_path: Path) -> None:
-    program = tmp_path / "tool"
-    program.write_text("#!/bin/sh\n")
-    assert find_program("tool", str(tmp_path)) is None
-    program.chmod(0o755)
-    assert find_program("tool", f"relative:{tmp_path}") == str(program)
-    assert find_program("tool", "") is None
-    (tmp_path / "dir").mkdir()
-    assert find_program("dir", str(tmp_path)) is None
+from codeloop.kit.processes import UNKNOWN_START_TIME, get_machine_name, is_own_scope, read_pid_scope, read_start_time
 
 
 def test_this_place_is_here_and_another_is_not() -> None:

@@ -11,7 +11,13 @@ SRC = ROOT / "src" / "codeloop"
 PAGE = ROOT / "docs" / "decisions" / "0017-one-gate-decides.md"
 STARTS = {
     *("subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_output", "subprocess.check_call"),
-    *("asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "run_program"),
+    *(
+        "asyncio.create_subprocess_exec",
+        "asyncio.create_subprocess_shell",
+        "run_program",
+        "stream_program",
+        "start_program",
+    ),
     *("start_desktop_program", "Launch", "create_subprocess_exec", "create_subprocess_shell", "Popen", "spawn"),
     *("os.system", "os.popen", "os.posix_spawn", "os.posix_spawnp", "os.fork", "os.forkpty", "pty.fork", "pty.spawn"),
 }

@@ -13,7 +13,7 @@ from codeloop.client.questions.forms import build_form, read_question_form
 from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.requester import find_requester
 from codeloop.kit.jsonc import is_object
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY

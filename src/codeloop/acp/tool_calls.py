@@ -7,7 +7,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 import codeloop
 from codeloop.app.settings import ProjectSettings
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
+from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.schema.bounds.language_tools import LSP_SEARCHED_FOLDERS
 
 _FOREIGN_CODE_FOLDERS = frozenset(("node_modules", "venv", "env", "vendor", "__pycache__"))

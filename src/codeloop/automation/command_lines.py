@@ -3,7 +3,7 @@
 import os
 import sys
 
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.schema.errors import UsageProblem
 
 # With -P, Python does not look for modules in the current folder first: it may be a project with a file `codeloop.py`.

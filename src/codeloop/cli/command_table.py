@@ -35,8 +35,8 @@ from codeloop.cli.options import (
     WORKTREE_OPTION,
 )
 from codeloop.kit import fault_injection
-from codeloop.kit.processes import exclude_project_folders
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.programs import exclude_project_folders
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 
 # By name: where the command is (`module:name` below `codeloop.cli`), and its help text.

@@ -10,8 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from codeloop.kit.lazy import load_object
-from codeloop.kit.terminal_text import escape_controls
 from codeloop.kit.text.suggest import format_suggestion
+from codeloop.kit.text.terminal_text import escape_controls
 
 # In characters: click cuts help texts to 45, and takes a number, not a way to turn that off.
 _UNLIMITED_WIDTH = 10_000

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
     FilesOutcome,

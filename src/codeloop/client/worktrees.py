@@ -2,7 +2,7 @@
 
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_time
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import (
     CopyToWorktree,

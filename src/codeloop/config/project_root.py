@@ -14,7 +14,7 @@ from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
 from codeloop.kit.git import make_git_call
 from codeloop.kit.git_folders import find_blocking_file, find_common_folder, find_git_folder
-from codeloop.kit.processes import exclude_folder
+from codeloop.kit.programs import exclude_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID_TIME

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.config.trust.restrictions import OverlapCache, change_rule, restrict_rules
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import make_agent_rules
 from codeloop.permission.rules import find_last_match

@@ -7,7 +7,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.api.session_inputs import (
     AnswerToolCall,

@@ -14,8 +14,8 @@ from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.homes import Home, find_files, links_outside
 from codeloop.kit.jsonc import is_list
-from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.permission.rules import find_last_match
 from codeloop.schema.api.command import Skill
 from codeloop.schema.config import Config

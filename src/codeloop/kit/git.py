@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.processes import find_program, make_safe_environment
+from codeloop.kit.programs import find_program, make_safe_environment
 
 _MISSING_GIT = "/nonexistent/git"
 """The program named in the error when git is not installed."""

@@ -1,32 +1,22 @@
-"""Finds and identifies processes on this machine, and finds programs on the PATH safely.
+"""Lists and identifies processes on this machine.
 
-A process is identified by its id and its start time, since ids are reused. `find_program` passes over the folders that
-commands of the agent can write to, so that no project can plant a program that codeloop would run.
+A process is identified by its id and its start time, since ids are reused.
 """
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from asyncio.subprocess import Process as ChildProcess
-
-PROJECT_PROGRAM_FOLDERS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
-"""Folders in which projects keep their own programs."""
 UNKNOWN_START_TIME = "alive"
 """Stands for the start time of a living process when there is no /proc to read it from."""
 _PROC = Path("/proc")
 _BOOT_ID = _PROC / "sys/kernel/random/boot_id"
 _PID_NAMESPACE = _PROC / "self/ns/pid"
 _PR_SET_DUMPABLE = 4
-_excluded_folders: set[str] = set()
-"""Real paths of the folders that commands of the agent can write to. When a project's virtual environment is active,
-its `.venv/bin` is first on the PATH, and a command could put a `git` there."""
 
 
 class Process(Struct, frozen=True):
@@ -58,89 +48,6 @@ def make_undumpable() -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def exclude_folder(folder: Path) -> None:
-    """Exclude the programs in this folder and below it from `find_program` from now on.
-
-    A folder that contains the home directory is not excluded, since it also contains the user's own programs.
-    """
-    real = os.path.realpath(folder)
-    if not f"{os.path.realpath(Path.home())}/".startswith(f"{real.rstrip('/')}/"):
-        _excluded_folders.add(real)
-
-
-def exclude_project_folders(directory: Path) -> None:
-    """Exclude the programs of a directory and of the work trees around it."""
-    for folder in (directory, *directory.parents):
-        if folder == directory or os.path.lexists(folder / ".git"):
-            exclude_folder(folder)
-
-
-def is_excluded(folder: str) -> bool:
-    """Return whether the programs of a folder, given by its absolute path, are excluded."""
-    names = (folder, _resolve_folder(folder))
-    return any(name == each or name.startswith(f"{each}/") for name in names for each in _excluded_folders)
-
-
-@lru_cache(maxsize=256)
-def _resolve_folder(folder: str) -> str:
-    # The cache stays valid: commands can only change links in folders that are excluded by name already.
-    return os.path.realpath(folder)
-
-
-def find_program(name: str, path: str | None, *, in_project: bool = False) -> str | None:
-    """Return the path of a program in the folders of a PATH, without relative ones; None if there is none.
-
-    `in_project`: look in excluded folders as well, for a program that runs in a sandbox or is only shown.
-    """
-    for folder in (path or os.defpath).split(os.pathsep):
-        candidate = f"{folder}/{name}"
-        if not candidate.startswith("/") or not os.access(candidate, os.X_OK) or Path(candidate).is_dir():
-            continue
-        if in_project or not (is_excluded(folder) or is_excluded(str(Path(candidate).resolve().parent))):
-            return candidate
-    return None
-
-
-def make_safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment whose PATH has neither relative nor excluded folders."""
-    folders = environment.get("PATH", os.defpath).split(os.pathsep)
-    absolute = (folder for folder in folders if folder.startswith("/") and not is_excluded(folder))
-    return {**environment, "PATH": os.pathsep.join(absolute)}
-
-
-async def start_desktop_program(
-    program: Sequence[str],
-    *,
-    folder: str = "/",
-    stdin: int | None = None,
-    output: int | None = None,
-    is_apart: bool = False,
-) -> "ChildProcess":
-    """Start a program of the user's desktop, such as a browser, without a sandbox.
-
-    It starts in `folder` and is not looked up in projects, so that no file of a project decides what runs. `stdin` and
-    `output` (stdout) are as in asyncio; stderr goes where stdout goes, or to /dev/null if stdout is a pipe. `is_apart`:
-    start it in a session of its own, which signals to codeloop don't reach. Raises OSError, also if it is missing.
-    """
-    from asyncio import create_subprocess_exec
-    from asyncio.subprocess import DEVNULL, PIPE
-
-    environment = make_safe_environment(os.environ)
-    path = program[0] if program[0].startswith("/") else find_program(program[0], environment["PATH"])
-    if path is None:
-        raise FileNotFoundError(2, f"{program[0]} is not installed", program[0])
-    errors = DEVNULL if output == PIPE else output
-    return await create_subprocess_exec(
-        *(path, *program[1:]),
-        cwd=folder,
-        env=environment,
-        stdin=stdin,
-        stdout=output,
-        stderr=errors,
-        start_new_session=is_apart,
-    )
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.wire import Wire
 
 MAX_LOGGED_CHARACTERS = 300

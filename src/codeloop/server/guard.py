@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.net.hosts import add_brackets, is_loopback
 from codeloop.schema.errors import CodeloopError
 from codeloop.server.browser.pages import SESSION_PATH

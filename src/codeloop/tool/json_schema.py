@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import msgspec
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.wire import JSON
 
 # Keywords that tell a model nothing it needs, and cost tokens in every request.

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.terminal_text import one_line
 from codeloop.kit.text.suggest import find_similar, format_suggestion
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.errors import UsageProblem

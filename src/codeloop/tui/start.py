@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.choices import Choices
 from codeloop.tui.commands import COMMANDS, COMMANDS_BY_SLASH

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.glob import compile_glob
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import read_start
 
 # Existing tests must not be changed; new ones may be added.

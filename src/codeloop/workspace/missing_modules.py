@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
+from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import read_start
 
 # A larger file is not read.

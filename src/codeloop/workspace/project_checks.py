@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
+from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import read_start
 
 CHECK_KINDS = ("test", "lint", "types", "build")

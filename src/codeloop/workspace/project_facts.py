@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.limits import FACTS_BYTES
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.git.tree_state import read_tree_state

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.shell.builtins import is_whole_variable
 from codeloop.permission.shell.grammar import read_line

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import find_program
-from codeloop.permission.shell.read_only.git_commands import READ_ONLY_GIT_ROWS
+from codeloop.kit.programs import find_program
 from codeloop.permission.shell.proof import MachineFacts, ProgramFacts, prove
+from codeloop.permission.shell.read_only.git_commands import READ_ONLY_GIT_ROWS
 from codeloop.permission.shell.read_only.programs import READ_ONLY_ROWS
 
 

@@ -3,7 +3,7 @@
 import re
 
 from codeloop.acp.versions.version import ProtocolVersion
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStateRunning
 from codeloop.schema.wire import JSON
 

@@ -14,7 +14,7 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED_KEY, list_open_calls
 from codeloop.agent.recovery import INTERRUPTED_ERROR, NOT_ALLOWED_ERROR, mark_interrupted
 from codeloop.kit import fault_injection
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent

@@ -4,7 +4,7 @@ import asyncio
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.projection import CHANGED_FILES_KEY
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import TextPart

@@ -17,7 +17,7 @@ from codeloop.app.doctor.finding import Finding
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.redact import redact_address
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.policy import PolicyInput

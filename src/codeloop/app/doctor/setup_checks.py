@@ -13,7 +13,7 @@ from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definitions
 from codeloop.extend.mcp.cache.last_failures import LastFailures
 from codeloop.extend.mcp.cache.table import STATE_FOLDER
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.providers import Providers
 from codeloop.schema.errors import CodeloopError

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codeloop.app.language.servers import start_server
 from codeloop.app.settings import ProjectSettings
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.lsp.server import LanguageServer, ServerCallbacks, ServerUnavailable, StartServer
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.server_row import ServerRow

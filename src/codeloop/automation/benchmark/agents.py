@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.command_lines import CODELOOP_COMMAND
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.schema.errors import UsageProblem
 
 RUN_COMMAND = (*CODELOOP_COMMAND, "run", "--output-format", "json", "--auto")

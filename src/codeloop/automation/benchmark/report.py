@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codeloop.automation.benchmark.runner import BenchRun
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 
 _STYLESHEET = """
 :root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #cf222e }

@@ -3,11 +3,9 @@
 import asyncio
 import os
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +15,9 @@ from msgspec import Struct
 from codeloop.automation.benchmark.agents import IDLE_AGENT, RUN_COMMAND, SOLUTION_AGENT, BenchAgent, ReportedUsage
 from codeloop.automation.benchmark.tasks import BenchTask, NamedTask
 from codeloop.automation.command_lines import CODELOOP_COMMAND, make_git_command
-from codeloop.kit.processes import make_safe_environment
+from codeloop.kit.programs import make_safe_environment
 from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.run_program import run_program
 from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT_CHARACTERS
 
 # A program that ends by itself has an exit code from 0 to 255.
@@ -214,28 +213,14 @@ async def _prepare_copy(named_task: NamedTask, work: Path) -> str:
 
 async def _run_program(command: Sequence[str], folder: Path, timeout_seconds: float) -> FinishedProgram:
     """Run a program in `folder`, and kill it with all its processes after `timeout_seconds`."""
+    environment = make_safe_environment(os.environ)
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            env=make_safe_environment(os.environ),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        result = await run_program(command, folder=folder, environment=environment, timeout_seconds=timeout_seconds)
+    except TimeoutError:
+        return FinishedProgram(TIMEOUT_EXIT_CODE, "", "")
     except OSError as error:
         # 127 is the exit code of a shell for a command that is not found.
         return FinishedProgram(127, "", str(error))
-    try:
-        stdout, stderr = await asyncio.wait_for(process.communicate(), timeout_seconds)
-    except TimeoutError:
-        return FinishedProgram(TIMEOUT_EXIT_CODE, "", "")
-    else:
-        return FinishedProgram(
-            process.returncode or 0, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace")
-        )
-    finally:
-        # Also after a normal end: a server that the agent started in the background would go on.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+    return FinishedProgram(
+        result.code, result.stdout.decode("utf-8", "replace"), result.stderr.decode("utf-8", "replace")
+    )

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from codeloop.automation.ci.json_fields import get_list, get_object, get_text
 from codeloop.automation.command_lines import CODELOOP_COMMAND
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.run_program import kill_program, start_program
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_END, CI_EXPORT
 from codeloop.schema.wire import JSON
 
@@ -161,14 +162,8 @@ class AgentProgram:
 
         A program that had to be ended has no last line. Its stderr goes to the log of the job.
         """
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=directory,
-            env=self._environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=_MAX_LINE_BYTES,
-            start_new_session=True,
+        process = await start_program(
+            command, folder=directory, environment=self._environment, stderr=None, limit_bytes=_MAX_LINE_BYTES
         )
         last_line = b""
         try:
@@ -201,9 +196,7 @@ async def _end_program(process: asyncio.subprocess.Process) -> None:
         async with asyncio.timeout(CI_END.seconds / 6):
             await process.wait()
     except TimeoutError:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await kill_program(process)
 
 
 def _describe_call(line: bytes) -> str:

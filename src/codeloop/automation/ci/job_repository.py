@@ -8,17 +8,16 @@ never settings. The two exchange objects through their paths on this machine.
 import asyncio
 import os
 import re
-import signal
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.automation.ci.hosts.host import Author
 from codeloop.automation.command_lines import make_git_command
-from codeloop.kit.processes import exclude_folder, make_safe_environment
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.programs import exclude_folder, make_safe_environment
+from codeloop.kit.run_program import run_program
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
@@ -208,27 +207,16 @@ class JobRepository:
 
     async def _run(self, *arguments: str, stdin: str = "", variables: Mapping[str, str] | None = None) -> str:
         """Run git, and return its stdout without the last newline. Raises GitProblem and PushRejected."""
-        process = await asyncio.create_subprocess_exec(
-            *make_git_command(*_GIT_OPTIONS, *arguments),
-            cwd="/",
-            env={**_make_git_environment(), **(variables or {})},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
         try:
-            async with asyncio.timeout(CI_GIT.seconds):
-                output, errors = await process.communicate(stdin.encode("utf-8", "surrogateescape"))
+            code, output, errors = await run_program(
+                make_git_command(*_GIT_OPTIONS, *arguments),
+                environment={**_make_git_environment(), **(variables or {})},
+                timeout_seconds=CI_GIT.seconds,
+                stdin=stdin.encode("utf-8", "surrogateescape"),
+            )
         except TimeoutError:
             raise GitProblem(f"git {_find_subcommand(arguments)} took more than {CI_GIT.seconds:g} s.") from None
-        finally:
-            # The group: git starts other programs, such as ssh and index-pack.
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
-        if process.returncode == 0:
+        if code == 0:
             return output.decode("utf-8", "surrogateescape").removesuffix("\n")
         message = one_line(errors.decode("utf-8", "replace").strip(), 400)
         command = _find_subcommand(arguments)

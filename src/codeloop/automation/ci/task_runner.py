@@ -12,7 +12,7 @@ from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_se
 from codeloop.automation.ci.job_repository import REQUEST_TRAILER, GitProblem, PushRejected
 from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.thread_comment import sanitize_answer
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 

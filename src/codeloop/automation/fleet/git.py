@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from codeloop.automation.command_lines import make_git_command
 from codeloop.automation.fleet.driver import FleetStopped
-from codeloop.kit.processes import make_safe_environment
+from codeloop.kit.programs import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_GIT, FLEET_POLL
 from codeloop.schema.errors import CodeloopError
 

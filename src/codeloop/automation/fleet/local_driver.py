@@ -14,7 +14,8 @@ import msgspec
 
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.fleet.driver import RESULT_KEYS, FleetStopped, JobTask
-from codeloop.kit.processes import is_alive, make_safe_environment
+from codeloop.kit.processes import is_alive
+from codeloop.kit.programs import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_JOB_END_TIME, FLEET_POLL, FLEET_STOP_TIME
 from codeloop.schema.wire import JSON
 

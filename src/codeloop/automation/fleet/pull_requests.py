@@ -23,7 +23,7 @@ from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
 from codeloop.automation.fleet.repository_host import find_repository_host, normalise_address
 from codeloop.kit.small_files import lock
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import FLEET_PUBLISH
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace

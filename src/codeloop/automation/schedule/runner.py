@@ -13,9 +13,9 @@ from msgspec import Struct
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.schedule.cron import get_local_time
 from codeloop.automation.schedule.schedule_store import Schedule, ScheduledRun, ScheduleStore
-from codeloop.kit.processes import exclude_project_folders, find_program, make_safe_environment
+from codeloop.kit.programs import exclude_project_folders, find_program, make_safe_environment
 from codeloop.kit.small_files import lock
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_NOTIFY, SCHEDULE_TEXT
 from codeloop.schema.errors import CodeloopError
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.schedule.cron import parse_cron
 from codeloop.automation.schedule.schedule_store import Schedule
-from codeloop.kit.processes import find_program, make_safe_environment
+from codeloop.kit.programs import find_program, make_safe_environment
 from codeloop.schema.bounds.automation import SCHEDULE_TIMER
 from codeloop.schema.errors import CodeloopError
 

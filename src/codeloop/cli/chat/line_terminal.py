@@ -12,7 +12,7 @@ from codeloop.cli.output.text_view import TextView
 from codeloop.cli.output.transcript import print_transcript
 from codeloop.cli.output.view import ViewAbovePrompt
 from codeloop.cli.questions.prompter import DrawCallback
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.message import Session
 

@@ -28,8 +28,8 @@ from codeloop.client.worktrees import (
     is_worktree_verb,
     run_worktree_command,
 )
-from codeloop.kit.terminal_text import one_line
 from codeloop.kit.text.suggest import find_similar, format_suggestion
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
 from codeloop.schema.api.session_inputs import MessageWithParts, RunShell, Summarize, TextPartInput

@@ -25,7 +25,7 @@ from codeloop.config.server_credential import (
     withdraw_credential,
 )
 from codeloop.extend.mcp.sign_in.callback import open_browser
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.server import SERVER_SIGNAL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import OUTPUT_READER_TIME

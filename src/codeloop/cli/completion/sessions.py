@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import COMPLETIONS_SHOWN
 from codeloop.store.queries import SessionFilter, open_queries

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.event import Event, SessionCreated, SessionUpdated, get_session_id
 from codeloop.schema.limits import BACKGROUND_WAIT
 from codeloop.schema.message import Session

@@ -7,7 +7,7 @@ import msgspec
 from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import OutputStream
-from codeloop.kit.terminal_text import escape_json_controls
+from codeloop.kit.text.terminal_text import escape_json_controls
 from codeloop.schema.event import Event
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import Retry, SessionErrored, StatusChanged

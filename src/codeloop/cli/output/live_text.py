@@ -5,7 +5,7 @@ from collections.abc import Callable
 from codeloop.cli.output.markdown import Markdown
 from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import has_colour
-from codeloop.kit.terminal_text import escape_answer_controls
+from codeloop.kit.text.terminal_text import escape_answer_controls
 from codeloop.schema.event import Event, PartRemoved, PartUpdated
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.part import TextPart

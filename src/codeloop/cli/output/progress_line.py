@@ -7,7 +7,7 @@ from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.tool_call import format_heading
 from codeloop.client.formatting import cut_to_width
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionCreated, SessionUpdated
 from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, StatusChanged
 from codeloop.schema.message import AssistantMessage

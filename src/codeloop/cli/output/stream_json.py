@@ -12,7 +12,7 @@ from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
 from codeloop.cli.output.partial_messages import PartialMessages, make_message, make_usage
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import OutputStream
-from codeloop.kit.terminal_text import escape_json_controls
+from codeloop.kit.text.terminal_text import escape_json_controls
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, get_session_id
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import Retry, StatusChanged

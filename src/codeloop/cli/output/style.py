@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from codeloop.client.formatting import TextStyle
-from codeloop.kit.terminal_text import escape_json_controls
+from codeloop.kit.text.terminal_text import escape_json_controls
 
 # The numbers of colours and styles in the terminal's control sequence for them (SGR).
 SGR_CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4, "red": 31, "green": 32, "yellow": 33, "cyan": 36}

@@ -10,7 +10,7 @@ from codeloop.cli.output.result import FinalAnswer, Outcome, format_summary
 from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import can_redraw, has_colour, paint
 from codeloop.client.formatting import format_duration
-from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, escape_json_controls, one_line
+from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, escape_json_controls, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import PartDelta, Retry, StatusChanged, ToastShown

@@ -4,8 +4,8 @@ from typing import Any, cast
 
 from codeloop.cli.output.style import TextStyle, paint
 from codeloop.client.formatting import compute_elapsed_ms, describe_command_end, format_duration
-from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.kit.text.readable_json import format_arguments, format_json
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 

@@ -12,8 +12,8 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.text_view import COMPACTED_NOTE
 from codeloop.cli.output.tool_call import format_call, format_heading
 from codeloop.client.formatting import describe_spending
-from codeloop.kit.terminal_text import escape_answer_controls, escape_controls
 from codeloop.kit.text.readable_json import format_json_block
+from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage

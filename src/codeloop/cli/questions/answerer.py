@@ -8,7 +8,7 @@ from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.prompter import Prompter
 from codeloop.client.client import Client, belongs_to
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import (

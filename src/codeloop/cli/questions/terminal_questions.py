@@ -17,7 +17,7 @@ from codeloop.client.client import Client
 from codeloop.client.questions.permission_text import CUT_MARK, UNLIMITED_ROWS, describe_request, quote_text
 from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 

@@ -9,7 +9,7 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.style import paint, paint_patch_line
 from codeloop.config.trust.changes import list_trust_changes
 from codeloop.config.trust.state import TrustChange
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 
 # Lines of patches to show; for the rest, the number of lines is given.
 _MAX_LINES = 400

@@ -17,7 +17,7 @@ from pathlib import Path
 from codeloop.cli.options import Options
 from codeloop.config.paths import find_paths
 from codeloop.kit.small_files import make_private
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 

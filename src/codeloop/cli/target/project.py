@@ -10,7 +10,7 @@ import click
 from codeloop.app.project import open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings, make_providers
 from codeloop.client.local import LocalClient
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.model.providers import Providers
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from codeloop.cli.options import Options
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.kit.terminal_text import one_line
 from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar, format_suggestion
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.project import ToolListQuery
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (

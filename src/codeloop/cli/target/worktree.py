@@ -15,7 +15,7 @@ from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.worktrees import describe_opened_worktree, find_or_create_worktree
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.project import PathInfo, Worktree
 from codeloop.schema.api.worktrees import CopyToWorktree, GenerateCopyName
 from codeloop.schema.errors import UsageProblem

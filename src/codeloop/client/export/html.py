@@ -7,7 +7,7 @@ import msgspec
 
 from codeloop.client.export.markdown import format_call_result, summarize_call
 from codeloop.client.formatting import format_time
-from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from codeloop.client.formatting import format_time
-from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage

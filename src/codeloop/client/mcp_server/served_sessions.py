@@ -18,7 +18,7 @@ from codeloop.client.questions.forms import (
     read_question_form,
 )
 from codeloop.client.questions.requester import find_requester
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
     AnswerQuestion,

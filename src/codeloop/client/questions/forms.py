@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.requester import Requester
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest, asks_for_secret
 from codeloop.schema.wire import JSON

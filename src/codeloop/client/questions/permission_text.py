@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from codeloop.client.formatting import TextStyle, format_cost, measure_width
 from codeloop.client.questions.requester import MAX_LABEL, Requester
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import MESSAGE_GET, SESSION_GET

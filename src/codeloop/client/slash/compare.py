@@ -9,7 +9,7 @@ from msgspec import Struct
 from codeloop.client.client import Client
 from codeloop.client.formatting import align_table, format_cost
 from codeloop.client.target import Target
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.files import VcsFileDiff
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunLimits, RunShell, TextPartInput

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError, UsageProblem

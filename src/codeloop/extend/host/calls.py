@@ -16,7 +16,7 @@ from codeloop.extend.host.protocol import (
     encode,
 )
 from codeloop.extend.mcp.tools.calls import convert_blocks
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.bounds.extension import HOST_METADATA
 from codeloop.schema.errors import OperationError

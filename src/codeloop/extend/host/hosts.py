@@ -27,7 +27,7 @@ from codeloop.extend.host.protocol import (
     OperationCall,
     encode,
 )
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW_ANSWER, HOST_STOP, HOST_WAIT
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import PartDelta

@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from typing import Any, cast
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.question import QuestionInfo, QuestionOption, asks_for_secret
 from codeloop.schema.wire import JSON

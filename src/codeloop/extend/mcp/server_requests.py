@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.mcp.form_questions import SecretAsked, convert_answers, make_questions
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import NOBODY_MESSAGE, Need
 from codeloop.schema.question import QuestionInfo, QuestionOption

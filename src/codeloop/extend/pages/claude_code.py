@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from codeloop.extend.homes import is_valid_name
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.kit.terminal_text import one_line
 from codeloop.kit.text.frontmatter import Frontmatter, FrontmatterError, split_frontmatter
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.wire import JSON
 
 # The names of Claude Code's tools -> the permissions that they correspond to.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 
 _MAX_ARGUMENT_CHARS = 500
 

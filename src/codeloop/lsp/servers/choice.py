@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
+from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.lsp.servers.program_check import fill_packages, has_server, list_package_folders
 from codeloop.lsp.servers.server_row import ServerRow, load_server_rows
 from codeloop.schema.config import LspServerConfig

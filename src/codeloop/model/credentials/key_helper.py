@@ -4,11 +4,11 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 
 import msgspec
 
-from codeloop.kit.processes import make_safe_environment
+from codeloop.kit.programs import make_safe_environment
+from codeloop.kit.run_program import run_program
 from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.limits import KEY_HELPER, KEY_HELPER_TTL, KEY_LENGTH
@@ -52,29 +52,24 @@ class KeyHelper:
     async def _run_program(self) -> str:
         try:
             # Run in `/`, with absolute folders in PATH: a project must not provide the program.
-            process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE, env=make_safe_environment(os.environ), cwd="/",
-            )  # fmt: skip
+            code, out, err = await run_program(
+                self._command,
+                environment=make_safe_environment(os.environ),
+                timeout_seconds=KEY_HELPER.seconds,
+                is_apart=False,
+            )
+        except TimeoutError:
+            raise ModelUnavailable(f"{self._setting} printed no key within {KEY_HELPER.seconds:g} s.") from None
         except OSError as error:
             raise ModelUnavailable(
                 f"{self._setting} can't be run: {error.strerror}: {self._command[0]}. Correct it in codeloop.json."
             ) from None
-        try:
-            async with asyncio.timeout(KEY_HELPER.seconds):
-                out, err = await process.communicate()
-        except TimeoutError:
-            raise ModelUnavailable(f"{self._setting} printed no key within {KEY_HELPER.seconds:g} s.") from None
-        finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    process.kill()
         # Two more than a key may have: room for the line break, and one to notice that it is too long.
         key = out[: KEY_LENGTH.value + 2].decode("utf-8", "replace").strip()
-        if process.returncode == 0 and is_valid_key(key):
+        if code == 0 and is_valid_key(key):
             return key
         message = " ".join(err.decode("utf-8", "replace").split())[:_MAX_MESSAGE_LENGTH]
-        outcome = f"ended with {process.returncode}" if process.returncode else "printed no key"
+        outcome = f"ended with {code}" if code else "printed no key"
         raise ModelUnavailable(
             f"{self._setting} {outcome}{f' ({message})' if message else ''}. Run it in a shell to see why."
         )

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from codeloop.kit.terminal_text import one_line
 from codeloop.kit.text.diff import make_unified_diff
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.wire import JSON, replace
 from codeloop.workspace.edit.syntax import find_syntax_problem
 from codeloop.workspace.files.encoding import decode_text

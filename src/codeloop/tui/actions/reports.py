@@ -12,7 +12,7 @@ from codeloop.client.slash.reports import (
     format_grant,
     format_memory_report,
 )
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import NO_TOKENS, format_model_ref

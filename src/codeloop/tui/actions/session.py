@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import Summarize
 from codeloop.schema.api.session_requests import ForkSession, SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.tui.actions.show_dialog import make_context, show_dialog
 from codeloop.tui.dialogs.settings import BOOLEAN_CHOICES, Setting, SettingsPicker

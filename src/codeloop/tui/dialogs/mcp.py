@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import (

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
     FilesOutcome,

@@ -7,7 +7,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
 from codeloop.tui.keys.early_keys import MIN_PAUSE_SECONDS
 from codeloop.tui.render.canvas import Row

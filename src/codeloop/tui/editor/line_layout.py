@@ -10,7 +10,7 @@ from itertools import accumulate
 from msgspec import Struct
 from rich.cells import cell_len
 
-from codeloop.kit.terminal_text import escape_answer_controls
+from codeloop.kit.text.terminal_text import escape_answer_controls
 from codeloop.tui.editor.chips import Chips
 from codeloop.tui.editor.grapheme_bounds import find_grapheme_bounds
 

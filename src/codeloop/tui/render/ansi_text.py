@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs
 from codeloop.tui.themes.styles import Styles

@@ -3,7 +3,7 @@
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.kit.terminal_text import escape_answer_controls, one_line
+from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
 from codeloop.tui.render.attachments import describe_attachment
 from codeloop.tui.render.canvas import Canvas, Row

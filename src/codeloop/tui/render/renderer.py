@@ -11,8 +11,8 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.formatting import compute_elapsed_ms, format_cost, format_count, format_duration
-from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.kit.text.readable_json import format_json_block
+from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.errors import MessageAbortedError, get_error_message
 from codeloop.schema.part import ToolStateRunning
 from codeloop.tui.render.calls.call_renderer import draw_call

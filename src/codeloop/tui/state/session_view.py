@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Iterable
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.event import (
     Event,

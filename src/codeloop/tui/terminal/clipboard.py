@@ -11,7 +11,8 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 from contextlib import suppress
 
-from codeloop.kit.processes import find_program, start_desktop_program
+from codeloop.kit.programs import find_program
+from codeloop.kit.run_program import start_desktop_program
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 from codeloop.schema.limits import CLIENT_FILE
 from codeloop.tui.terminal.multiplexer import pass_through

@@ -5,8 +5,8 @@ import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Callable, Mapping
 
-from codeloop.kit.processes import start_desktop_program
-from codeloop.kit.terminal_text import escape_answer_controls, one_line
+from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
 from codeloop.tui.terminal.multiplexer import pass_through
 from codeloop.tui.terminal.sequences import PLAIN_TERMINALS
 

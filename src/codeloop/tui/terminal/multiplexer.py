@@ -4,7 +4,7 @@ import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 
-from codeloop.kit.processes import start_desktop_program
+from codeloop.kit.run_program import start_desktop_program
 from codeloop.schema.bounds.tui import PICTURE_ASK
 
 # GNU screen passes a longer sequence through in pieces only.

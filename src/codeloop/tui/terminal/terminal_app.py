@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.widget import MountError
 from textual.worker import WorkerFailed
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.terminal.clipboard import find_copy_programs, make_copy_sequence, write_clipboard
 from codeloop.tui.terminal.desktop import TerminalWindow, find_opener, run_opener
 from codeloop.tui.terminal.screen_updates import ChangedPartsUpdate, RectangleUpdate

@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from codeloop.client.questions.requester import Requester
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart

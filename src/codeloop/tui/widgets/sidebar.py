@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from codeloop.client.formatting import format_cost, format_count
-from codeloop.kit.terminal_text import escape_answer_controls, one_line
+from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_path, cut_text

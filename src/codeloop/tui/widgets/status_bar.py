@@ -8,7 +8,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from codeloop.client.formatting import format_cost, format_count
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_path, cut_text, measure_row

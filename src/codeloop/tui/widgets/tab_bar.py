@@ -7,7 +7,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from codeloop.kit.terminal_text import escape_answer_controls, one_line
+from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.errors import MessageAbortedError
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.state.session_view import SessionView

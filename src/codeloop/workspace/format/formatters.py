@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS, find_program
+from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import read_start
 from codeloop.schema.config import FormatterConfig, ProgramSandboxConfig
 from codeloop.workspace.files.safe_open import LoadedFile

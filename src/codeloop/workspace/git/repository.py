@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from codeloop.kit.git import make_git_call
 from codeloop.kit.git_folders import find_blocking_file
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
-from codeloop.workspace.process.run_program import run_program
+from codeloop.workspace.process.stream_program import stream_program
 from codeloop.workspace.search.ripgrep import escape_path
 
 _HEADS = "refs/heads/"
@@ -155,7 +155,7 @@ class Git(Struct, frozen=True):
             return len(data) > cap
 
         try:
-            program_result = await run_program(call.command, self.root, environment, feed, seconds)
+            program_result = await stream_program(call.command, self.root, environment, feed, seconds)
         except (OSError, ValueError) as error:
             raise GitFailed(f"git can't be run in {self.root}: {error}.") from error
         if program_result.stop_reason == "time":

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.run_program import kill_program, start_program
+
 
 class BoundedRunResult(Struct, frozen=True):
     """The result of a run: the lines that the program wrote.
@@ -34,15 +36,11 @@ async def run_bounded_program(
 
     A line longer than `max_line_bytes` ends the reading.
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", str(program), *map(str, arguments)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+    process = await start_program(
+        (sys.executable, "-I", str(program), *map(str, arguments)),
+        environment=environment,
         stderr=asyncio.subprocess.DEVNULL,
-        env=dict(environment),
-        cwd="/",
-        start_new_session=True,
-        limit=max_line_bytes,
+        limit_bytes=max_line_bytes,
     )
     lines = list[bytes]()
     is_late = False
@@ -54,10 +52,7 @@ async def run_bounded_program(
     except TimeoutError:
         is_late = True
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        await kill_program(process)
     return BoundedRunResult(tuple(lines), is_late or process.returncode == -signal.SIGXCPU, process.returncode != 0)
 
 

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_TIMEOUT

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 import codeloop
-from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
+from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS
 from codeloop.kit.small_files import read_start
 from codeloop.workspace.sandbox.home_paths import (
     BASE_FOLDER_VARIABLES,

@@ -15,10 +15,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.kit.processes import find_program, start_desktop_program
+from codeloop.kit.programs import find_program
+from codeloop.kit.run_program import start_desktop_program
 from codeloop.schema.api.files import FoundLine
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
-from codeloop.workspace.process.run_program import run_program
+from codeloop.workspace.process.stream_program import stream_program
 from codeloop.workspace.search.rg_output import (
     FileFilter,
     FileList,
@@ -171,7 +172,7 @@ class Ripgrep:
         without, note = list_avoiding_options(folder)
         command = [await self.find_program(environment), *_COMMON_OPTIONS, *without, *options]
         try:
-            program = await run_program(command, folder, clean, reader.feed, self._seconds)
+            program = await stream_program(command, folder, clean, reader.feed, self._seconds)
         except OSError as error:
             raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
         stopped = _STOP_REASONS[program.stop_reason].format(self._seconds)

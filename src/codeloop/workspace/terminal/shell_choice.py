@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.schema.api.pty import CreatePty, PtyShell
 
 _LOGIN_SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"})

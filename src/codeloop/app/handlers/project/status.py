@@ -9,7 +9,7 @@ from codeloop.app.handlers import handles
 from codeloop.app.language.edit_finisher import make_formatters
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.model.chat import ModelInfo
 from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.rules import RuleLayer

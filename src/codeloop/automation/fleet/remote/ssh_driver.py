@@ -16,7 +16,7 @@ from msgspec import Struct
 from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, FleetStopped, JobTask
 from codeloop.automation.fleet.local_driver import end_program
 from codeloop.automation.fleet.remote.messages import apply_reply, pack_order
-from codeloop.kit.processes import find_program, make_safe_environment
+from codeloop.kit.programs import find_program, make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_CONNECT, FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON

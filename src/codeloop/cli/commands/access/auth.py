@@ -10,7 +10,7 @@ from codeloop.cli.commands.access.sign_in import sign_in
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.output.style import align_columns
 from codeloop.cli.target.project import load_providers
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.model.base_url import parse_origin
 from codeloop.model.catalog.vendors import DEPLOYMENT_PROVIDERS
 from codeloop.model.credentials.environment import find_environment_key

@@ -10,8 +10,8 @@ from codeloop.cli.target.selection import find_session
 from codeloop.client.formatting import format_time
 from codeloop.client.local import LocalClient
 from codeloop.client.slash.reports import format_permission_report
-from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.kit.text.suggest import find_similar, format_suggestion
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import PermissionQuery
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import STORE_DECISIONS

@@ -19,7 +19,7 @@ from codeloop.cli.options import (
     PROFILE_OPTION,
     TRUST_OPTION,
 )
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 
 if TYPE_CHECKING:
     from codeloop.automation.ci.agent_program import AgentLimits

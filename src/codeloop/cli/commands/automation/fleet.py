@@ -35,7 +35,7 @@ from codeloop.cli.output.style import align_columns, print_json
 from codeloop.config.paths import find_paths
 from codeloop.kit.processes import make_undumpable
 from codeloop.kit.small_files import write_atomically
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 

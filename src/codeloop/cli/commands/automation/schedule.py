@@ -26,7 +26,7 @@ from codeloop.cli.options import (
 from codeloop.cli.output.style import align_columns, print_json
 from codeloop.client.formatting import format_duration
 from codeloop.config.paths import find_paths
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.bounds.automation import SCHEDULE_STEPS, SCHEDULE_TIME
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms

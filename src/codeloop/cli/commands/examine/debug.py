@@ -30,7 +30,7 @@ from codeloop.extend.homes import find_homes
 from codeloop.extend.pages.page_layers import find_pages
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.small_files import read_start
-from codeloop.kit.terminal_text import escape_controls, escape_json_controls
+from codeloop.kit.text.terminal_text import escape_controls, escape_json_controls
 from codeloop.schema.bounds.all_limits import list_limits
 from codeloop.schema.config import Config
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE

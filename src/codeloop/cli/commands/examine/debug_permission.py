@@ -8,7 +8,7 @@ from codeloop.cli.output.style import print_json
 from codeloop.cli.target.project import run_with_local_client
 from codeloop.cli.target.selection import check_agent, find_session
 from codeloop.client.local import LocalClient
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILES, Profile
 from codeloop.tool.builtin.shell.sandbox_preview import SandboxPreview

@@ -14,7 +14,7 @@ from codeloop.app.settings import Startup
 from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION
 from codeloop.cli.output.style import has_colour, paint, print_json
 from codeloop.client.formatting import TextStyle
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 
 STATE_MARKS: dict[str, tuple[str, TextStyle]] = {
     "ok": ("ok", "green"),

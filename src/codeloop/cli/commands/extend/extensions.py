@@ -17,7 +17,7 @@ from codeloop.extend.commands import build_commands
 from codeloop.extend.homes import is_valid_name
 from codeloop.extend.pages.page_layers import make_agent_page
 from codeloop.extend.rulebook import Rulebook
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 
 AGENT_MODES = ("primary", "subagent", "all")

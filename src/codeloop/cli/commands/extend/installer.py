@@ -9,7 +9,7 @@ import click
 
 from codeloop.config.files import describe_os_error
 from codeloop.kit.limit import Limit
-from codeloop.kit.processes import make_safe_environment
+from codeloop.kit.programs import make_safe_environment
 from codeloop.schema.errors import CodeloopError
 
 

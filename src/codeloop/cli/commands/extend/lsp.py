@@ -14,9 +14,9 @@ from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.style import align_columns, print_json
 from codeloop.cli.target.project import load_settings
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import make_private
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.schema.bounds.language_tools import LSP_INSTALL
 from codeloop.schema.errors import CodeloopError, UsageProblem

@@ -36,7 +36,7 @@ from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted_line
 from codeloop.extend.mcp.sign_in.login import BackgroundSignIn
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 

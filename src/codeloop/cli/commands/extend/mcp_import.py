@@ -7,7 +7,7 @@ from codeloop.cli.target.project import load_settings
 from codeloop.config.file_entries import choose_entry_file, write_entry
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, parse_definition
 from codeloop.extend.mcp.import_servers import FoundServer, find_foreign_servers, resolve_paths
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 
 # Characters of a command or an address on a line.

@@ -22,7 +22,7 @@ from codeloop.cli.target.selection import check_agent, find_local_session, parse
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.serve import ServeLaunch, serve_stdio
 from codeloop.client.mcp_server.served_sessions import PromptOptions
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.message import Session
 

@@ -24,8 +24,8 @@ from codeloop.extend.packages.lock_file import get_package_folder, parse_package
 from codeloop.extend.packages.manifest import MANIFEST, read_manifest
 from codeloop.extend.packages.skeleton import write_skeleton
 from codeloop.kit.jsonc import JsoncError
-from codeloop.kit.processes import find_program
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.programs import find_program
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.extension import PLUGIN_INSTALL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import CONFIG_BYTES

@@ -34,7 +34,7 @@ from codeloop.extend.packages.claude_plugin import ClaudePlugin
 from codeloop.extend.packages.find_packages import find_packages
 from codeloop.extend.packages.lock_file import resolve_entry
 from codeloop.extend.packages.manifest import read_manifest
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.workspace.process.program_log import ProgramLog
 

@@ -23,7 +23,7 @@ from codeloop.cli.target.selection import prepare_session
 from codeloop.client.client import Client, belongs_to
 from codeloop.client.slash.compare import Comparison, ModelResult, format_comparison, run_comparison
 from codeloop.client.target import Target
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.session_inputs import AnswerPermission, RejectQuestion, RunLimits
 from codeloop.schema.api.session_requests import SessionId

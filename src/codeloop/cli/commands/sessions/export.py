@@ -12,7 +12,7 @@ from codeloop.cli.options import FILE_TYPE, SESSION_ARGUMENT
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.cli.target.selection import run_with_session
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_reports import ShareableSession
 from codeloop.schema.api.session_requests import ImportSession, ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError

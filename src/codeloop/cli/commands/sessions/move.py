@@ -20,7 +20,7 @@ from codeloop.client.local import LocalClient
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.kit import fault_injection
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery
 from codeloop.schema.api.session_requests import ArchiveTime, ImportSession, SessionId, UpdateSession
 from codeloop.schema.api.worktrees import CreateWorktree

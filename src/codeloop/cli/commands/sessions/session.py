@@ -21,7 +21,7 @@ from codeloop.cli.target.selection import find_session, run_with_session
 from codeloop.client.client import Client
 from codeloop.client.formatting import describe_spending, format_time
 from codeloop.client.slash.reports import format_context_report, format_cost_report
-from codeloop.kit.terminal_text import escape_controls, escape_json_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts, Summarize
 from codeloop.schema.api.session_requests import (
     ArchiveTime,

@@ -12,7 +12,7 @@ from codeloop.cli.target.selection import MAX_SESSIONS
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_cost, format_time
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_requests import (
     ListAllSessions,
     ListSessions,

@@ -6,7 +6,7 @@ from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.style import align_columns, print_json
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.formatting import format_cost, format_count
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.operation import SESSION_STATS
 

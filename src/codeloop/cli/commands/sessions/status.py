@@ -12,7 +12,7 @@ from codeloop.cli.output.style import TextStyle, can_redraw, has_colour, paint, 
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_time
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SessionOverview, SessionOverviewQuery
 from codeloop.schema.operation import SESSION_OVERVIEW
 

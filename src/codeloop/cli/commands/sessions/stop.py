@@ -9,7 +9,7 @@ from codeloop.cli.output.style import print_json
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.cli.target.selection import run_with_session
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery, StoppedSession, StoppedSessions
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import Session

@@ -20,7 +20,7 @@ from codeloop.client.worktrees import (
     format_worktree_list,
     list_losses,
 )
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.worktrees import (
     CopyToWorktree,
     CreateWorktree,

@@ -11,7 +11,7 @@ from msgspec import Struct
 from codeloop.extend.hooks.commands.decision import HookDecision, decide_by_output, decide_by_verdict
 from codeloop.extend.hooks.commands.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.kit.processes import make_safe_environment
+from codeloop.kit.programs import make_safe_environment
 from codeloop.kit.small_files import make_private
 from codeloop.net.client import OriginClient
 from codeloop.net.http1 import NetworkError

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from codeloop.kit.processes import find_program, make_safe_environment
+from codeloop.kit.programs import find_program, make_safe_environment
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import make_program_environment
 

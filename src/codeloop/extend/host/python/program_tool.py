@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from msgspec import Struct
 from codeloop.extend.functions import FunctionResult, convert_result
 from codeloop.extension import Context
 from codeloop.kit.jsonc import is_object
+from codeloop.kit.run_program import kill_program, start_program
 from codeloop.schema.bounds.extension import PROGRAM_OUTPUT, PROGRAM_SCHEMA
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -82,11 +82,8 @@ def _parse_result(output: str) -> Any:
 
 async def _run_program(path: str, words: tuple[str, ...], payload: bytes, more: dict[str, str]) -> bytes:
     """Run a program to its end and return its output. Raises ProgramFailed. A cancelled call kills the program."""
-    pipe = asyncio.subprocess.PIPE
     try:
-        process = await asyncio.create_subprocess_exec(
-            path, *words, stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, **more}, start_new_session=True
-        )
+        process = await start_program((path, *words), folder=Path.cwd(), environment={**os.environ, **more})
     except OSError as error:
         raise ProgramFailed(f"it can't be started: {error.strerror or error}.") from error
     assert process.stdin is not None
@@ -99,9 +96,7 @@ async def _run_program(path: str, words: tuple[str, ...], payload: bytes, more: 
         )
         code = await process.wait()
     finally:
-        # The whole process group, so that children of the program end as well.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        await kill_program(process)
     if code:
         text = (errors or output).decode(errors="replace").strip()
         ending = f"exit code {code}" if code > 0 else f"signal {-code}"

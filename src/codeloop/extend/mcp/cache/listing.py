@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.small_files import make_private, read_start, write_atomically
-from codeloop.kit.terminal_text import one_line
 from codeloop.kit.text.diff import make_unified_diff
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.limits import MCP_FILE, MCP_INSTRUCTIONS
 from codeloop.schema.wire import JSON, Wire
 

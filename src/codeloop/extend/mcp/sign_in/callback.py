@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from codeloop.extend.mcp.cache.definition import OAuthSettings
 from codeloop.extend.mcp.transport.http_client import CALLBACK_PATH, CALLBACK_PORT
-from codeloop.kit.processes import start_desktop_program
+from codeloop.kit.run_program import start_desktop_program
 from codeloop.schema.errors import CodeloopError
 
 # In a process of its own: some browsers block `webbrowser.open`, or print to the terminal.

@@ -11,7 +11,7 @@ import msgspec
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.mcp_server import McpServer, downgrade_protocol
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import FilePart

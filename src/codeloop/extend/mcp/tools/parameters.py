@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from codeloop.extend.mcp.cache.table import ServerTool
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.limits import MCP_DESCRIPTION, MCP_SERVER_NAMES
 
 

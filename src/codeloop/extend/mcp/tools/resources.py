@@ -9,7 +9,7 @@ from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.calls import add_resource
 from codeloop.extend.mcp.tools.parameters import ResourceParams
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON

@@ -11,8 +11,8 @@ from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.calls import call_tool
 from codeloop.extend.mcp.tools.parameters import McpParams, describe_tool, join_names
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.kit.terminal_text import one_line
 from codeloop.kit.text.suggest import find_similar
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.limits import MCP_SEARCH_LINES, MCP_SEARCH_TOOLS
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_hooks import run_call

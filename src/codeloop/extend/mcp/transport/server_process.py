@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codeloop.extend.mcp.cache.definition import LocalDefinition
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM_TIME

@@ -12,7 +12,8 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
-from codeloop.kit.processes import make_safe_environment
+from codeloop.kit.programs import make_safe_environment
+from codeloop.kit.run_program import run_program
 from codeloop.model.credentials.aws.discovery import (
     ADVICE,
     CONTAINER_VARIABLES,
@@ -192,22 +193,17 @@ async def fetch_web_identity_keys(
 async def run_credential_process(command: str, name: str, environment: Mapping[str, str]) -> AwsKeys:
     """Return the keys that the program of a profile's `credential_process` prints. Raises `ModelUnavailable`."""
     try:
-        process = await asyncio.create_subprocess_exec(
-            *shlex.split(command),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=make_safe_environment(environment),
-            cwd="/",  # a relative folder of PATH must not lead into the project
+        # It runs in `/`: a relative folder of PATH must not lead into the project.
+        _, out, err = await run_program(
+            shlex.split(command),
+            environment=make_safe_environment(environment),
+            timeout_seconds=CLOUD_PROCESS.seconds,
+            is_apart=False,
         )
+    except TimeoutError:
+        out, err = b"", f"it took more than {CLOUD_PROCESS.seconds:g} s".encode()
     except (OSError, ValueError) as error:
         raise ModelUnavailable(f"`credential_process` of the AWS profile {name} can't be run: {error}.") from None
-    try:
-        out, err = await asyncio.wait_for(process.communicate(), CLOUD_PROCESS.seconds)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        out, err = b"", f"it took more than {CLOUD_PROCESS.seconds:g} s".encode()
     match parse_json_object(out):
         case {"Version": 1, "AccessKeyId": str(access), "SecretAccessKey": str(secret), **more}:
             return AwsKeys(access, secret, str(more.get("SessionToken") or ""), parse_timestamp(more.get("Expiration")))

@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.kit.processes import make_safe_environment
+from codeloop.kit.programs import make_safe_environment
+from codeloop.kit.run_program import run_program
 from codeloop.model.credentials.cloud_request import (
     NoAnswer,
     parse_json_object,
@@ -211,26 +212,21 @@ async def _sign_with_openssl(data: bytes, key: str, file: Path) -> bytes:
         key_file.write(key.encode())
         key_file.flush()
         try:
-            process = await asyncio.create_subprocess_exec(
-                *("openssl", "dgst", "-sha256", "-sign", key_file.name),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                env={"PATH": make_safe_environment(os.environ)["PATH"]},
-                cwd="/",  # a relative folder of PATH must not lead into the project
+            # It runs in `/`: a relative folder of PATH must not lead into the project.
+            code, signature, _ = await run_program(
+                ("openssl", "dgst", "-sha256", "-sign", key_file.name),
+                environment={"PATH": make_safe_environment(os.environ)["PATH"]},
+                timeout_seconds=CLOUD_PROCESS.seconds,
+                stdin=data,
             )
+        except TimeoutError:
+            code, signature = 1, b""
         except OSError:
             raise ModelUnavailable(
                 "Neither the Python package `cryptography` nor the program `openssl` is there, one of which signs with "
                 "the key of a service account. Install one, or run `gcloud auth application-default login`."
             ) from None
-        try:
-            signature, _ = await asyncio.wait_for(process.communicate(data), CLOUD_PROCESS.seconds)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            signature = b""
-    if process.returncode != 0 or not signature:
+    if code != 0 or not signature:
         raise ModelUnavailable(f"The private key in {file} can't be used. Download a new one.")
     return signature
 

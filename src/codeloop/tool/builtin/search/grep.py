@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from codeloop.kit.glob import has_wildcard, split_root
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need

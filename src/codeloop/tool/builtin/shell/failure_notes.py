@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from codeloop.kit.processes import PROJECT_PROGRAM_FOLDERS
+from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.tool.builtin.files.outline import list_file_blocks

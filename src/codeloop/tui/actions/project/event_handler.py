@@ -3,7 +3,7 @@
 import time
 from typing import Literal
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked, SessionDeleted
 from codeloop.schema.live_events import (
     BranchUpdated,

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import make_private, write_atomically
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.actions.connections import choose_provider
 from codeloop.tui.terminal.multiplexer import query_tmux
 from codeloop.tui.ui import Ui

@@ -13,7 +13,7 @@ from codeloop.client.worktrees import (
     is_worktree_verb,
     run_worktree_command,
 )
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session

@@ -6,7 +6,7 @@ from typing import Any, Generic, overload
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import escape_answer_controls, one_line
+from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
 from codeloop.tui.dialogs.parts.fuzzy_index import FuzzyIndex, find_match
 from codeloop.tui.dialogs.parts.pick import Pick, T
 from codeloop.tui.render.canvas import Row

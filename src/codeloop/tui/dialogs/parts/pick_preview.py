@@ -7,7 +7,7 @@ from typing import Generic
 
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.parts.dialog import Dialog
 from codeloop.tui.dialogs.parts.pick import PickSource, T

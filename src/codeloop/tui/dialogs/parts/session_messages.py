@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import escape_answer_controls
+from codeloop.kit.text.terminal_text import escape_answer_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import ListMessages, make_cursor_of_page
 from codeloop.schema.message import UserMessage

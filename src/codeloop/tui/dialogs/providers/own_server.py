@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from itertools import count
 from urllib.parse import urlsplit
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerModels
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.message import ModelRef

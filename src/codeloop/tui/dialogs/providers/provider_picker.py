@@ -4,7 +4,7 @@ from asyncio import timeout
 from collections.abc import Sequence
 from functools import partial
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.providers import (
     API_KEY_LABEL,
     ApiAuth,

@@ -7,7 +7,7 @@ from itertools import islice
 from msgspec import Struct
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.tui.render.calls.generic_calls import render_generic
 from codeloop.tui.render.calls.tool_call import MAX_ROWS, CallBody, ToolCall, as_list, as_mapping
 from codeloop.tui.render.canvas import Row

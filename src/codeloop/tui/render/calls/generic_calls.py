@@ -1,7 +1,7 @@
 """Renders calls of tools without a renderer of their own, such as those of MCP servers: their arguments and output."""
 
-from codeloop.kit.terminal_text import one_line
 from codeloop.kit.text.readable_json import format_arguments, format_json
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, as_list, as_mapping
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs, fold_line

@@ -7,8 +7,8 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.formatting import describe_command_end, format_duration
-from codeloop.kit.terminal_text import escape_controls, one_line
 from codeloop.kit.text.readable_json import format_arguments
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.search_calls import draw_output_if_open
 from codeloop.tui.render.calls.tool_call import CallBody, ToolCall, as_list, as_mapping

@@ -3,7 +3,7 @@
 from rich.segment import Segment
 
 from codeloop.client.formatting import describe_command_end, format_duration
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.part import remove_model_notes
 from codeloop.tui.render.ansi_text import AnsiText
 from codeloop.tui.render.calls.tool_call import FOLDED_ROWS, MAX_ROWS, CallBody, ToolCall, as_list

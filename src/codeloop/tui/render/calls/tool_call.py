@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.formatting import compute_elapsed_ms, format_duration
-from codeloop.kit.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import (
     TOLD_KEY,
     ToolPart,

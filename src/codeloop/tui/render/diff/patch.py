@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.render.cells import expand_tabs
 
 DiffSign = Literal[" ", "+", "-"]

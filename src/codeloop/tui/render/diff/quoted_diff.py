@@ -6,7 +6,7 @@ from itertools import islice
 
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_path
 from codeloop.tui.render.diff.diff_rows import DiffRows

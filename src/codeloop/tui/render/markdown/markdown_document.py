@@ -6,7 +6,7 @@ from itertools import takewhile, zip_longest
 
 from rich.segment import Segment
 
-from codeloop.kit.terminal_text import escape_answer_controls
+from codeloop.kit.text.terminal_text import escape_answer_controls
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, measure_row, pad_row, wrap_line
 from codeloop.tui.render.code_highlighter import CodeHighlighter

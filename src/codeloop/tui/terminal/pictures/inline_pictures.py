@@ -13,7 +13,7 @@ from rich.segment import Segment
 from textual.geometry import Region
 from textual.timer import Timer
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.tui import PICTURES_KEPT
 from codeloop.schema.part import FilePart
 from codeloop.tui.actions.conversation.pictures import find_pictures

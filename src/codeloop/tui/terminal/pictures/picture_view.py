@@ -13,8 +13,9 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
-from codeloop.kit.processes import find_program, start_desktop_program
-from codeloop.kit.terminal_text import escape_controls
+from codeloop.kit.programs import find_program
+from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.part import FilePart
 from codeloop.tui.render.attachments import describe_attachment, read_attachment
 from codeloop.tui.render.picture_rows import PictureBox

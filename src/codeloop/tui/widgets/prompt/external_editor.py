@@ -10,8 +10,8 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
-from codeloop.kit.processes import start_desktop_program
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.editor.chips import collapse_chips, escape_chips, expand_chips
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor

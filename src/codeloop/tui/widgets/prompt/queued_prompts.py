@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import FilePartInput, MessageWithParts
 from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import CodeloopError

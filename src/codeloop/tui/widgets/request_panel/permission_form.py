@@ -7,7 +7,7 @@ import re
 
 from codeloop.client.questions.permission_text import UNLIMITED_ROWS, describe_always, describe_request
 from codeloop.client.questions.requester import Requester
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.wire import replace

@@ -6,7 +6,7 @@ Several questions are shown as tabs, with a last tab that sends the answers.
 from codeloop.client.formatting import TextStyle
 from codeloop.client.questions.permission_text import UNLIMITED_ROWS, quote_text
 from codeloop.client.questions.requester import Requester
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.tui.widgets.request_panel.form import (
     CURSOR_STEPS_BY_KEY,

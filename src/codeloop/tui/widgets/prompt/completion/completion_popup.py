@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.render.cells import cut_path
 from codeloop.tui.widgets.base_widgets import find_faint_style
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow

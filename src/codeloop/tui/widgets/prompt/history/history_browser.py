@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.editor.chips import Chip, expand_chips
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
 from codeloop.tui.widgets.prompt.completion.completion_popup import CompletionPopup

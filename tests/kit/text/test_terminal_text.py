@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.terminal_text import escape_answer_controls, escape_controls, escape_json_controls, one_line
+from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, escape_json_controls, one_line
 
 ANY = st.text(st.characters(codec=None))
 

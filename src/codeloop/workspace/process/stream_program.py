@@ -16,7 +16,7 @@ from codeloop.workspace.process.child_process import ChildProcess, Pipe, spawn
 _MAX_ERROR_BYTES = 8_192
 
 
-class ProgramResult(Struct, frozen=True):
+class ProgramEnd(Struct, frozen=True):
     """The end of a program: its exit code (negative: the signal), the start of its stderr, and why it was stopped."""
 
     code: int
@@ -24,9 +24,9 @@ class ProgramResult(Struct, frozen=True):
     stop_reason: Literal["", "enough", "time"]
 
 
-async def run_program(
+async def stream_program(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], feed: Callable[[bytes], bool], seconds: float
-) -> ProgramResult:
+) -> ProgramEnd:
     """Run a program until its end, its timeout, or until `feed` returns True for a chunk of output.
 
     It may use PROGRAM_MEMORY bytes. Raises OSError when it can't be started. It is killed when the caller is cancelled.
@@ -61,7 +61,7 @@ async def run_program(
             stop_reasons.append("time")
             child_process.kill()
         code = await asyncio.shield(child_process.exited)
-        return ProgramResult(code, errors.decode("utf-8", "replace"), stop_reasons[-1] if stop_reasons else "")
+        return ProgramEnd(code, errors.decode("utf-8", "replace"), stop_reasons[-1] if stop_reasons else "")
     finally:
         for one in child:
             one.kill()
