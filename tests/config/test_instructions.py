@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.config import instructions as module
-from codeloop.config.instructions import Instructions, list_instruction_files, read_instructions
+from codeloop.config.instructions import Instructions, read_instructions
 from codeloop.schema.config import Config
 from tests.config.conftest import World
 
@@ -21,7 +21,6 @@ def texts(found: Instructions) -> list[str]:
 
 def test_nothing_there_is_nothing_read(world: World) -> None:
     assert read(world) == Instructions((), ())
-    assert list_instruction_files(world.place(), world.paths, Config(), trusted=False) == ()
 
 
 def test_the_global_file_is_the_first_of_three(world: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.config.load import _Merge, _merge_values
+from codeloop.config.load import _merge_values, _MergedValues
 from codeloop.config.normalise import NormalisedValues
 from codeloop.config.sources import Layer, Origin, format_keys
 from codeloop.kit.jsonc import Document
@@ -347,7 +347,7 @@ TREES = st.dictionaries(
 @given(st.lists(TREES, max_size=4))
 def test_provenance_names_the_layer_that_holds_each_value(trees: list[dict[str, Any]]) -> None:
     layers = [Layer(str(n), str(n), Path("/"), Document(json.dumps(tree), tree)) for n, tree in enumerate(trees)]
-    merged = _Merge()
+    merged = _MergedValues()
     for layer in layers:
         _merge_values(merged, merged.values, NormalisedValues(layer, layer.raw), layer.raw, ())
 

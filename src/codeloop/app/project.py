@@ -23,7 +23,7 @@ from codeloop.app.settings import (
     make_providers,
 )
 from codeloop.app.toolbox import find_search_tools, make_toolbox
-from codeloop.config.instructions import list_instruction_files
+from codeloop.config.instructions import read_instructions
 from codeloop.config.project_root import record_root
 from codeloop.extend.rulebook import Rulebook
 from codeloop.extend.skills import make_skill_tool
@@ -349,7 +349,6 @@ def _list_configured_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
 
 
 def _read_instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:
-    instructions = list_instruction_files(
-        settings.project_root, settings.paths, settings.config, trusted=settings.trusted
-    )
-    return tuple((each.path, each.text) for each in instructions)
+    """Return the path and the text of each instruction file."""
+    instructions = read_instructions(settings.project_root, settings.paths, settings.config, trusted=settings.trusted)
+    return tuple((each.path, each.text) for each in instructions.files)

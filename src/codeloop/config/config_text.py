@@ -77,18 +77,20 @@ def add_to_list(text: str | None, key: str, entry: str, is_match: Callable[[Any]
     document = parse_jsonc(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
     source, entries, literal = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
     if entries is None:
-        at = document.spans[()].start + 1
+        # Behind the opening brace.
+        offset = document.spans[()].start + 1
         comma = "," if document.value else "\n"
-        return f'{source[:at]}\n  "{key}": [{literal}]{comma}{source[at:]}'
+        return f'{source[:offset]}\n  "{key}": [{literal}]{comma}{source[offset:]}'
     if any(map(is_match, entries)):
         return source
     if not entries:
-        at = document.spans[key,].start + 1
-        return f"{source[:at]}{literal}{source[at:]}"
+        offset = document.spans[key,].start + 1
+        return f"{source[:offset]}{literal}{source[offset:]}"
     last = document.spans[key, len(entries) - 1]
-    start = source.rfind("\n", 0, last.start) + 1
-    indent = source[start : last.start]
-    gap = "\n" + indent if start and not indent.strip() else " "
+    line_start = source.rfind("\n", 0, last.start) + 1
+    indent = source[line_start : last.start]
+    # A list with a line for each entry gets another line.
+    gap = "\n" + indent if line_start and not indent.strip() else " "
     return f"{source[: last.end]},{gap}{literal}{source[last.end :]}"
 
 
@@ -124,12 +126,9 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
         if not is_object(current):
             raise NotEditable(f"its `{'.'.join(path[:depth])}` is not an object in braces" if depth else _NOT_AN_OBJECT)
         if key not in current:
-            parent = tuple(path[:depth])
-            return (
-                text
-                if value is None
-                else _add_member(document, parent, key, _wrap_in_objects(path[depth + 1 :], value))
-            )
+            if value is None:
+                return text
+            return _add_member(document, tuple(path[:depth]), key, _wrap_in_objects(path[depth + 1 :], value))
         current = current[key]
     span = document.spans[tuple(path)]
     if value is None:
@@ -139,15 +138,16 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
 
 def _add_member(document: Document, path: KeyPath, key: str, value: Any) -> str:
     """Return a document's text with a member added at the end of the object at `path`, on its own lines."""
-    text, depth = document.text, 2 * len(path) + 2
-    row = f"\n{' ' * depth}{json.dumps(key, ensure_ascii=False)}: {_indent(_format_value(value), depth)}"
+    text, blanks = document.text, 2 * len(path) + 2
+    member = f"\n{' ' * blanks}{json.dumps(key, ensure_ascii=False)}: {_indent(_format_value(value), blanks)}"
+    # The ends of the members that the object has already. (The path of the whole document is empty.)
     ends = [span.end for each, span in document.spans.items() if each[:-1] == path and each]
     if ends:
-        return f"{text[: max(ends)]},{row}{text[max(ends) :]}"
-    at = document.spans[path].start + 1
-    rest = text[at:]
-    end = "" if rest.startswith("\n") else "\n" + " " * (depth - 2)
-    return f"{text[:at]}{row}{end}{rest}"
+        return f"{text[: max(ends)]},{member}{text[max(ends) :]}"
+    offset = document.spans[path].start + 1
+    rest = text[offset:]
+    line_end = "" if rest.startswith("\n") else "\n" + " " * (blanks - 2)
+    return f"{text[:offset]}{member}{line_end}{rest}"
 
 
 def _wrap_in_objects(keys: Sequence[str], value: Any) -> Any:
@@ -160,8 +160,8 @@ def _format_value(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _indent(text: str, depth: int) -> str:
-    return text.replace("\n", "\n" + " " * depth)
+def _indent(text: str, blanks: int) -> str:
+    return text.replace("\n", "\n" + " " * blanks)
 
 
 def _remove_member(text: str, span: ValueSpan) -> str:

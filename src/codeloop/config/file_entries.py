@@ -1,7 +1,6 @@
 """Sets or removes one entry of a configuration file, such as an MCP server; the rest of the file stays unchanged."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ from codeloop.config.config_text import NotEditable, set_value
 from codeloop.config.files import describe_os_error, read_text, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.config.references import REFERENCE_PATTERN, read_variable
+from codeloop.config.references import map_references, read_variable
 from codeloop.config.sources import CODELOOP_FILES
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import KeyPath
 from codeloop.kit.paths import expand_user_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
@@ -35,8 +34,7 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
     Raises CodeloopError for a variable that is not set and a file that can't be read.
     """
 
-    def content(match: re.Match[str]) -> str:
-        kind, name = match[1], match[2].strip()
+    def read_reference(kind: str, name: str, _keys: KeyPath) -> str:
         if kind == "env":
             if name not in environment and ":-" not in name:
                 raise CodeloopError(f"The variable {name} is not set, which the entry takes a value from.")
@@ -47,11 +45,7 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
             raise CodeloopError(f"There is no file {file}, which the entry takes a value from.")
         return text.strip()
 
-    if isinstance(value, str):
-        return REFERENCE_PATTERN.sub(content, value)
-    if is_object(value):
-        return {key: resolve_entry(each, folder, environment) for key, each in value.items()}
-    return [resolve_entry(each, folder, environment) for each in value] if is_list(value) else value
+    return map_references(value, read_reference)
 
 
 def write_entry(file: Path, section: str, name: str, entry: JSON | None) -> None:

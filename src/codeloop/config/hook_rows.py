@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from codeloop.config.files import read_text
-from codeloop.config.normalise import NormalisedValues, get_type_name
+from codeloop.config.normalise import NormalisedValues
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer, format_keys
-from codeloop.kit.jsonc import Document, JsoncError, KeyPath, is_list, is_object, parse_jsonc
+from codeloop.kit.jsonc import Document, JsoncError, KeyPath, get_type_name, is_list, is_object, parse_jsonc
 from codeloop.kit.small_files import FileState, read_file_state
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
@@ -97,6 +97,7 @@ _FIELDS_BY_TYPE: dict[str, dict[str, HookField]] = {
 """The fields of each type of hook, besides the common ones."""
 _COMMON_FIELDS = frozenset(("type", "timeout", "policy", "if", "statusMessage", "once"))
 _SUPPORTED_SHELLS = ("bash", None)
+"""The values of a hook's `shell`; None: it has none."""
 _COMMAND_FIELDS = frozenset(("shell",))
 """Fields of hooks of the type `command` that are only checked."""
 _PLUGIN_FIELDS = frozenset(("pluginRoot",))
@@ -177,29 +178,23 @@ def _add_rows(result: HookRows, layer: Layer, value: Any) -> None:
                 f"{layer.format_location(keys, of_key=True)}: {format_keys(keys)} means nothing to codeloop."
             )
             continue
-        for at, group in _check_list(layer, groups, keys):
-            inner = (*keys, at)
-            data = _check_object(layer, group, inner)
-            for number, each in _check_list(layer, data.get("hooks", []), (*inner, "hooks")):
-                _add_row(result, layer, (*inner, "hooks", number), data.get("matcher"), each)
+        for group_index, value_of_group in _check_list(layer, groups, keys):
+            group_keys = (*keys, group_index)
+            group = _check_object(layer, value_of_group, group_keys)
+            for index, hook in _check_list(layer, group.get("hooks", []), (*group_keys, "hooks")):
+                _add_row(result, layer, (*group_keys, "hooks", index), group.get("matcher"), hook)
 
 
 def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value: Any) -> None:
+    """Add the row of a hook, or a warning if it is not run. Raises CodeloopError if a field has a wrong value.
+
+    `keys`: its path, such as `("hooks", "Stop", 0, "hooks", 1)`. `matcher`: that of its group.
+    """
     data = _check_object(layer, value, keys)
-    # `keys` is the path of the hook: `hooks`, the event, an index, `hooks`, an index.
-    kind = data.get("type", "command")
-    if kind not in _FIELDS_BY_TYPE:
-        result.warnings.append(
-            f"{layer.format_location(keys)}: hooks of the type {kind!a} are not run: {', '.join(_FIELDS_BY_TYPE)} are."
-        )
-        return
-    if kind in {"prompt", "agent"} and keys[1] not in MODEL_HOOK_EVENTS:
-        result.warnings.append(f"{layer.format_location(keys)}: hooks of the type {kind!a} are not run at {keys[1]}.")
-        return
-    if kind == "command" and data.get("shell") not in _SUPPORTED_SHELLS:
-        result.warnings.append(
-            f"{layer.format_location(keys)}: hooks for the shell {data['shell']!a} are not run, only for bash."
-        )
+    kind, event = data.get("type", "command"), keys[1]
+    reason = _explain_skipped(data, kind, event)
+    if reason:
+        result.warnings.append(f"{layer.format_location(keys)}: {reason}")
         return
     # Only layers of plugins are not parsed from a text.
     is_from_plugin = not layer.document.text
@@ -226,7 +221,7 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
         {
             **{key: data[key] for key in _FIELDS_BY_TYPE[kind] if key in data},
             "type": kind,
-            "event": keys[1],
+            "event": event,
             "matcher": matcher or "",
             "if": condition,
             "timeout": timeout,
@@ -236,6 +231,17 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
             "pluginRoot": data.get("pluginRoot", "") if is_from_plugin else "",
         }
     )
+
+
+def _explain_skipped(data: JSON, kind: Any, event: str | int) -> str:
+    """Return the reason why a hook is not run; "": it is."""
+    if kind not in _FIELDS_BY_TYPE:
+        return f"hooks of the type {kind!a} are not run: {', '.join(_FIELDS_BY_TYPE)} are."
+    if kind in {"prompt", "agent"} and event not in MODEL_HOOK_EVENTS:
+        return f"hooks of the type {kind!a} are not run at {event}."
+    if kind == "command" and data.get("shell") not in _SUPPORTED_SHELLS:
+        return f"hooks for the shell {data['shell']!a} are not run, only for bash."
+    return ""
 
 
 def _check_list(layer: Layer, value: Any, keys: KeyPath) -> Iterator[tuple[int, Any]]:

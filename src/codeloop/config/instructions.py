@@ -11,9 +11,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.files import describe_os_error, read_start
+from codeloop.config.files import describe_os_error
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
+from codeloop.kit.small_files import read_start
 from codeloop.schema.config import Config
 from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
 
@@ -37,52 +38,35 @@ class Instructions(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def list_instruction_files(
-    project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool
-) -> tuple[Instruction, ...]:
-    """Return the files of `read_instructions`, without the warnings."""
-    return read_instructions(project_root, paths, config, trusted=trusted).files
-
-
 def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
     """Read the global file, one file of each folder from the work tree's top down, then those of `config.instructions`.
 
     A folder's AGENTS.md replaces its CLAUDE.md. The files of an untrusted project are read too, since they are only
     data, but a link that leads out of its work tree is not followed. A file that can't be read becomes a warning.
     """
-    reading = _InstructionReader(project_root, trusted=trusted)
+    reader = _InstructionReader(project_root, trusted=trusted)
     for file in (paths.config / "AGENTS.md", paths.opencode_config / "AGENTS.md", paths.claude_home / "CLAUDE.md"):
-        if reading.add(file, is_ours=True):
+        if reader.add(file, is_ours=True):
             break
-    folders = list(_list_folders(project_root))
+    folders = project_root.folders
     for folder in folders:
         for name in INSTRUCTION_FILE_NAMES:
-            if reading.add(folder / name):
+            if reader.add(folder / name):
                 break
     for pattern in config.instructions:
         if pattern.startswith(("http://", "https://")):
-            reading.warnings.append(f"instructions: {pattern!r} is a URL; only files are read.")
+            reader.warnings.append(f"instructions: {pattern!r} is a URL; only files are read.")
             continue
-        start = paths.expand_home(pattern)
-        is_named = start.is_absolute()
-        bases = [Path(start.anchor)] if is_named else list(reversed(folders))
-        is_present = False
-        for base in bases:
-            for file in _find_matches(base, str(start.relative_to(base) if is_named else start), reading):
-                is_present = (
-                    reading.add(file, is_ours=is_named, is_exact=not _PATTERN_CHARACTERS.search(pattern)) or is_present
-                )
-        if not is_present:
-            reading.warnings.append(f"instructions: no readable file matches {pattern!r}.")
-    return Instructions(tuple(reading.files), tuple(reading.warnings))
-
-
-def _list_folders(project_root: ProjectRoot) -> Iterator[Path]:
-    folder = project_root.root
-    yield folder
-    for part in project_root.directory.relative_to(project_root.root).parts:
-        folder /= part
-        yield folder
+        path = paths.expand_home(pattern)
+        is_absolute, is_exact = path.is_absolute(), not _PATTERN_CHARACTERS.search(pattern)
+        has_match = False
+        for base in [Path(path.anchor)] if is_absolute else reversed(folders):
+            for file in _find_matches(base, str(path.relative_to(base) if is_absolute else path), reader):
+                if reader.add(file, is_ours=is_absolute, is_exact=is_exact):
+                    has_match = True
+        if not has_match:
+            reader.warnings.append(f"instructions: no readable file matches {pattern!r}.")
+    return Instructions(tuple(reader.files), tuple(reader.warnings))
 
 
 class _InstructionReader(Struct):
@@ -102,8 +86,8 @@ class _InstructionReader(Struct):
         """Read a file, unless it was read already; return whether it exists. `is_ours`: the user named it.
 
         A file that the project names is not read if a link leads out of the project, even if the project is trusted: a
-        command may have created the link since. A path outside that a trusted configuration spells out in full
-        (`is_exact`: without a pattern, and without links) is read.
+        command may have created the link since. A file outside is read if a trusted configuration names it without a
+        pattern (`is_exact`), by a path without links.
         """
         try:
             real = file.resolve(strict=True)
@@ -145,51 +129,51 @@ class _InstructionReader(Struct):
         return text
 
 
-def _find_matches(base: Path, pattern: str, reading: _InstructionReader) -> Iterator[Path]:
+def _find_matches(base: Path, pattern: str, reader: _InstructionReader) -> Iterator[Path]:
     """Yield the files below a folder that match a pattern, sorted; `**` stands for any number of folders."""
     if not _PATTERN_CHARACTERS.search(pattern):
         yield base / pattern
         return
-    yield from _walk(base, pattern.split("/"), reading)
+    yield from _walk(base, pattern.split("/"), reader)
 
 
-def _walk(folder: Path, parts: list[str], reading: _InstructionReader) -> Iterator[Path]:
+def _walk(folder: Path, parts: list[str], reader: _InstructionReader) -> Iterator[Path]:
     part, *below = parts
     if not _PATTERN_CHARACTERS.search(part):
         if below:
-            yield from _walk(folder / part, below, reading)
+            yield from _walk(folder / part, below, reader)
         elif (folder / part).is_file():
             yield folder / part
         return
     if part == "**":
-        yield from _walk(folder, below or ["*"], reading)
+        yield from _walk(folder, below or ["*"], reader)
     pattern = re.compile(translate(part))
-    for entry in _list_entries(folder, reading):
+    for entry in _list_entries(folder, reader):
         if part == "**":
             if (
                 entry.is_dir(follow_symlinks=False)
                 and entry.name not in _SKIPPED_FOLDERS
                 and not entry.name.startswith(".")
             ):
-                yield from _walk(folder / entry.name, parts, reading)
+                yield from _walk(folder / entry.name, parts, reader)
         # As in shells, a pattern only matches hidden names if it begins with a dot itself.
-        elif pattern.match(entry.name) and entry.name.startswith(".") <= part.startswith("."):
+        elif pattern.match(entry.name) and (part.startswith(".") or not entry.name.startswith(".")):
             if below and entry.is_dir():
-                yield from _walk(folder / entry.name, below, reading)
+                yield from _walk(folder / entry.name, below, reader)
             elif not below and entry.is_file():
                 yield folder / entry.name
 
 
-def _list_entries(folder: Path, reading: _InstructionReader) -> list[os.DirEntry[str]]:
+def _list_entries(folder: Path, reader: _InstructionReader) -> list[os.DirEntry[str]]:
     """List a folder, sorted by name, until the limit of entries is used up; then warn, once."""
-    if reading.remaining_entries <= 0 or len(folder.parts) > CONFIG_DEPTH.value:
+    if reader.remaining_entries <= 0 or len(folder.parts) > CONFIG_DEPTH.value:
         return []
     try:
         with os.scandir(folder) as listing:
-            dir_entries = list(islice(listing, reading.remaining_entries))
+            dir_entries = list(islice(listing, reader.remaining_entries))
     except OSError:
         return []
-    reading.remaining_entries -= len(dir_entries) + 1
-    if reading.remaining_entries <= 0:
-        reading.warnings.append(f"instructions: stopped after {INSTRUCTION_ENTRIES.value:,} files and folders.")
+    reader.remaining_entries -= len(dir_entries) + 1
+    if reader.remaining_entries <= 0:
+        reader.warnings.append(f"instructions: stopped after {INSTRUCTION_ENTRIES.value:,} files and folders.")
     return sorted(dir_entries, key=lambda entry: entry.name)

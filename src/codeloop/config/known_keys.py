@@ -74,7 +74,8 @@ _PROVIDER_OPTIONS = frozenset(
 # Fields of the structs that no file may set: `config/trust` derives them.
 _INTERNAL_KEYS = frozenset(("restrictions",))
 
-# The sections of a struct: the key, the struct of its value, and whether the value holds many of them by name.
+# The sections of a struct: the key, the struct of its value, and whether the value is an object of many, by name:
+# `provider` has many ProviderConfigs, `server` is one ServerConfig.
 _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], bool], ...]] = {
     Config: (
         ("provider", ProviderConfig, True),

@@ -16,7 +16,6 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import REFERENCE_PATTERN, replace_references
 from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, find_layers, format_keys
 from codeloop.config.trust.layer_filter import filter_layer
-from codeloop.config.validation import find_fault
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.small_files import FileState
 from codeloop.kit.text.suggest import format_suggestion
@@ -38,7 +37,7 @@ _LAYER_DESCRIPTIONS = {
     "--config": "the file of --config",
 }
 _LAYER_RANKS = {"global": 0, "project": 2, "extensions": 2, "command line": 3}
-"""The rank of layers, ascending in precedence; other layers have rank 1."""
+"""The rank of layers by name: a layer overrides those of lower ranks. Layers with other names have rank 1."""
 
 
 class LoadedConfig(Struct, frozen=True):
@@ -78,7 +77,7 @@ class LoadedConfig(Struct, frozen=True):
         return f"the file {names[0]}, by `{reference}` at {text}", "Put another one into that file."
 
 
-class _Merge(Struct, frozen=True):
+class _MergedValues(Struct, frozen=True):
     """The values merged so far, and the origin of each by its path of keys."""
 
     values: JSON = struct_field(default_factory=dict[str, Any])
@@ -101,7 +100,7 @@ def load_config(
     `trusted`, the project's layers can only restrict. `extra`: layers that extensions add.
     Raises CodeloopError, with file, line and column, for a file that can't be read and a value of the wrong type.
     """
-    merge = _Merge()
+    merged = _MergedValues()
     warnings: list[str] = list(extra.warnings)
     ignored: list[str] = list(extra.ignored)
     sources: list[str] = []
@@ -122,7 +121,7 @@ def load_config(
         warnings.extend(_warn_of_unknown_keys(layer))
         if layer.is_project and not trusted:
             # References are not replaced: an untrusted project may not read variables and files.
-            values, names = filter_layer(normalise_layer(layer, layer.raw), merge.values)
+            values, names = filter_layer(normalise_layer(layer, layer.raw), merged.values)
             ignored.extend(names)
         else:
             values = normalise_layer(layer, replace_references(layer, paths, environment, file_states))
@@ -136,15 +135,15 @@ def load_config(
                 rows, notes = read_hook_rows(values, paths, project_root.root, file_states, trusted=trusted)
                 values.values["hooks"] = rows
                 warnings.extend(notes)
-        _merge_values(merge, merge.values, values, values.values, ())
+        _merge_values(merged, merged.values, values, values.values, ())
     warnings.extend(_warn_of_unsupported_keys(layers))
     ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in links_out)
     if ignored or extra.distrust is not None:
         why = extra.distrust or f"{format_keys((str(project_root.root),))} is not trusted"
         warnings.append(_explain_ignored(why, ignored))
-    provenance = {format_keys(keys): origin for keys, origin in merge.origins.items()}
+    provenance = {format_keys(keys): origin for keys, origin in merged.origins.items()}
     ignored_names = tuple(dict.fromkeys(ignored))
-    config = _convert_to_config(merge)
+    config = _convert_to_config(merged)
     return LoadedConfig(config, provenance, tuple(warnings), tuple(sources), ignored_names, file_states)
 
 
@@ -175,16 +174,13 @@ def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
 
 
 def _warn_of_unknown_keys(layer: Layer) -> list[str]:
-    return [
-        f"{layer.format_location(keys, of_key=True)}: "
-        + (
-            f"unknown key {format_keys(keys)}, ignored."
-            if is_dropped
-            else f"{format_keys(keys)} means nothing to codeloop."
-        )
-        + format_suggestion(suggestions)
-        for keys, suggestions, is_dropped in find_unknown_keys(layer.raw)
-    ]
+    warnings: list[str] = []
+    for keys, suggestions, is_dropped in find_unknown_keys(layer.raw):
+        name = format_keys(keys)
+        problem = f"unknown key {name}, ignored." if is_dropped else f"{name} means nothing to codeloop."
+        location = layer.format_location(keys, of_key=True)
+        warnings.append(f"{location}: {problem}{format_suggestion(suggestions)}")
+    return warnings
 
 
 def _warn_of_unsupported_keys(layers: list[Layer]) -> list[str]:
@@ -197,34 +193,37 @@ def _warn_of_unsupported_keys(layers: list[Layer]) -> list[str]:
     if not names:
         return []
     texts = [f"{name} ({position})" for name, position in names.items()]
-    more = f" and {len(texts) - _MAX_LISTED_NAMES} more" if len(texts) > _MAX_LISTED_NAMES else ""
-    return [f"Not supported yet and ignored: {', '.join(texts[:_MAX_LISTED_NAMES])}{more}."]
+    return [f"Not supported yet and ignored: {_join_names(texts)}."]
 
 
 def _explain_ignored(why: str, names: list[str]) -> str:
-    names = list(dict.fromkeys(names))
-    more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
-    what = f"Ignored: {', '.join(names[:_MAX_LISTED_NAMES])}{more}. " if names else ""
+    what = f"Ignored: {_join_names(list(dict.fromkeys(names)))}. " if names else ""
     return f"{why}, so its configuration can only tighten yours. {what}To use it: codeloop trust"
 
 
-def _merge_values(merge: _Merge, into: JSON, source: NormalisedValues, new: JSON, keys: KeyPath) -> None:
+def _join_names(names: list[str]) -> str:
+    rest = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
+    return ", ".join(names[:_MAX_LISTED_NAMES]) + rest
+
+
+def _merge_values(merged: _MergedValues, into: JSON, source: NormalisedValues, new: JSON, keys: KeyPath) -> None:
     """Merge `new`, the values of a layer at the path `keys`, into the object `into` of the merged values."""
     for key, value in new.items():
-        at = (*keys, key)
+        path = (*keys, key)
         old = into.get(key)
-        if is_list(value) and _is_joined(at):
-            into[key] = _append_list(merge, old if is_list(old) else [], source, value, at)
+        if is_list(value) and _is_joined(path):
+            into[key] = _append_list(merged, old if is_list(old) else [], source, value, path)
         elif is_object(value) and value:
             if not is_object(old):
-                _forget_origins(merge, at, old)
+                _forget_origins(merged, path, old)
                 into[key] = {}
-            merge.origins.pop(at, None)
-            _merge_values(merge, into[key], source, value, at)
+            merged.origins.pop(path, None)
+            _merge_values(merged, into[key], source, value, path)
+        # An empty object changes nothing in one that is there.
         elif not (is_object(value) and is_object(old)):
-            _forget_origins(merge, at, old)
+            _forget_origins(merged, path, old)
             into[key] = value
-            merge.origins[at] = Origin(source.layer, source.find_source_keys(at))
+            merged.origins[path] = Origin(source.layer, source.find_source_keys(path))
 
 
 def _is_joined(keys: KeyPath) -> bool:
@@ -234,40 +233,44 @@ def _is_joined(keys: KeyPath) -> bool:
     return len(keys) == 3 and keys[0] == "agent" and keys[2] in _APPEND_KEYS
 
 
-def _append_list(merge: _Merge, old: list[Any], source: NormalisedValues, new: list[Any], at: KeyPath) -> list[Any]:
+def _append_list(
+    merged: _MergedValues, old: list[Any], source: NormalisedValues, new: list[Any], keys: KeyPath
+) -> list[Any]:
     """Return the list of earlier layers with the items of `new` appended: of `_UNION_KEYS` only those not in it."""
     items = list(old)
     for index, item in enumerate(new):
-        if at[-1] in _APPEND_KEYS or item not in items:
-            merge.origins[*at, len(items)] = Origin(source.layer, source.find_source_keys((*at, index)))
+        if keys[-1] in _APPEND_KEYS or item not in items:
+            merged.origins[*keys, len(items)] = Origin(source.layer, source.find_source_keys((*keys, index)))
             items.append(item)
     return items
 
 
-def _forget_origins(merge: _Merge, at: KeyPath, old: Any) -> None:
-    """Drop the origins of the values inside `old`, which is replaced."""
+def _forget_origins(merged: _MergedValues, keys: KeyPath, old: Any) -> None:
+    """Drop the origins of the values inside `old`, the replaced value at the path `keys`."""
     if is_object(old) or is_list(old):
-        for keys in [keys for keys in merge.origins if keys[: len(at)] == at]:
-            del merge.origins[keys]
+        for inner_keys in [each for each in merged.origins if each[: len(keys)] == keys]:
+            del merged.origins[inner_keys]
 
 
-def _convert_to_config(merge: _Merge) -> Config:
+def _convert_to_config(merged: _MergedValues) -> Config:
     try:
-        return msgspec.convert(merge.values, Config)
+        return msgspec.convert(merged.values, Config)
     except msgspec.ValidationError:
-        # msgspec's message does not say in which file the value is.
-        keys, fault = find_fault(merge.values, Config)
-        raise CodeloopError(f"{_locate(merge, keys)}: {format_keys(keys)}: {fault}.") from None
+        # Imported late: most configurations fit their types. msgspec's message does not say in which file the value is.
+        from codeloop.config.type_errors import find_type_error
+
+        keys, fault = find_type_error(merged.values, Config)
+        raise CodeloopError(f"{_locate(merged, keys)}: {format_keys(keys)}: {fault}.") from None
 
 
-def _locate(merge: _Merge, keys: KeyPath) -> str:
+def _locate(merged: _MergedValues, keys: KeyPath) -> str:
     """Return the file position of a value; if only values around or inside it were set, the position of one of them."""
     for size in range(len(keys), 0, -1):
-        origin = merge.origins.get(keys[:size])
+        origin = merged.origins.get(keys[:size])
         if origin is not None:
             return origin.layer.format_location((*origin.keys, *keys[size:]))
-    inner = next((inner_keys for inner_keys in merge.origins if inner_keys[: len(keys)] == keys), None)
+    inner = next((inner_keys for inner_keys in merged.origins if inner_keys[: len(keys)] == keys), None)
     if inner is None:
         return "the configuration"
-    origin = merge.origins[inner]
+    origin = merged.origins[inner]
     return origin.layer.format_location(origin.keys[: len(origin.keys) - len(inner) + len(keys)])

@@ -8,7 +8,7 @@ from msgspec import field as struct_field
 
 from codeloop.config.known_keys import list_settings
 from codeloop.config.sources import Layer, format_keys
-from codeloop.kit.jsonc import KeyPath, is_object
+from codeloop.kit.jsonc import KeyPath, get_type_name, is_object
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -120,14 +120,15 @@ def _read_permission(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Iter
         yield _make_rule("*", "*", _check_action(values, path, value)), path
         return
     for permission, inner in value.items():
-        at = (*path, permission)
+        permission_path = (*path, permission)
         if not is_object(inner):
-            yield _make_rule(permission, "*", _check_action(values, at, inner)), at
+            yield _make_rule(permission, "*", _check_action(values, permission_path, inner)), permission_path
             continue
         for pattern, action in inner.items():
+            rule_path = (*permission_path, pattern)
             if is_object(action):
-                _fail(values, (*at, pattern), 'expected "allow", "ask" or "deny"', action)
-            yield _make_rule(permission, pattern, _check_action(values, (*at, pattern), action)), (*at, pattern)
+                _fail(values, rule_path, 'expected "allow", "ask" or "deny"', action)
+            yield _make_rule(permission, pattern, _check_action(values, rule_path, action)), rule_path
 
 
 def _make_rule(permission: str, pattern: str, action: str) -> JSON:
@@ -151,22 +152,3 @@ def _check_object(values: NormalisedValues, value: Any, keys: KeyPath) -> JSON:
 def _fail(values: NormalisedValues, keys: KeyPath, expected: str, value: Any) -> NoReturn:
     text = ascii(value) if isinstance(value, str) else get_type_name(value)
     raise CodeloopError(f"{values.layer.format_location(keys)}: {format_keys(keys)}: {expected}, got {text[:60]}.")
-
-
-def get_type_name(value: Any) -> str:
-    """Return the name of a JSON value's type."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "list"
-        case _:
-            return "object"

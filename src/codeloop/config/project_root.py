@@ -45,6 +45,11 @@ class ProjectRoot(Struct, frozen=True):
         """The directory, relative to the top of the work tree; empty for the top itself."""
         return "" if self.directory == self.root else str(self.directory.relative_to(self.root))
 
+    @property
+    def folders(self) -> list[Path]:
+        """The folders from the top of the work tree down to the directory, both included."""
+        return list_folders_down(self.root, self.directory)
+
     def get_scratch_folder(self, folder: Path) -> Path:
         """Return the folder for full outputs of tools, below the project's folder; each work tree has its own."""
         path = os.fsencode(self.root)
@@ -53,6 +58,14 @@ class ProjectRoot(Struct, frozen=True):
             # Two checksums, so that long paths with the same end hardly get the same name.
             name = f"{crc32(path):08x}{crc32(path[::-1]):08x}{os.fsdecode(os.fsencode(name)[-_MAX_PATH_IN_NAME:])}"
         return folder / "tool-output" / name
+
+
+def list_folders_down(top: Path, directory: Path) -> list[Path]:
+    """Return the folders from `top` down to a directory in it, both included."""
+    folders = [top]
+    for name in directory.relative_to(top).parts:
+        folders.append(folders[-1] / name)
+    return folders
 
 
 class _CachedId(msgspec.Struct, frozen=True):
@@ -148,13 +161,13 @@ def _is_unborn(repository: Path) -> bool:
 
 def _make_repository_mark(repository: Path) -> str:
     """Return a text that differs for another repository at the same path."""
-    # Inodes are reused, so it also has the time of a file that only `git init` writes.
-    facts = [repository.stat().st_ino]
+    inode = repository.stat().st_ino
+    # Inodes are reused, so the mark also has the time of a file that only `git init` writes: the first that exists.
     for name in ("description", "info/exclude", "config"):
         with suppress(OSError):
             status = (repository / name).stat()
-            return "-".join(map(str, [*facts, status.st_ino, status.st_mtime_ns]))
-    return str(facts[0])
+            return f"{inode}-{status.st_ino}-{status.st_mtime_ns}"
+    return str(inode)
 
 
 def _read_cache(file: Path) -> _CachedId | None:

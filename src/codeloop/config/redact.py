@@ -25,7 +25,7 @@ _URL_USER_IN_TEXT = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _MASK = "***"
 # A secret of so many characters is also masked within other texts; a shorter one may occur there by chance.
 _MIN_SECRET_LENGTH = 12
-_FREE_SECTIONS = frozenset(
+_MASKED_SECTIONS = frozenset(
     ("provider", "agent", "command", "mcp", "lsp", "formatter", "plugin", "skills", "experimental", "instructions")
 )
 """Sections in which secrets are masked within texts; the texts of other sections, and of `_CHOICE_KEYS`, stay."""
@@ -48,13 +48,13 @@ def redact_config(loaded: LoadedConfig, username: str) -> JSON:
     data = _redact_sections(values, secrets)
     origins = {path: origin for path, origin in loaded.provenance.items() if _has_reference(origin)}
     if origins:
-        free = {
-            key: _restore_references(value, (key,), origins) for key, value in values.items() if key in _FREE_SECTIONS
+        restored = {
+            key: _restore_references(value, (key,), origins) for key, value in values.items() if key in _MASKED_SECTIONS
         }
-        data = _redact_sections({**values, **free}, secrets)
+        data = _redact_sections({**values, **restored}, secrets)
     # Longest first: a secret may contain another one.
     texts = sorted((text for text in secrets if len(text) >= _MIN_SECRET_LENGTH), key=len, reverse=True)
-    result = {key: _mask_texts(value, texts if key in _FREE_SECTIONS else []) for key, value in data.items()}
+    result = {key: _mask_texts(value, texts if key in _MASKED_SECTIONS else []) for key, value in data.items()}
     return {"username": username, **result, "mode": {}, "plugin": result.get("plugin", [])}
 
 
@@ -86,6 +86,8 @@ def _mask_urls(text: str) -> str:
 
 
 def _mask_url(url: str) -> str:
+    """Mask the secrets of a URL: `https://***@host/path?key=***&v=***#***`."""
+    # The separators are kept: `a?b=c` is split into `a`, `?` and `b=c`.
     start, *rest = re.split(r"([?#&])", url)
     secrets = (piece if piece in {"?", "#", "&", ""} else _mask_query_value(piece) for piece in rest)
     return _URL_USER_IN_TEXT.sub(_MASK, start) + "".join(secrets)
@@ -96,12 +98,12 @@ def _mask_query_value(pair: str) -> str:
     return f"{name}={_MASK}" if equals else _MASK
 
 
-def redact_options(options: JSON) -> JSON:
+def redact_provider_options(options: JSON) -> JSON:
     """Return a provider's options without texts that may be keys: only addresses, numbers and booleans stay."""
     return _redact_provider_options(options, set())
 
 
-def redact_settings(options: JSON) -> JSON:
+def redact_model_options(options: JSON) -> JSON:
     """Return a model's options, without those named like secrets."""
     return _redact_other_options(options, set())
 
@@ -136,6 +138,7 @@ def convert_rules_to_config(rules: list[JSON]) -> JSON:
 
 
 def _drop_overridden(rules: list[JSON]) -> list[JSON]:
+    """Return the rules without those of which a later rule matches all patterns; the last matching rule counts."""
     later: set[tuple[str, str]] = set()
     effective_rules: list[JSON] = []
     for rule in reversed(rules):

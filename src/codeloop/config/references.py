@@ -1,7 +1,7 @@
 """Replaces the references `{env:NAME}` and `{file:PATH}` in configuration values."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,20 @@ def read_variable(name: str, environment: Mapping[str, str]) -> str:
     return environment.get(name, "") or default
 
 
+def map_references(value: Any, read_reference: Callable[[str, str, KeyPath], str], keys: KeyPath = ()) -> Any:
+    """Return a JSON value with each reference in its texts replaced by a result of `read_reference`.
+
+    That gets the kind of the reference (`env` or `file`), its name or path, and the path of keys of the text.
+    """
+    if isinstance(value, str):
+        return REFERENCE_PATTERN.sub(lambda match: read_reference(match[1], match[2].strip(), keys), value)
+    if is_object(value):
+        return {key: map_references(each, read_reference, (*keys, key)) for key, each in value.items()}
+    if is_list(value):
+        return [map_references(each, read_reference, (*keys, index)) for index, each in enumerate(value)]
+    return value
+
+
 def replace_references(
     layer: Layer, paths: Paths, environment: Mapping[str, str], files: dict[Path, FileState] | None = None
 ) -> Any:
@@ -33,16 +47,7 @@ def replace_references(
     Raises CodeloopError for a file that is missing or can't be read.
     """
 
-    def replace(value: Any, keys: KeyPath) -> Any:
-        if isinstance(value, str):
-            return REFERENCE_PATTERN.sub(lambda match: content(match[1], match[2].strip(), keys), value)
-        if is_object(value):
-            return {key: replace(each, (*keys, key)) for key, each in value.items()}
-        if is_list(value):
-            return [replace(each, (*keys, index)) for index, each in enumerate(value)]
-        return value
-
-    def content(kind: str, name: str, keys: KeyPath) -> str:
+    def read_reference(kind: str, name: str, keys: KeyPath) -> str:
         if kind == "env":
             return read_variable(name, environment)
         file = layer.base / paths.expand_home(name)
@@ -58,4 +63,6 @@ def replace_references(
         return text.strip()
 
     # Most layers have no reference, so their values need no copy.
-    return replace(layer.raw, ()) if "{env:" in layer.document.text or "{file:" in layer.document.text else layer.raw
+    if "{env:" not in layer.document.text and "{file:" not in layer.document.text:
+        return layer.raw
+    return map_references(layer.raw, read_reference)

@@ -75,8 +75,15 @@ def publish_credential(paths: Paths, url: str, username: str, password: str) -> 
             path.unlink(missing_ok=True)
     pid = os.getpid()
     path = _get_file(paths, *_parse_address(url))
-    running = RunningServer(url, username, password, pid, read_start_time(pid), str(Path.cwd()))
-    write_private(path, msgspec.json.encode(running).decode())
+    running_server = RunningServer(
+        url=url,
+        username=username,
+        password=password,
+        pid=pid,
+        started=read_start_time(pid),
+        directory=str(Path.cwd()),
+    )
+    write_private(path, msgspec.json.encode(running_server).decode())
     return path
 
 
@@ -103,8 +110,9 @@ def find_credential(paths: Paths, url: str, environment: Mapping[str, str]) -> C
         host, port = _parse_address(url)
     except ValueError:
         return None
-    is_plain = urlsplit(url).scheme == "http"
-    for candidate in _list_aliases(host) if is_plain else ():
+    # A running server of this machine speaks HTTP only.
+    is_http = urlsplit(url).scheme == "http"
+    for candidate in _list_aliases(host) if is_http else ():
         server = _read_running_server(_get_file(paths, candidate, port))
         if server is not None:
             return Credential(_make_url(candidate, port), server.username, server.password, server.directory)
@@ -124,17 +132,16 @@ def find_successor(paths: Paths, credential: Credential) -> Credential | None:
     ]
     if not credential.directory or len(running_servers) != 1:
         return None
-    host, port = _parse_address(running_servers[0].url)
-    return Credential(
-        _make_url(host, port), running_servers[0].username, running_servers[0].password, credential.directory
-    )
+    successor = running_servers[0]
+    url = _make_url(*_parse_address(successor.url))
+    return Credential(url, successor.username, successor.password, successor.directory)
 
 
 def _read_running_server(path: Path) -> RunningServer | None:
+    """Return the server that a file is about; None if its process has ended, or the file can't be trusted."""
     running_server = _read_server(path)
-    return (
-        running_server if running_server is not None and is_alive(running_server.pid, running_server.started) else None
-    )
+    is_running = running_server is not None and is_alive(running_server.pid, running_server.started)
+    return running_server if is_running else None
 
 
 def _parse_address(url: str) -> tuple[str, int]:
@@ -145,6 +152,7 @@ def _parse_address(url: str) -> tuple[str, int]:
 
 
 def _list_aliases(host: str) -> tuple[str, ...]:
+    """Return the addresses whose files may be of a server that is reached at `host`, the likeliest first."""
     if host != "localhost" and host not in _LOOPBACK_ADDRESSES:
         return (host,)
     return (

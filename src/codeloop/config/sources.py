@@ -23,7 +23,7 @@ OPENCODE_FILES = ("config.json", "opencode.json", "opencode.jsonc")
 PROJECT_FILES = ("opencode.json", "opencode.jsonc", "codeloop.json", "codeloop.jsonc")
 CODELOOP_FILES = ("codeloop.json", "codeloop.jsonc")
 PROJECT_CONFIG_FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), (".codeloop", CODELOOP_FILES))
-"""The folders of a project that may hold configuration files, each with the names of these files."""
+"""The folders of a project that may hold configuration files, each with the names of those files."""
 
 
 class Layer(Struct, frozen=True):
@@ -127,10 +127,10 @@ def find_layers(
     yield from _read_files("global", paths.opencode_config, OPENCODE_FILES)
     yield from _read_files("global", paths.config, CODELOOP_FILES)
     yield from _read_named_sources(project_root, config_file, environment)
-    steps = _list_folders(project_root)
-    project_files = [step / name for step in steps for name in PROJECT_FILES]
+    folders = project_root.folders
+    project_files = [folder / name for folder in folders for name in PROJECT_FILES]
     project_files += [
-        step / folder / name for step in steps for folder, names in PROJECT_CONFIG_FOLDERS for name in names
+        folder / subfolder / name for folder in folders for subfolder, names in PROJECT_CONFIG_FOLDERS for name in names
     ]
     for file in project_files:
         if links_out is not None and _is_link_out(file, project_root.root):
@@ -155,18 +155,10 @@ def list_config_paths(
     yield from (paths.config / name for name in CODELOOP_FILES)
     if named_file := _find_named_file(config_file, environment):
         yield project_root.directory / named_file
-    for step in _list_folders(project_root):
-        yield from (step / name for name in PROJECT_FILES)
-        for folder, names in PROJECT_CONFIG_FOLDERS:
-            yield from (step / folder, *(step / folder / name for name in names))
-
-
-def _list_folders(project_root: ProjectRoot) -> list[Path]:
-    """Return the folders from the work tree's top down to the run's directory."""
-    steps = [project_root.root]
-    for part in project_root.directory.relative_to(project_root.root).parts:
-        steps.append(steps[-1] / part)
-    return steps
+    for folder in project_root.folders:
+        yield from (folder / name for name in PROJECT_FILES)
+        for subfolder, names in PROJECT_CONFIG_FOLDERS:
+            yield from (folder / subfolder, *(folder / subfolder / name for name in names))
 
 
 def _find_named_file(config_file: Path | None, environment: Mapping[str, str]) -> str | None:
@@ -186,7 +178,7 @@ def _read_named_sources(
         yield layer
     for name in ("OPENCODE_CONFIG_CONTENT", "CODELOOP_CONFIG_CONTENT"):
         if text := environment.get(name):
-            # The bytes of a variable that are no UTF-8 are surrogates, which the parser does not take.
+            # Python keeps bytes that are not UTF-8 as surrogates, which the parser does not accept.
             printable = text.encode(errors="surrogateescape").decode(errors="replace")
             yield _parse_layer("environment", name, project_root.directory, printable)
 

@@ -90,6 +90,25 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def get_type_name(value: Any) -> str:
+    """Return the name of a JSON value's type, as error messages write it; "integer" and "number" are two types."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "list"
+        case _:
+            return "object"
+
+
 def iterate_texts(value: Any) -> Iterator[str]:
     """Yield the texts inside a value read from JSON, in their order; keys are left out."""
     if isinstance(value, str):

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from codeloop.app.models.open_models import ModelSource, SingleModel
-from codeloop.config.redact import redact_address, redact_options, redact_settings
+from codeloop.config.redact import redact_address, redact_model_options, redact_provider_options
 from codeloop.model.catalog.default_model import choose_default_model, choose_local_model
 from codeloop.model.catalog.local_servers import DiscoveredServer
 from codeloop.model.catalog.services import find_service
@@ -137,7 +137,7 @@ class ProviderList:
             name=provider.name,
             source=source,
             env=list(provider.env),
-            options=redact_options(provider.config.options),
+            options=redact_provider_options(provider.config.options),
             models=models,
             preferred_key=make_hints(self.providers, provider).describe_preferred_key(),
         )
@@ -216,8 +216,8 @@ def _describe_model(info: ModelInfo, url: str) -> Model:
         ),
         limit=ModelLimit(context=limits.context, output=limits.output, input=limits.input or None),
         status=_STATUSES.get(info.status, "active"),
-        options=redact_settings(info.options) if info.options else {},
+        options=redact_model_options(info.options) if info.options else {},
         headers={},
         release_date=info.release_date,
-        variants={name: redact_settings(options) for name, options in list_variants(info).items()},
+        variants={name: redact_model_options(options) for name, options in list_variants(info).items()},
     )

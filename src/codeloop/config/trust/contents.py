@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.paths import Paths, get_plugin_name, get_plugin_path
-from codeloop.config.references import REFERENCE_PATTERN, read_variable
+from codeloop.config.project_root import list_folders_down
+from codeloop.config.references import REFERENCE_PATTERN, map_references, read_variable
 from codeloop.config.sources import PROJECT_CONFIG_FOLDERS, PROJECT_FILES
-from codeloop.kit.jsonc import JsoncError, is_list, is_object, iterate_texts, parse_jsonc
+from codeloop.kit.jsonc import JsoncError, KeyPath, is_list, is_object, iterate_texts, parse_jsonc
 from codeloop.kit.small_files import open_regular, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 
@@ -25,13 +26,22 @@ SKILL_HOMES = (".claude", ".agents")
 CLAUDE_HOMES = (".claude",)
 CLAUDE_PAGE_FOLDERS = frozenset(("agents", "commands"))
 PROGRAM_FOLDERS = frozenset(("plugin", "plugins", "tool", "tools"))
+_FOLDERS_BY_HOME = {
+    **dict.fromkeys(CODELOOP_HOMES, PAGE_FOLDERS | PROGRAM_FOLDERS),
+    **dict.fromkeys(CLAUDE_HOMES, CLAUDE_PAGE_FOLDERS),
+}
+"""The folders, besides those of skills, of which all files take effect."""
 _ALL_HOMES = frozenset((*CODELOOP_HOMES, *SKILL_HOMES))
 _INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
 _COMMAND_SECTIONS = ("mcp", "lsp", "formatter")
 """Sections of the configuration whose `command` codeloop starts without asking."""
+# In the command of a hook: `"$CLAUDE_PROJECT_DIR"/hooks/check.sh`, `${CODELOOP_PROJECT_DIR}/check.sh`.
 _PROJECT_VARIABLE = re.compile(r"""["']?\$\{?(?:CLAUDE|CODELOOP)_PROJECT_DIR\}?["']?""")
+# What may be a path in a command: `python3`, `./check.py` and `--quiet` in `python3 ./check.py --quiet`.
 _COMMAND_WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
+# A path with blanks: `'my hooks/check.sh'`.
 _QUOTED_TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
+# The folder that the words after it are relative to: `hooks` in `cd hooks && ./check.sh`.
 _CD_FOLDER = re.compile(r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)""")
 _GLOB_CHARACTERS = frozenset("*?[")
 # The content of a file that exists and can't be read: if it becomes readable, that is a change.
@@ -50,7 +60,7 @@ class TrustedContents(Struct, frozen=True):
     `files`: configuration, agents, commands, skills, plugins and tools, and files that the configuration names:
     instructions, and programs that codeloop starts.
     `hidden`: files that may hold secrets, and are never shown: those that `{file:..}` names, or links lead out to.
-    `named`: the paths that a configuration file names, by the path of that file.
+    `named_paths`: the paths that a configuration file names, by the path of that file.
     """
 
     files: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
@@ -69,37 +79,31 @@ def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
 
     Both paths are resolved. Blocks while it reads. Raises TooManyFiles.
     """
-    reading = _ContentReader(root)
-    for step in _list_folders(root, directory):
-        for file in _list_config_files(step):
-            if (data := reading.add(file)) is not None:
-                _read_named_files(reading, paths, directory, file, data)
-        for file in _list_extension_files(step):
-            reading.add(file)
+    reader = _ContentReader(root)
+    for folder in list_folders_down(root, directory):
+        for file in _list_config_files(folder):
+            if (data := reader.add(file)) is not None:
+                _read_named_files(reader, paths, directory, file, data)
+        for file in _list_extension_files(folder):
+            reader.add(file)
         # The text of instructions is only data, but a link may lead to any file of the user.
         for name in _INSTRUCTION_FILE_NAMES:
-            if (step / name).is_symlink() and not reading.is_inside(step / name):
-                reading.add(step / name)
-    return reading.contents
+            if (folder / name).is_symlink() and not reader.is_inside(folder / name):
+                reader.add(folder / name)
+    return reader.contents
 
 
-def is_in_view(path: str, root: Path, directory: Path) -> bool:
+def is_read_for(path: str, root: Path, directory: Path) -> bool:
     """Return whether `read_contents` would read a stored path for a directory if the file existed."""
-    folders = Path(path).parent.parts
-    at = next((at for at, part in enumerate(folders) if part in _ALL_HOMES), len(folders))
-    return root.joinpath(*folders[:at]) in _list_folders(root, directory)
+    parts = Path(path).parent.parts
+    # The folder that has the file, or the `.codeloop` or such that the file is in.
+    depth = next((number for number, part in enumerate(parts) if part in _ALL_HOMES), len(parts))
+    return root.joinpath(*parts[:depth]) in list_folders_down(root, directory)
 
 
 def encode_path(root: Path, file: Path) -> str:
     """Return a path relative to the work tree's top as it is stored: bytes that are not UTF-8 are escaped."""
     return str(file.relative_to(root)).encode("utf-8", "backslashreplace").decode()
-
-
-def _list_folders(root: Path, directory: Path) -> list[Path]:
-    steps = [root]
-    for part in directory.relative_to(root).parts:
-        steps.append(steps[-1] / part)
-    return steps
 
 
 class _ContentReader:
@@ -122,7 +126,8 @@ class _ContentReader:
         self._remaining_bytes -= len(data) + len(key)
         if self._remaining_bytes < 0 or len(data) > CONFIG_BYTES.value or len(self.contents.files) >= TRUST_FILES.value:
             raise TooManyFiles(key)
-        (self.contents.hidden if is_hidden or not self.is_inside(file) else self.contents.files)[key] = data
+        files = self.contents.hidden if is_hidden or not self.is_inside(file) else self.contents.files
+        files[key] = data
         return data
 
     def add_program(self, file: Path) -> None:
@@ -140,11 +145,11 @@ class _ContentReader:
 
         key = encode_path(self.root, file)
         with suppress(OSError), open_regular(file) as descriptor:
-            state = os.fstat(descriptor)
-            if state.st_size > _MAX_HASHED_SIZE:
+            status = os.fstat(descriptor)
+            if status.st_size > _MAX_HASHED_SIZE:
                 # A program can't forge the change time of an inode.
-                row = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
-                self.contents.hidden[key] = repr(row).encode()
+                facts = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+                self.contents.hidden[key] = repr(facts).encode()
                 return
             with os.fdopen(descriptor, "rb", closefd=False) as program:
                 self.contents.hidden[key] = file_digest(program, "sha256").digest()
@@ -154,40 +159,34 @@ class _ContentReader:
         return Path(os.path.realpath(file)).is_relative_to(self.root)
 
 
-def _list_config_files(step: Path) -> Iterator[Path]:
-    yield from (step / name for name in PROJECT_FILES)
-    yield from (step / folder / name for folder, names in PROJECT_CONFIG_FOLDERS for name in names)
+def _list_config_files(folder: Path) -> Iterator[Path]:
+    yield from (folder / name for name in PROJECT_FILES)
+    yield from (folder / subfolder / name for subfolder, names in PROJECT_CONFIG_FOLDERS for name in names)
 
 
-def _list_extension_files(step: Path) -> Iterator[Path]:
+def _list_extension_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of skills, agents, commands, plugins and tools in a folder's `.codeloop`, `.claude` and such."""
     for home in (*SKILL_HOMES, *CODELOOP_HOMES):
         try:
-            present = {each.name for each in (step / home).iterdir()}
+            present = {each.name for each in (folder / home).iterdir()}
         except OSError:
             continue
         for name in sorted(present & SKILL_FOLDERS):
-            yield from (file for file in _list_files(step / home / name) if file.name == "SKILL.md")
-        kinds = (
-            PAGE_FOLDERS | PROGRAM_FOLDERS
-            if home in CODELOOP_HOMES
-            else CLAUDE_PAGE_FOLDERS
-            if home in CLAUDE_HOMES
-            else frozenset[str]()
-        )
-        for name in sorted(present & kinds):
-            yield from _list_files(step / home / name)
+            yield from (file for file in _list_files(folder / home / name) if file.name == "SKILL.md")
+        for name in sorted(present & _FOLDERS_BY_HOME.get(home, frozenset())):
+            yield from _list_files(folder / home / name)
 
 
 def _list_files(folder: Path) -> Iterator[Path]:
-    entries = 0
+    entry_count = 0
     for top, folders, files in os.walk(folder):
-        entries += len(folders) + len(files)
-        if entries > TRUST_FILES.value:
+        entry_count += len(folders) + len(files)
+        if entry_count > TRUST_FILES.value:
             raise TooManyFiles(str(folder))
         yield from (Path(top, name) for name in files)
 
 
-def _read_named_files(reading: _ContentReader, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
+def _read_named_files(reader: _ContentReader, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
     """Add the files of the work tree that a configuration file names: references, instructions, programs.
 
     Files outside the work tree are left out: they are the user's, and the project can't change them.
@@ -196,69 +195,70 @@ def _read_named_files(reading: _ContentReader, paths: Paths, directory: Path, fi
         values = parse_jsonc(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     except (JsoncError, UnicodeDecodeError):
         return
+    # A reference may be part of a path, so the values are read both as they are written and as they are used.
     expanded = _replace_references(values, file.parent, paths)
     forms = [values] if expanded == values else [values, expanded]
-    entries: list[Any] = [each.get("instructions") for each in forms if is_object(each)]
-    texts = [
-        each
-        for each in iterate_texts([each for each in entries if is_list(each)])
-        if not _GLOB_CHARACTERS.intersection(each)
-    ]
-    steps = _list_folders(reading.root, directory)
-    targets = [(step / paths.expand_home(text), False) for text in texts for step in steps]
-    targets += [
-        (file.parent / paths.expand_home(match[2].strip()), True)
-        for text in iterate_texts(values)
-        for match in REFERENCE_PATTERN.finditer(text)
-        if match[1] == "file"
-    ]
-    names = reading.contents.named_paths.setdefault(encode_path(reading.root, file), set())
-    for each, is_hidden in targets:
-        plain = Path(os.path.normpath(each))
+    folders = list_folders_down(reader.root, directory)
+    names = reader.contents.named_paths.setdefault(encode_path(reader.root, file), set())
+
+    def add_named(path: Path, *, is_hidden: bool) -> None:
+        plain = Path(os.path.normpath(path))
         # No file name has a NUL character, and the functions of the system raise ValueError for it.
-        if plain.is_relative_to(reading.root) and "\0" not in str(plain):
-            names.add(encode_path(reading.root, plain))
-            reading.add(plain, is_hidden=is_hidden)
+        if plain.is_relative_to(reader.root) and "\0" not in str(plain):
+            names.add(encode_path(reader.root, plain))
+            reader.add(plain, is_hidden=is_hidden)
+
+    for name in _list_instructions(forms):
+        for folder in folders:
+            add_named(folder / paths.expand_home(name), is_hidden=False)
+    for text in iterate_texts(values):
+        for match in REFERENCE_PATTERN.finditer(text):
+            if match[1] == "file":
+                add_named(file.parent / paths.expand_home(match[2].strip()), is_hidden=True)
     for form in forms:
-        _add_plugins(reading, paths, file, form)
-        for word in (*_list_command_words(form), *_read_hook_commands(reading, paths, file, form)):
-            for step in steps:
-                plain = Path(os.path.normpath(step / paths.expand_home(word)))
-                if plain.is_relative_to(reading.root) and "\0" not in word:
-                    reading.add_program(plain)
+        _add_plugins(reader, paths, file, form)
+        for word in (*_list_command_words(form), *_read_hook_commands(reader, paths, file, form)):
+            for folder in folders:
+                plain = Path(os.path.normpath(folder / paths.expand_home(word)))
+                if plain.is_relative_to(reader.root) and "\0" not in word:
+                    reader.add_program(plain)
+
+
+def _list_instructions(forms: Iterable[Any]) -> Iterator[str]:
+    """Yield the paths in the key `instructions`; patterns are left out, since they name no single file."""
+    for form in forms:
+        entries = form.get("instructions") if is_object(form) else None
+        for text in iterate_texts(entries if is_list(entries) else []):
+            if not _GLOB_CHARACTERS.intersection(text):
+                yield text
 
 
 def _replace_references(value: Any, base: Path, paths: Paths) -> Any:
-    """Return values with their references replaced: a reference may be part of a program's name."""
+    """Return values with their references replaced; a file that can't be read counts as empty."""
 
-    def content(match: re.Match[str]) -> str:
-        name = match[2].strip()
-        if match[1] == "env":
+    def read_reference(kind: str, name: str, _keys: KeyPath) -> str:
+        if kind == "env":
             return read_variable(name, os.environ)
         try:
             return read_start(base / paths.expand_home(name), CONFIG_BYTES.value).decode("utf-8-sig", "replace").strip()
         except (OSError, ValueError):
             return ""
 
-    if isinstance(value, str):
-        return REFERENCE_PATTERN.sub(content, value)
-    if is_object(value):
-        return {key: _replace_references(each, base, paths) for key, each in value.items()}
-    return [_replace_references(each, base, paths) for each in value] if is_list(value) else value
+    return map_references(value, read_reference)
 
 
-def _add_plugins(reading: _ContentReader, paths: Paths, file: Path, values: Any) -> None:
+def _add_plugins(reader: _ContentReader, paths: Paths, file: Path, values: Any) -> None:
     """Add the plugins that are named by a path: a file, or a folder with all its files."""
     entries = values.get("plugin") if is_object(values) else None
     for entry in entries if is_list(entries) else ():
         path = get_plugin_path(get_plugin_name(entry) or "", file.parent, paths)
-        if path is None or not path.is_relative_to(reading.root) or "\0" in str(path):
+        if path is None or not path.is_relative_to(reader.root) or "\0" in str(path):
             continue
-        reading.add_program(path)
+        reader.add_program(path)
         for top, folders, names in os.walk(path):
             folders[:] = sorted(set(folders) - {".git", "__pycache__"})
             for name in sorted(names):
-                reading.add_program(Path(top, name))
+                reader.add_program(Path(top, name))
 
 
 def _list_command_words(values: Any) -> Iterator[str]:
@@ -275,17 +275,17 @@ def _list_command_words(values: Any) -> Iterator[str]:
                     yield f"{folder}/{word}" if isinstance(folder, str) and not word.startswith("/") else word
 
 
-def _read_hook_commands(reading: _ContentReader, paths: Paths, file: Path, values: Any) -> Iterator[str]:
+def _read_hook_commands(reader: _ContentReader, paths: Paths, file: Path, values: Any) -> Iterator[str]:
     """Yield the words of the commands in `hooks`; if `hooks` names a file, add that file and read it."""
     hooks = values.get("hooks") if is_object(values) else None
     if isinstance(hooks, str):
         path = Path(os.path.normpath(file.parent / paths.expand_home(hooks)))
         hooks = None
-        if path.is_relative_to(reading.root) and (data := reading.add(path)) is not None:
+        if path.is_relative_to(reader.root) and (data := reader.add(path)) is not None:
             with suppress(JsoncError, UnicodeDecodeError):
                 hooks = parse_jsonc(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     for text in iterate_texts(hooks):
-        line = _PROJECT_VARIABLE.sub(str(reading.root), text)
+        line = _PROJECT_VARIABLE.sub(str(reader.root), text)
         words = [*_COMMAND_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED_TEXT.findall(line))]
         for folder in ("", *(f"{folder}/" for folder in _CD_FOLDER.findall(line))):
             # As above, a word may be the name of a Python module.

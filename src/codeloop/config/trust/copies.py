@@ -33,11 +33,11 @@ def read_copy(paths: Paths, digest: str) -> str | None:
         return None
 
 
-def forget_copies(paths: Paths, digests: set[str]) -> None:
-    """Remove all copies but those of `digests`, the digests that trusted directories have."""
+def remove_unused_copies(paths: Paths, used_digests: set[str]) -> None:
+    """Remove the copies of all files but those with `used_digests`, which trusted directories have."""
     with suppress(OSError):
         for copy in _get_folder(paths).iterdir():
-            if copy.name not in digests:
+            if copy.name not in used_digests:
                 copy.unlink()
 
 

@@ -45,8 +45,8 @@ def filter_layer(values: NormalisedValues, base: JSON) -> tuple[NormalisedValues
             if allowed is not None:
                 result.values[key] = allowed
             if is_list(allowed):
-                for at, each in enumerate(allowed):
-                    result.source_keys[key, at] = (key, value.index(each)) if each in value else (key,)
+                for index, each in enumerate(allowed):
+                    result.source_keys[key, index] = (key, value.index(each)) if each in value else (key,)
     return result, ignored_names
 
 
@@ -62,7 +62,7 @@ def _filter_agent(values: NormalisedValues, name: str, agent: JSON, base: JSON, 
         keys = ("agent", name, key)
         if key == "permission":
             _keep_as_restrictions(values, narrow, value, ("agent", name), ignored_names)
-        elif key == "steps" and _is_count(value) and value <= _read_count(base, "agent", name, "steps", value):
+        elif key == "steps" and _is_count(value) and value <= _read_count(base, "agent", name, "steps", default=value):
             narrow["steps"] = value
         elif key != "mode" or keys in values.source_keys:
             ignored_names.append(format_keys(values.find_source_keys(keys)))
@@ -79,8 +79,8 @@ def _keep_as_restrictions(
             f"{where}: more than {CONFIG_RULES.value} permission rules in a project that is not trusted. "
             "Look at them, then trust it with `codeloop trust`, or remove some."
         )
-    source_keys = "".join(rule["permission"] + rule["pattern"] for rule in rules)
-    if len(source_keys) + _QUESTION_MARK_COST * source_keys.count("?") > CONFIG_PATTERNS.value:
+    wildcards = "".join(rule["permission"] + rule["pattern"] for rule in rules)
+    if len(wildcards) + _QUESTION_MARK_COST * wildcards.count("?") > CONFIG_PATTERNS.value:
         raise CodeloopError(
             f"{values.layer.format_location(values.find_source_keys((*keys, 'permission')))}: "
             "the permission rules of a project that is not "
@@ -89,10 +89,10 @@ def _keep_as_restrictions(
         )
     section["restrictions"] = rules
     for index, rule in enumerate(rules):
-        at = values.find_source_keys((*keys, "permission", index))
-        values.source_keys[*keys, "restrictions", index] = at
+        source_keys = values.find_source_keys((*keys, "permission", index))
+        values.source_keys[*keys, "restrictions", index] = source_keys
         if rule["action"] == "allow":
-            ignored_names.append(f"{format_keys(at)} (allow)")
+            ignored_names.append(f"{format_keys(source_keys)} (allow)")
 
 
 def _filter_instructions(value: Any, _base: JSON) -> Any:
@@ -130,8 +130,8 @@ def _filter_disabled(value: Any, base: JSON) -> Any:
 
 def _filter_share(value: Any, base: JSON) -> Any:
     present = base.get("share")
-    least = _SHARE_RANKS.get(present, 1) if isinstance(present, str) else 1
-    return value if isinstance(value, str) and _SHARE_RANKS.get(value, -1) >= least else None
+    present_rank = _SHARE_RANKS.get(present, 1) if isinstance(present, str) else 1
+    return value if isinstance(value, str) and _SHARE_RANKS.get(value, -1) >= present_rank else None
 
 
 def _filter_profile(value: Any, base: JSON) -> Any:
@@ -144,8 +144,8 @@ def _filter_output(value: Any, base: JSON) -> Any:
         return None
     smaller = {
         key: value[key]
-        for key, most in _OUTPUT_LIMITS.items()
-        if _is_count(value.get(key)) and value[key] <= _read_count(base, "tool_output", key, most)
+        for key, default in _OUTPUT_LIMITS.items()
+        if _is_count(value.get(key)) and value[key] <= _read_count(base, "tool_output", key, default=default)
     }
     return smaller or None
 
@@ -159,33 +159,33 @@ def _filter_sandbox(value: Any, base: JSON) -> Any:
     present: JSON = before if is_object(before) else {}
     if not is_object(value):
         return None
-    data: JSON = {}
+    stricter: JSON = {}
     for key, ranks in _SANDBOX_RANKS.items():
-        choice, least = value.get(key), present.get(key, next(iter(ranks)))
-        if isinstance(choice, str) and ranks.get(choice, -1) >= ranks.get(least, 0):
-            data[key] = choice
+        choice, present_choice = value.get(key), present.get(key, next(iter(ranks)))
+        if isinstance(choice, str) and ranks.get(choice, -1) >= ranks.get(present_choice, 0):
+            stricter[key] = choice
     if value.get("extensions") is True:
-        data["extensions"] = True
-    present_hosts, more = present.get("hosts", []), value.get("hosts")
-    if is_list(more):
+        stricter["extensions"] = True
+    present_hosts, hosts = present.get("hosts", []), value.get("hosts")
+    if is_list(hosts):
         # A project may remove hosts, and add none.
-        data["hosts"] = [host for host in more if is_list(present_hosts) and host in present_hosts]
-    before, hidden = present.get("hidden", []), value.get("hidden")
-    if is_list(hidden) and is_list(before):
-        data["hidden"] = [*before, *(path for path in hidden if isinstance(path, str) and path not in before)]
-    return data or None
+        stricter["hosts"] = [host for host in hosts if is_list(present_hosts) and host in present_hosts]
+    present_hidden, hidden = present.get("hidden", []), value.get("hidden")
+    if is_list(hidden) and is_list(present_hidden):
+        added = (path for path in hidden if isinstance(path, str) and path not in present_hidden)
+        stricter["hidden"] = [*present_hidden, *added]
+    return stricter or None
 
 
-def _read_count(base: Any, *keys: Any) -> int:
-    """Return the number in `base` at the path of all keys but the last; the last one is the default."""
-    *path, default = keys
-    for key in path:
+def _read_count(base: Any, *keys: str, default: int) -> int:
+    """Return the count in `base` at a path of keys; the default if there is none."""
+    for key in keys:
         base = base.get(key) if is_object(base) else None
     return base if _is_count(base) else default
 
 
 def _is_count(value: Any) -> bool:
-    # `isinstance` would accept true and false.
+    # `isinstance` would accept True and False, which are of a subtype of `int`.
     return type(value) is int and value > 0
 
 

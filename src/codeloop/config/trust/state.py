@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.config.paths import Paths
-from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_in_view, read_contents
+from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_read_for, read_contents
 from codeloop.config.trust.store import TrustedDirectory, adopt_contents, find_trust_record
 from codeloop.schema.errors import CodeloopError
 
@@ -55,8 +55,10 @@ def find_trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     if not changes:
         return TrustState(trusted=True, files=files)
     texts = [f"{_format_path(change.path)} {change.what}" for change in changes]
-    more = f", {len(texts) - _MAX_LISTED_NAMES} more" if len(texts) > _MAX_LISTED_NAMES else ""
-    why = f"{_format_path(str(root))} was trusted, but has changed since ({', '.join(texts[:_MAX_LISTED_NAMES])}{more})"
+    listed = ", ".join(texts[:_MAX_LISTED_NAMES])
+    if len(texts) > _MAX_LISTED_NAMES:
+        listed += f", {len(texts) - _MAX_LISTED_NAMES} more"
+    why = f"{_format_path(str(root))} was trusted, but has changed since ({listed})"
     return TrustState(trusted=False, why=why, files=files)
 
 
@@ -65,7 +67,7 @@ def compare_files(
 ) -> list[TrustChange]:
     """Return the files that differ from a record, sorted by path, without patches."""
     before, now = record.files or {}, trusted_contents.compute_digests()
-    missing = [path for path in before if path not in now and is_in_view(path, root, directory)]
+    missing = [path for path in before if path not in now and is_read_for(path, root, directory)]
     changes = [TrustChange(path, "removed") for path in missing]
     changes += [
         TrustChange(path, "changed" if path in before else "added")
@@ -76,6 +78,7 @@ def compare_files(
 
 
 def _adopt(paths: Paths, root: Path, directory: Path) -> str:
+    """Record the present contents of a project that was trusted without them; return a note for the user."""
     where = _format_path(str(root))
     try:
         adopt_contents(paths, root, directory)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
-from codeloop.config.trust.contents import TooManyFiles, TrustedContents, encode_path, is_in_view, read_contents
+from codeloop.config.trust.contents import TooManyFiles, TrustedContents, encode_path, is_read_for, read_contents
 from codeloop.kit.small_files import lock, make_private, read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
@@ -79,7 +79,7 @@ def trust_directory(paths: Paths, root: Path, directory: Path | None = None) -> 
         other_files = {
             path: digest
             for path, digest in ((old and old.files) or {}).items()
-            if not is_in_view(path, top, directory or top)
+            if not is_read_for(path, top, directory or top)
         }
         _keep_copies(paths, trusted_contents)
         now = int(time.time() * 1000)
@@ -87,7 +87,10 @@ def trust_directory(paths: Paths, root: Path, directory: Path | None = None) -> 
 
 
 def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
-    """Record the contents of a work tree that was trusted by a version that did not. Raises as `trust` does."""
+    """Record the contents of a work tree that was trusted by a version that did not record them.
+
+    Raises as `trust_directory` does.
+    """
     path = _resolve_root(root)
     trusted_contents = _read_contents(paths, path, directory)
     with _edit_directories(paths) as directories:
@@ -100,7 +103,7 @@ def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
 def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) -> None:
     """Trust the change that the user has just made to one file of a trusted work tree, and the files that it names.
 
-    Raises as `trust` does.
+    Raises as `trust_directory` does.
     """
     top = _resolve_root(root)
     trusted_contents = _read_contents(paths, top, directory)
@@ -159,9 +162,11 @@ def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
             # Read under the lock, since another process may have changed the list.
             directories = dict(read_trust(paths).directories)
             yield directories
-            from codeloop.config.trust.copies import forget_copies
+            # Imported late: most runs trust nothing new.
+            from codeloop.config.trust.copies import remove_unused_copies
 
-            forget_copies(paths, {digest for each in directories.values() for digest in (each.files or {}).values()})
+            used_digests = {digest for each in directories.values() for digest in (each.files or {}).values()}
+            remove_unused_copies(paths, used_digests)
             text = msgspec.json.encode(_TrustFile(directories=directories))
             write_private(paths.trust_file, msgspec.json.format(text, indent=2).decode() + "\n")
     except TimeoutError as error:

@@ -16,7 +16,6 @@ from codeloop.config.files import read_text
 from codeloop.config.normalise import normalise_layer
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, format_keys
-from codeloop.config.validation import find_fault
 from codeloop.extend.homes import Home, find_page_files, is_valid_name
 from codeloop.kit.jsonc import Document, KeyPath, Position, is_list, is_object
 from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
@@ -157,7 +156,10 @@ def _check_values(layer: PageLayer, section: str, name: str, values: JSON) -> No
     try:
         msgspec.convert(normalised.values, Config)
     except msgspec.ValidationError:
-        keys, fault = find_fault(normalised.values, Config)
+        # Imported late: most pages fit their types.
+        from codeloop.config.type_errors import find_type_error
+
+        keys, fault = find_type_error(normalised.values, Config)
         raise CodeloopError(
             f"{layer.format_location(normalised.find_source_keys(keys))}: {format_keys(keys[2:])}: {fault}."
         ) from None

@@ -1,4 +1,4 @@
-"""Finds the value in a configuration that does not fit its type, so that its position in the file can be reported."""
+"""Finds the value in a configuration that does not fit its type, so that errors can name its place in the file."""
 
 import re
 from collections.abc import Iterator
@@ -7,14 +7,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from codeloop.config.normalise import get_type_name
-from codeloop.kit.jsonc import KeyPath, is_list, is_object
+from codeloop.kit.jsonc import KeyPath, get_type_name, is_list, is_object
 
 _MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
 _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}
 
 
-def find_fault(value: Any, kind: Any, keys: KeyPath = ()) -> tuple[KeyPath, str]:
+def find_type_error(value: Any, kind: Any, keys: KeyPath = ()) -> tuple[KeyPath, str]:
     """Return the path of the innermost value that does not fit its type, and what was expected there.
 
     `value` must not fit `kind`.
@@ -23,11 +22,12 @@ def find_fault(value: Any, kind: Any, keys: KeyPath = ()) -> tuple[KeyPath, str]
         try:
             msgspec.convert(inner, inner_kind)
         except msgspec.ValidationError:
-            return find_fault(inner, inner_kind, (*keys, key))
-    return keys, _describe_fault(value, kind)
+            return find_type_error(inner, inner_kind, (*keys, key))
+    return keys, _describe_type_error(value, kind)
 
 
 def _list_inner_values(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, Any]]:
+    """Yield the key or index of each value in an object or a list, the value, and the type that it must have."""
     for member in _list_union_members(kind):
         if is_object(value) and isinstance(member, type) and issubclass(member, msgspec.Struct):
             for each in msgspec.structs.fields(member):
@@ -45,7 +45,7 @@ def _list_union_members(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
 
 
-def _describe_fault(value: Any, kind: Any) -> str:
+def _describe_type_error(value: Any, kind: Any) -> str:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.config.validation import find_fault
+from codeloop.config.type_errors import find_type_error
 from codeloop.schema.config import Config
 
 
@@ -26,4 +26,4 @@ from codeloop.schema.config import Config
 def test_the_innermost_fault_is_found(value: Any, keys: tuple[str | int, ...], fault: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(value, Config)
-    assert find_fault(value, Config) == (keys, fault)
+    assert find_type_error(value, Config) == (keys, fault)
