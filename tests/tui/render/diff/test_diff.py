@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from codeloop.kit.text.diff import make_unified_diff
-from codeloop.tui.render.diff.diff_rows import DiffRows, compare_words
+from codeloop.tui.render.diff.changed_words import compare_words
+from codeloop.tui.render.diff.diff_renderer import DiffRenderer
 from codeloop.tui.render.diff.patch import parse_patches
 from tests.tui.drawing import canvas, check, plain, styled
 
@@ -15,7 +16,7 @@ NEW = "def f():\n    return two\n    more\n\nlast\n"
 
 def drawn(old: str, new: str, width: int = 40, **given: Any) -> str:
     patch = next(parse_patches(make_unified_diff("/p/a.py", old, new).patch))
-    rows = list(DiffRows(patch, canvas(width, **given), width).draw())
+    rows = list(DiffRenderer(patch, canvas(width, **given), width).draw())
     check(rows, width)
     return plain(rows)
 
@@ -45,7 +46,7 @@ def test_hunks_are_parted_and_long_lines_go_on_below() -> None:
 
 def test_changed_words_stand_out_and_code_has_its_colours() -> None:
     patch = next(parse_patches(make_unified_diff("/p/a.py", OLD, NEW).patch))
-    rows = styled(DiffRows(patch, canvas(40), 40).draw()).split("\n")
+    rows = styled(DiffRenderer(patch, canvas(40), 40).draw()).split("\n")
     assert "{syntax_keyword on diff_removed_bg}return" in rows[1]
     assert "{syntax_variable on diff_highlight_removed}one" in rows[1]
     assert "{diff_added on diff_added_bg} + " in rows[2]

@@ -1,4 +1,4 @@
-"""`draw_call` draws a tool call, with the function that renders the calls of its tool."""
+"""`draw_call` draws a tool call: which function renders the calls of which tool, and what all calls have in common."""
 
 from collections.abc import Callable
 
@@ -76,22 +76,22 @@ def draw_call(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
     """Return a call as rows; `now`: ms since the epoch, for how long it has been running."""
     call = ToolCall(item, canvas, now)
     body = _RENDERERS.get(call.tool, render_generic)(call)
-    first = draw_heading(call, body)
+    heading = draw_heading(call, body)
     if not canvas.details and not call.is_open:
-        return [first]
+        return [heading]
     rows = [*body.rows, *draw_failure(call), *draw_notes(call)]
-    return [first, *prefix_rows(rows, Segment(" " * CALL_MARGIN)), *_draw_attachments(call)]
+    return [heading, *prefix_rows(rows, Segment(" " * CALL_MARGIN)), *_draw_attachments(call)]
 
 
 def _draw_attachments(call: ToolCall) -> list[Row]:
     """Return the rows of a result's attachments: for each a row that describes it, and below that a picture's rows."""
     state = call.part.state
     files = state.attachments if isinstance(state, ToolStateCompleted) else None
-    margin, style = Segment(" " * CALL_MARGIN), call.style("text_muted")
+    margin = Segment(" " * CALL_MARGIN)
     rows: list[Row] = []
     for file in files or ():
-        words = Segment(describe_attachment(file), style + Style(meta={"image": file.id}))
-        row = [margin, *cut_line([words], call.room)]
+        caption = Segment(describe_attachment(file), call.style("text_muted") + Style(meta={"image": file.id}))
+        row = [margin, *cut_line([caption], call.room)]
         rows.append(PictureRow(row) if is_picture(file) else row)
         rows += reserve_rows(file, call.canvas.pictures, call.room + CALL_MARGIN, [margin], Style())
     return rows

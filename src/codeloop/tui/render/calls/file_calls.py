@@ -1,4 +1,4 @@
-"""Renders calls of tools that read or change files, with the diagnostics that language servers report."""
+"""Renders calls of tools that read or change files; below a change, the diagnostics of language servers."""
 
 import re
 from collections.abc import Iterator
@@ -13,73 +13,28 @@ from codeloop.tui.render.calls.tool_call import MAX_ROWS, CallBody, ToolCall, as
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_line, cut_path, expand_tabs, fold_line
 from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
-from codeloop.tui.render.diff.diff_rows import DiffRows
+from codeloop.tui.render.diff.diff_renderer import draw_diffs
 from codeloop.tui.render.diff.patch import PatchedFile, parse_patches
 
-_FOLDED_PROBLEM_ROWS = 4
-"""Diagnostics that are shown while the call is folded."""
-_MAX_MESSAGE_LENGTH = 400
-"""Characters of a diagnostic's message."""
-_SEVERITY_LOOKS = {1: ("✗", "error"), 2: ("!", "warning")}
-"""The mark and the colour of each severity; lesser severities are not shown."""
-
-
-class FileProblem(Struct, frozen=True):
-    """A diagnostic of a language server. `line` counts from 1."""
-
-    severity: int
-    path: str
-    line: int
-    message: str
-
-
-def draw_problems(call: ToolCall) -> list[Row]:
-    """Return a row for each error, then for each warning; while the call is folded, at most a few."""
-    file_problems = sorted(_read_problems(call), key=lambda each: each.severity)
-    most = MAX_ROWS if call.is_open else _FOLDED_PROBLEM_ROWS
-    # One more row is shown rather than a note, which would take as much room.
-    left_out = len(file_problems) - most if len(file_problems) > most + 1 else 0
-    rows = [_draw_problem(call, each) for each in (file_problems[:most] if left_out else file_problems)]
-    if left_out:
-        rows.append(call.draw_hidden_note(f"… and {left_out:,} more"))
-    return rows
-
-
-def _draw_problem(call: ToolCall, problem: FileProblem) -> Row:
-    mark, colour = _SEVERITY_LOOKS[problem.severity]
-    line = f":{problem.line}"
-    location = cut_path(escape_controls(call.make_relative(problem.path)), max(call.room // 2 - len(line), 4))
-    style = call.style(colour)
-    where = Segment(f"{location}{line}  ", call.style("text_muted"))
-    return cut_line([Segment(f"{mark} ", style), where, Segment(problem.message, style)], call.room)
-
-
-def _read_problems(call: ToolCall) -> Iterator[FileProblem]:
-    """Yield the valid diagnostics of a call's files."""
-    for file, diagnostics in as_mapping(call.metadata.get("diagnostics")).items():
-        for each in map(as_mapping, as_list(diagnostics)):
-            line = as_mapping(as_mapping(each.get("range")).get("start")).get("line")
-            severity, message = each.get("severity", 1), each.get("message")
-            if (
-                isinstance(severity, int)
-                and severity in _SEVERITY_LOOKS
-                and isinstance(line, int)
-                and isinstance(message, str)
-            ):
-                yield FileProblem(severity, file.replace("\n", " "), line + 1, one_line(message, _MAX_MESSAGE_LENGTH))
-
-
-FOLDED_DIFF_ROWS = 24
+_FOLDED_DIFF_ROWS = 24
 """Rows of a diff that are shown while the call is folded."""
 # In a new file there is less to check than in a diff.
-FOLDED_NEW_FILE_ROWS = 10
+_FOLDED_NEW_FILE_ROWS = 10
 """Rows of a new file that are shown while the call is folded."""
 # More than is ever drawn: the call is drawn again whenever it changes.
 _MAX_DIFF_LENGTH = 150_000
 """Characters of a diff that are parsed."""
-# The arguments of a call that the model is still writing are incomplete JSON, which no parser reads.
+# The arguments of a call that the model is still writing are incomplete JSON, which no parser reads. Matches
+# `"filePath": "src/a.py"` in them.
 _JSON_PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+# Matches `*** Update File: src/a.py`, up to the end of the line, which may be written as in JSON.
 _PATCH_FILE_HEADER = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
+_FOLDED_PROBLEM_ROWS = 4
+"""Diagnostics that are shown while the call is folded."""
+_MAX_MESSAGE_LENGTH = 400
+"""Characters of a diagnostic's message."""
+_MARKS_BY_SEVERITY = {1: ("✗", "error"), 2: ("!", "warning")}
+"""The mark and the colour of each severity; lesser severities are not shown."""
 
 
 def render_read(call: ToolCall) -> CallBody:
@@ -88,24 +43,19 @@ def render_read(call: ToolCall) -> CallBody:
     path = call.get_path("filePath", "path")
     match display.get("type"):
         case "directory":
-            return CallBody(
-                path, [_format_count(display.get("totalEntries"), "entry", "entries")], _draw_read_lines(call)
-            )
+            count = display.get("totalEntries")
+            note = f"{count} {'entry' if count == 1 else 'entries'}"
+            return CallBody(path, [note], _draw_read_lines(call))
         case "file":
-            first, last = display.get("lineStart"), display.get("lineEnd")
-            total = display.get("totalLines")
-            is_part = first != 1 or last != total
-            subject = f"{path}:{first}-{last}" if is_part and last else path
-            return CallBody(
-                subject, [_format_count(total, "line", "lines", "of " if is_part else "")], _draw_read_lines(call)
-            )
+            first, last, total = display.get("lineStart"), display.get("lineEnd"), display.get("totalLines")
+            note = f"{total} {'line' if total == 1 else 'lines'}"
+            if first == 1 and last == total:
+                return CallBody(path, [note], _draw_read_lines(call))
+            # An empty part has no last line.
+            subject = f"{path}:{first}-{last}" if last else path
+            return CallBody(subject, [f"of {note}"], _draw_read_lines(call))
         case _:
             return CallBody(path)
-
-
-def _format_count(count: object, one: str, many: str, before: str = "") -> str:
-    """Return a count with a noun, such as `of 40 lines`."""
-    return f"{before}{count} {one if count == 1 else many}"
 
 
 def _draw_read_lines(call: ToolCall) -> list[Row]:
@@ -115,18 +65,20 @@ def _draw_read_lines(call: ToolCall) -> list[Row]:
         return []
     if display.get("type") == "directory":
         return call.fold_rows(call.draw_text(call.output.strip("\n")))
-    text, first = str(display.get("text", "")), display.get("lineStart")
-    number = first if isinstance(first, int) else 1
-    code = CodeHighlighter(find_language(call.get_path("filePath")), call.canvas.styles)
+    text, line_start = str(display.get("text", "")), display.get("lineStart")
+    first_number = line_start if isinstance(line_start, int) else 1
+    highlighter = CodeHighlighter(find_language(call.get_path("filePath")), call.canvas.styles)
     lines = text.split("\n")[:MAX_ROWS]
-    digits = len(str(number + len(lines)))
-    gutter = call.style("diff_line_number")
+    digits = len(str(first_number + len(lines)))
+    number_style = call.style("diff_line_number")
     rows: list[Row] = []
-    for at, line in enumerate(lines, number):
-        for index, row in enumerate(
-            fold_line(code.highlight(expand_tabs(escape_controls(line))), call.room - digits - 1)
-        ):
-            rows.append([Segment(f"{'' if index else at:>{digits}} ", gutter), *row])
+    for number, line in enumerate(lines, first_number):
+        segments = highlighter.highlight(expand_tabs(escape_controls(line)))
+        # Only the first row of a line that is folded has its number.
+        label = str(number)
+        for row in fold_line(segments, call.room - digits - 1):
+            rows.append([Segment(f"{label:>{digits}} ", number_style), *row])
+            label = ""
     return call.fold_rows(rows)
 
 
@@ -135,15 +87,20 @@ def render_change(call: ToolCall) -> CallBody:
     diff = call.metadata.get("diff")
     patches = list(parse_patches(diff[:_MAX_DIFF_LENGTH])) if isinstance(diff, str) and call.status != "asking" else []
     additions, deletions = _count_changes(call, patches)
-    notes = [f"+{additions} -{deletions}"] if patches else []
-    room = MAX_ROWS if call.is_open else FOLDED_DIFF_ROWS if deletions else FOLDED_NEW_FILE_ROWS
+    folded_rows = _FOLDED_DIFF_ROWS if deletions else _FOLDED_NEW_FILE_ROWS
+    max_rows = MAX_ROWS if call.is_open else folded_rows
     # Rows are drawn lazily: of a long diff, no more than are shown, and two that decide whether a note is needed.
-    rows = list(islice(_draw_diffs(call, patches), room + 2))
-    if len(rows) > room + 1:
-        lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions)
-        rows = call.fold_rows(rows[:room], room, above=max(lines - room, 1))
+    drawn_rows = draw_diffs(patches, call.canvas, call.room, lambda path: escape_controls(call.make_relative(path)))
+    rows = list(islice(drawn_rows, max_rows + 2))
+    if len(rows) > max_rows + 1:
+        # The undrawn rows are not known, so lines are counted in their place.
+        line_count = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions)
+        rows = call.fold_rows(rows[:max_rows], max_rows, undrawn_count=max(line_count - max_rows, 1))
+    notes = [f"+{additions} -{deletions}"] if patches else []
     return CallBody(
-        _describe_subject(call, patches), [*notes, *_describe_progress(call)], [*rows, *draw_problems(call)]
+        subject=_describe_subject(call, patches),
+        notes=[*notes, *_describe_progress(call)],
+        rows=[*rows, *_draw_problems(call)],
     )
 
 
@@ -155,49 +112,87 @@ def render_language_server(call: ToolCall) -> CallBody:
 def _count_changes(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
     """Return how many lines were added and deleted, as the tool counted them, else counted in the patches."""
     diffs = call.read_objects("files") or [as_mapping(call.metadata.get("filediff"))]
-    counts = [(each.get("additions"), each.get("deletions")) for each in diffs]
-    tool_counts = [
-        (additions, deletions)
-        for additions, deletions in counts
-        if isinstance(additions, int) and isinstance(deletions, int)
-    ]
-    totals = tool_counts or [patch.counts for patch in patches]
-    return sum(additions for additions, _ in totals), sum(deletions for _, deletions in totals)
+    counts: list[tuple[int, int]] = []
+    for diff in diffs:
+        additions, deletions = diff.get("additions"), diff.get("deletions")
+        if isinstance(additions, int) and isinstance(deletions, int):
+            counts.append((additions, deletions))
+    counts = counts or [(patch.counts.additions, patch.counts.deletions) for patch in patches]
+    return sum(additions for additions, _ in counts), sum(deletions for _, deletions in counts)
 
 
 def _describe_subject(call: ToolCall, patches: list[PatchedFile]) -> str:
-    """Return the path of the changed file, or the number of files."""
+    """Return the path of the changed file, or the number of files; "": they are not known yet."""
     path = call.get_path("filePath", "path")
     if path:
         return path
-    names = [call.make_relative(patch.path) for patch in patches]
-    if not names:
-        raw = getattr(call.part.state, "raw", "") or call.get_input("patchText")
-        match = _JSON_PATH.search(raw)
-        names = (
-            [call.make_relative(match[1])]
-            if match
-            else [call.make_relative(name) for name in _PATCH_FILE_HEADER.findall(raw)]
-        )
-    return names[0] if len(names) == 1 else f"{len(names)} files" if names else ""
+    paths = [patch.path for patch in patches] or _find_paths(call)
+    if len(paths) > 1:
+        return f"{len(paths)} files"
+    return call.make_relative(paths[0]) if paths else ""
+
+
+def _find_paths(call: ToolCall) -> list[str]:
+    """Return the paths in the arguments of a call that may still be written."""
+    raw = getattr(call.part.state, "raw", "") or call.get_input("patchText")
+    match = _JSON_PATH.search(raw)
+    return [match[1]] if match else _PATCH_FILE_HEADER.findall(raw)
 
 
 def _describe_progress(call: ToolCall) -> list[str]:
     """Return a note with how many lines the model has written of a text that it is still writing."""
+    if call.status != "pending":
+        return []
     # In JSON, a line end within a text is the two characters backslash and n.
-    raw = getattr(call.part.state, "raw", "")
-    lines = raw.count("\\n") if call.status == "pending" else 0
-    return [f"{lines} lines so far"] if lines > 1 else []
+    line_count = getattr(call.part.state, "raw", "").count("\\n")
+    return [f"{line_count} lines so far"] if line_count > 1 else []
 
 
-def _draw_diffs(call: ToolCall, patches: list[PatchedFile]) -> Iterator[Row]:
-    """Yield the rows of the diffs; if there are several, each below its path and counts."""
-    for patch in patches:
-        if len(patches) > 1:
-            additions, deletions = patch.counts
-            room = call.room - len(f"  +{additions} -{deletions}")
-            yield [
-                Segment(cut_path(escape_controls(call.make_relative(patch.path)), room), call.style("text", "bold")),
-                Segment(f"  +{additions} -{deletions}", call.style("text_muted")),
-            ]
-        yield from DiffRows(patch, call.canvas, call.room).draw()
+class _FileProblem(Struct, frozen=True):
+    """A diagnostic of a language server. `line` counts from 1."""
+
+    severity: int
+    path: str
+    line: int
+    message: str
+
+
+def _draw_problems(call: ToolCall) -> list[Row]:
+    """Return a row for each error, then for each warning; while the call is folded, at most a few, and a note."""
+    problems = sorted(_read_problems(call), key=lambda problem: problem.severity)
+    max_rows = MAX_ROWS if call.is_open else _FOLDED_PROBLEM_ROWS
+    # One row more is shown rather than a note, which would take as much room.
+    if len(problems) <= max_rows + 1:
+        return [_draw_problem(call, problem) for problem in problems]
+    rows = [_draw_problem(call, problem) for problem in problems[:max_rows]]
+    return [*rows, call.draw_hidden_note(f"… and {len(problems) - max_rows:,} more")]
+
+
+def _draw_problem(call: ToolCall, problem: _FileProblem) -> Row:
+    mark, colour = _MARKS_BY_SEVERITY[problem.severity]
+    line = f":{problem.line}"
+    location = cut_path(escape_controls(call.make_relative(problem.path)), max(call.room // 2 - len(line), 4))
+    style = call.style(colour)
+    where = Segment(f"{location}{line}  ", call.style("text_muted"))
+    return cut_line([Segment(f"{mark} ", style), where, Segment(problem.message, style)], call.room)
+
+
+def _read_problems(call: ToolCall) -> Iterator[_FileProblem]:
+    """Yield the valid diagnostics of a call's files."""
+    for file, diagnostics in as_mapping(call.metadata.get("diagnostics")).items():
+        for each in map(as_mapping, as_list(diagnostics)):
+            line = as_mapping(as_mapping(each.get("range")).get("start")).get("line")
+            severity, message = each.get("severity", 1), each.get("message")
+            if (
+                isinstance(severity, int)
+                and severity in _MARKS_BY_SEVERITY
+                and isinstance(line, int)
+                and isinstance(message, str)
+            ):
+                yield _FileProblem(
+                    severity=severity,
+                    path=file.replace("\n", " "),
+                    # Language servers count lines from 0.
+                    line=line + 1,
+                    message=one_line(message, _MAX_MESSAGE_LENGTH),
+                )

@@ -7,14 +7,15 @@ from codeloop.tui.render.calls.tool_call import CallBody, ToolCall
 
 def render_generic(call: ToolCall) -> CallBody:
     """Render a call of any tool: its arguments on one line, and its output."""
-    rows = call.fold_rows(call.draw_text(call.output.strip("\n"))) if call.output.strip() else []
     return CallBody(
-        subject=format_arguments(call.input), notes=[*_describe_progress(call), *call.list_duration_notes()], rows=rows
+        subject=format_arguments(call.input),
+        notes=[*_describe_progress(call), *call.list_duration_notes()],
+        rows=call.draw_output(),
     )
 
 
 def render_data_answer(call: ToolCall) -> CallBody:
-    """Render an answer that was requested as data, as JSON."""
+    """Render an answer that was requested as structured data: its JSON."""
     return CallBody(
         notes=call.list_duration_notes(),
         rows=call.fold_rows(call.draw_text(format_json(call.input)), 30) if call.input else [],

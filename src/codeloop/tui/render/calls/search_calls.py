@@ -19,26 +19,33 @@ def render_grep(call: ToolCall) -> CallBody:
     matches, files = call.metadata.get("matches"), call.metadata.get("files")
     if not isinstance(matches, int) or not matches:
         return CallBody(subject, ["no matches"] if call.status == "done" else [])
-    number = f"{matches} match{'' if matches == 1 else 'es'}"
+    note = f"{matches} match{'' if matches == 1 else 'es'}"
     # Earlier versions did not store the number of files.
     if isinstance(files, int):
-        in_files = f"{files} file{'' if files == 1 else 's'}"
-        number = in_files if call.get_input("mode") == "files" else f"{number} in {in_files}"
-    hits = [as_mapping(each) for each in as_list(call.metadata.get("display"))]
-    rows = call.fold_rows(list(_draw_hits(call, hits))) if hits and call.is_open else draw_output_if_open(call)
-    return CallBody(subject, [number], rows)
+        file_count = f"{files} file{'' if files == 1 else 's'}"
+        note = file_count if call.get_input("mode") == "files" else f"{note} in {file_count}"
+    files_with_hits = [as_mapping(each) for each in as_list(call.metadata.get("display"))]
+    if files_with_hits and call.is_open:
+        rows = call.fold_rows(list(_draw_hits(call, files_with_hits)))
+    else:
+        rows = call.draw_output_if_open()
+    return CallBody(subject, [note], rows)
 
 
-def _draw_hits(call: ToolCall, hits: list[dict[str, Any]]) -> Iterator[Row]:
+def _draw_hits(call: ToolCall, files: list[dict[str, Any]]) -> Iterator[Row]:
     """Yield the lines that match, and those around them, below the names of their files."""
-    name, number, context_style = call.style("text", "bold"), call.style("diff_line_number"), call.style("text_muted")
-    for each in hits:
-        yield from fold_line([Segment(_flatten(str(each.get("path", ""))), name)], call.room)
-        for line in as_list(each.get("lines")):
+    path_style, number_style = call.style("text", "bold"), call.style("diff_line_number")
+    match_style, context_style = call.style("text"), call.style("text_muted")
+    for file in files:
+        yield from fold_line([Segment(_flatten(str(file.get("path", ""))), path_style)], call.room)
+        # A line is a list of its number, whether it matches, and its text.
+        for line in as_list(file.get("lines")):
             match line:
-                case [int(at), bool(is_match), str(text)] if at:
-                    style = call.style("text") if is_match else context_style
-                    yield from fold_line([Segment(f"{at:>5} ", number), Segment(_flatten(text), style)], call.room)
+                case [int(number), bool(is_match), str(text)] if number:
+                    style = match_style if is_match else context_style
+                    label = Segment(f"{number:>5} ", number_style)
+                    yield from fold_line([label, Segment(_flatten(text), style)], call.room)
+                # Without a number it is a note, such as that lines were left out.
                 case [_, _, str(text)]:
                     yield from fold_line([Segment(_flatten(text), context_style)], call.room)
                 case _:
@@ -54,9 +61,11 @@ def render_files(call: ToolCall) -> CallBody:
     """Render a search for files: how many were found; an open call shows their names."""
     pattern, where = call.get_input("pattern"), call.get_path("path")
     subject = f"{pattern}  in {where}" if pattern and where else pattern or where or "."
-    number = call.metadata.get("count")
-    notes = [] if number is None else ["no files" if not number else f"{number} file{'' if number == 1 else 's'}"]
-    return CallBody(subject, notes, draw_output_if_open(call))
+    count = call.metadata.get("count")
+    notes: list[str] = []
+    if count is not None:
+        notes = [f"{count} file{'' if count == 1 else 's'}" if count else "no files"]
+    return CallBody(subject, notes, call.draw_output_if_open())
 
 
 def render_web_page(call: ToolCall) -> CallBody:
@@ -64,16 +73,11 @@ def render_web_page(call: ToolCall) -> CallBody:
     size, status = call.metadata.get("bytes"), call.metadata.get("status")
     notes = [f"status {status}"] if isinstance(status, int) and status != 200 else []
     notes += [format_size(size)] if isinstance(size, int) else []
-    return CallBody(call.get_input("url"), [*notes, *call.list_duration_notes()], draw_output_if_open(call))
+    return CallBody(call.get_input("url"), [*notes, *call.list_duration_notes()], call.draw_output_if_open())
 
 
 def render_web_search(call: ToolCall) -> CallBody:
     """Render a web search: its query and the number of results; an open call shows the results."""
-    number = call.metadata.get("results")
-    notes = [f"{number} result{'' if number == 1 else 's'}"] if isinstance(number, int) else []
-    return CallBody(call.get_input("query"), [*notes, *call.list_duration_notes()], draw_output_if_open(call))
-
-
-def draw_output_if_open(call: ToolCall) -> list[Row]:
-    """Return the rows of a call's output; none while the call is folded."""
-    return call.fold_rows(call.draw_text(call.output.strip("\n"))) if call.is_open and call.output.strip() else []
+    count = call.metadata.get("results")
+    notes = [f"{count} result{'' if count == 1 else 's'}"] if isinstance(count, int) else []
+    return CallBody(call.get_input("query"), [*notes, *call.list_duration_notes()], call.draw_output_if_open())

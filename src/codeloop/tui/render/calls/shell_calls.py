@@ -13,34 +13,32 @@ from codeloop.tui.render.cells import expand_tabs, fold_line
 
 def render_bash(call: ToolCall) -> CallBody:
     """Render a shell command: the end of its output, and its exit code if that is not 0."""
-    output, notes = _split_output(call)
-    ending, job = describe_command_end(call.metadata) if call.status == "done" else "", call.metadata.get("id")
     rows = _draw_command(call) if call.is_open else []
-    rows += draw_output(call, output)
-    for note in notes:
-        rows += call.draw_text(note, "warning")
-    if isinstance(job, str) and job:
-        return CallBody(call.get_input("command"), [f"in the background as {job}"], rows)
-    took = call.metadata.get("duration")
+    rows += _draw_output_with_notes(call)
+    job_id = call.metadata.get("id")
+    if isinstance(job_id, str) and job_id:
+        return CallBody(call.get_input("command"), [f"in the background as {job_id}"], rows)
+    ending = describe_command_end(call.metadata) if call.status == "done" else ""
     heading_notes = [ending] if ending else []
+    # The tool's own measure, which does not include the wait for a permission.
+    duration_ms = call.metadata.get("duration")
     if call.status == "running":
         heading_notes.append(format_duration(call.elapsed_ms or 0))
-    # The tool's own measure, which does not include the wait for a permission.
-    elif isinstance(took, int) and took >= 500:
-        heading_notes.append(format_duration(took))
+    elif isinstance(duration_ms, int) and duration_ms >= 500:
+        heading_notes.append(format_duration(duration_ms))
     return CallBody(call.get_input("command"), heading_notes, rows, is_failed=bool(ending))
 
 
 def render_bash_output(call: ToolCall) -> CallBody:
     """Render the new output of a background command."""
-    output, notes = _split_output(call)
     status, ending = str(call.metadata.get("status", "")), describe_command_end(call.metadata)
-    how = ending if status == "exited" and ending else status
-    subject = call.title or call.get_input("id")
-    rows = draw_output(call, output)
-    for note in notes:
-        rows += call.draw_text(note, "warning")
-    return CallBody(subject, [how] if how else [], rows, is_failed=bool(ending))
+    state = ending if status == "exited" and ending else status
+    return CallBody(
+        subject=call.title or call.get_input("id"),
+        notes=[state] if state else [],
+        rows=_draw_output_with_notes(call),
+        is_failed=bool(ending),
+    )
 
 
 def render_bash_kill(call: ToolCall) -> CallBody:
@@ -48,23 +46,33 @@ def render_bash_kill(call: ToolCall) -> CallBody:
     return CallBody(call.title or call.get_input("id"), ["ended"] if call.status == "done" else [])
 
 
-def draw_output(call: ToolCall, output: str) -> list[Row]:
+def _draw_output_with_notes(call: ToolCall) -> list[Row]:
+    """Return the rows of the output, and below them codeloop's notes about it."""
+    output, notes = _split_output(call)
+    rows = _draw_command_output(call, output)
+    for note in notes:
+        rows += call.draw_text(note, "warning")
+    return rows
+
+
+def _draw_command_output(call: ToolCall, output: str) -> list[Row]:
     """Return the rows of an output's end, in its own colours; an open call shows all of the output."""
     text = output.strip("\n").removesuffix("\r")
     if not text.strip():
         return []
     lines = text.split("\n")
     # The result holds only the end of a long output, but the number of all its lines.
-    all_lines = call.metadata.get("lines")
-    before = max(all_lines - len(lines), 0) if isinstance(all_lines, int) and call.metadata.get("truncated") else 0
+    total = call.metadata.get("lines")
+    missing_count = max(total - len(lines), 0) if isinstance(total, int) and call.metadata.get("truncated") else 0
     visible_lines = lines[-(MAX_ROWS if call.is_open else FOLDED_ROWS + 1) :]
-    reader = AnsiText(call.canvas.styles, "text_muted")
-    rows = [row for line in visible_lines for row in fold_line(reader.draw_line(line), call.room)]
-    return call.fold_rows(rows, end=True, above=before + len(lines) - len(visible_lines))
+    ansi_text = AnsiText(call.canvas.styles, "text_muted")
+    rows = [row for line in visible_lines for row in fold_line(ansi_text.draw_line(line), call.room)]
+    undrawn_count = missing_count + len(lines) - len(visible_lines)
+    return call.fold_rows(rows, keeps_end=True, undrawn_count=undrawn_count)
 
 
 def _split_output(call: ToolCall) -> tuple[str, list[str]]:
-    """Return a command's output, and the notes of codeloop about it that the heading does not show."""
+    """Return a command's output, and codeloop's notes about it that the heading does not show."""
     output = call.metadata.get("output")
     if call.status != "done":
         return (remove_model_notes(output, call.metadata) if isinstance(output, str) else ""), []

@@ -32,10 +32,28 @@ FOLDED_ROWS = 8
 """Rows of an output that are shown while the call is folded."""
 _MAX_NAME_LENGTH = 80
 """Characters of a tool's name, and of a note in the heading."""
+# The heading shows only the beginning, so that the rest of a long script need not be processed.
 _MAX_SUBJECT_LENGTH = 4_000
+"""Characters of a subject that are processed."""
 # More rows would slow the screen down.
 MAX_ROWS = 2_000
 """Rows of an output that are shown while the call is open."""
+_STATUS_MARKS: dict[CallStatus, tuple[str, str]] = {
+    "pending": ("○", "text_muted"),
+    "running": ("●", "primary"),
+    "asking": ("?", "warning"),
+    "done": ("✓", "text_muted"),
+    "failed": ("✗", "error"),
+    "denied": ("✗", "warning"),
+    "interrupted": ("■", "text_muted"),
+}
+"""The mark of each state, and its colour."""
+_STATUS_NOTES: dict[CallStatus, str] = {
+    "asking": "waits for your answer",
+    "denied": "not allowed",
+    "interrupted": "interrupted",
+}
+"""The states that the heading names."""
 
 
 class CallBody(Struct, frozen=True):
@@ -133,7 +151,7 @@ class ToolCall:
         return path.removeprefix(f"{directory}/") if directory else path
 
     def style(self, colour: str, attributes: str = "", on: str = "") -> Style:
-        """Return a style of the theme."""
+        """Return a style of the canvas's theme; see `Styles.of`."""
         return self.canvas.styles.of(colour, attributes, on)
 
     @property
@@ -147,33 +165,46 @@ class ToolCall:
         lines = escape_controls(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
         return [row for line in lines for row in fold_line([Segment(expand_tabs(line), style)], self.room)]
 
+    def draw_output(self, colour: str = "text_muted", max_rows: int = FOLDED_ROWS) -> list[Row]:
+        """Return the rows of the call's output, folded to `max_rows` unless the call is open; none if it is blank."""
+        if not self.output.strip():
+            return []
+        return self.fold_rows(self.draw_text(self.output.strip("\n"), colour), max_rows)
+
+    def draw_output_if_open(self) -> list[Row]:
+        """Return the rows of the call's output; none while the call is folded."""
+        return self.draw_output() if self.is_open else []
+
     def fold_rows(
-        self, rows: Sequence[Row], max_rows: int = FOLDED_ROWS, *, end: bool = False, above: int = 0
+        self, rows: Sequence[Row], max_rows: int = FOLDED_ROWS, *, keeps_end: bool = False, undrawn_count: int = 0
     ) -> list[Row]:
         """Return at most `max_rows` rows, or of an open call `MAX_ROWS`, and a note with the number of hidden ones.
 
-        `end`: the last rows are kept instead of the first. `above`: how many more rows the caller left out.
+        `keeps_end`: the last rows are kept instead of the first, and the note is above them. `undrawn_count`: how many
+        rows the caller has left out already.
         """
         max_rows = MAX_ROWS if self.is_open else max_rows
-        left_out = max(len(rows) - max_rows, 0) + above
+        hidden_count = max(len(rows) - max_rows, 0) + undrawn_count
         # The note would take as much room as the one row that it stands for.
-        if left_out <= 1 and not above:
+        if hidden_count <= 1 and not undrawn_count:
             return list(rows)
-        words = f"… {left_out:,} more line{'' if left_out == 1 else 's'}{' above' if end else ''}"
+        words = f"… {hidden_count:,} more line{'' if hidden_count == 1 else 's'}{' above' if keeps_end else ''}"
         note = self.draw_hidden_note(words)
-        return [note, *rows[-max_rows:]] if end else [*rows[:max_rows], note]
+        return [note, *rows[-max_rows:]] if keeps_end else [*rows[:max_rows], note]
 
     def draw_hidden_note(self, words: str) -> Row:
-        """Return the row that stands for hidden rows, with a hint how to show them."""
+        """Return the row that stands for hidden rows; while the call is folded, with a hint on how to show them."""
         style = self.style("text_muted", "italic")
         if self.is_open:
             return cut_line([Segment(words, style)], self.room)
         key = self.canvas.open_key
-        for how in (f"  {key} or a click shows all", f"  {key}") if key else ("  a click shows all",):
-            if measure_row([Segment(words + how)]) <= self.room:
+        # The longest hint that fits is shown.
+        hints = (f"  {key} or a click shows all", f"  {key}") if key else ("  a click shows all",)
+        for hint in hints:
+            if measure_row([Segment(words + hint)]) <= self.room:
                 return [
                     Segment(words, style + self.toggle_style),
-                    Segment(how, self.style("text_muted") + self.toggle_style),
+                    Segment(hint, self.style("text_muted") + self.toggle_style),
                 ]
         return cut_line([Segment(words, style + self.toggle_style)], self.room)
 
@@ -200,22 +231,6 @@ def as_list(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-_STATUS_MARKS: dict[CallStatus, tuple[str, str]] = {
-    "pending": ("○", "text_muted"),
-    "running": ("●", "primary"),
-    "asking": ("?", "warning"),
-    "done": ("✓", "text_muted"),
-    "failed": ("✗", "error"),
-    "denied": ("✗", "warning"),
-    "interrupted": ("■", "text_muted"),
-}
-_STATUS_NOTES: dict[CallStatus, str] = {
-    "asking": "waits for your answer",
-    "denied": "not allowed",
-    "interrupted": "interrupted",
-}
-
-
 def draw_heading(call: ToolCall, body: CallBody) -> Row:
     """Return the heading: the mark of the call's state, the tool's name, the subject, and notes."""
     status = "failed" if body.is_failed and call.status == "done" else call.status
@@ -225,21 +240,20 @@ def draw_heading(call: ToolCall, body: CallBody) -> Row:
     notes = [_STATUS_NOTES[status]] if status in _STATUS_NOTES else []
     notes += [one_line(note, _MAX_NAME_LENGTH) for note in body.notes]
     note_style = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
-    ending = [Segment("  " + " · ".join(notes), note_style)] if notes else []
-    room = call.room - measure_row([name]) - 1
-    # A long subject is cut, so that half of the room is left for the notes.
-    width = min(measure_row(ending), room // 2)
-    subject_style = call.style("text_muted" if status == "pending" else "text") + click
-    subject = cut_line([Segment(_join_lines(body.subject), subject_style)], room - width)
+    note_row = [Segment("  " + " · ".join(notes), note_style)] if notes else []
     row = [Segment(f"{mark} ", call.style(colour) + click), name]
     if body.subject:
+        room = call.room - measure_row([name]) - 1
+        # A long subject is cut, so that half of the room is left for the notes.
+        notes_width = min(measure_row(note_row), room // 2)
+        subject_style = call.style("text_muted" if status == "pending" else "text") + click
+        subject = cut_line([Segment(_join_lines(body.subject), subject_style)], room - notes_width)
         row += [Segment(" ", click), *subject]
-    return cut_line([*row, *ending], call.canvas.width)
+    return cut_line([*row, *note_row], call.canvas.width)
 
 
 def _join_lines(text: str) -> str:
-    """Return a text on one line, with marks for its line ends."""
-    # The heading shows only the beginning, so that the rest of a long script is not processed.
+    """Return a subject on one line, with a mark for each line end."""
     lines = (" ".join(line.split()) for line in escape_controls(text[:_MAX_SUBJECT_LENGTH]).strip().split("\n"))
     return " ⏎ ".join(line for line in lines if line)
 

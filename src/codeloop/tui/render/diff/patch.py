@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -10,6 +10,7 @@ from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.render.cells import expand_tabs
 
 DiffSign = Literal[" ", "+", "-"]
+# Matches `@@ -12,5 +12,7 @@`; a count that is left out is 1.
 _HUNK_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
@@ -25,17 +26,24 @@ class DiffLine(Struct, frozen=True):
     text: str
 
 
+class ChangeCounts(NamedTuple):
+    """How many lines are added and deleted."""
+
+    additions: int
+    deletions: int
+
+
 class PatchedFile(Struct, frozen=True):
-    """The changes of one file, as hunks of lines; `path` as the patch names it."""
+    """The changes of one file, as hunks of lines. `path`: as the patch names it, without `a/` or `b/`."""
 
     path: str
     hunks: tuple[tuple[DiffLine, ...], ...]
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """How many lines are added and deleted."""
+    def counts(self) -> ChangeCounts:
+        """How many lines of the file are added and deleted."""
         signs = [line.sign for hunk in self.hunks for line in hunk]
-        return signs.count("+"), signs.count("-")
+        return ChangeCounts(additions=signs.count("+"), deletions=signs.count("-"))
 
 
 def parse_patches(text: str) -> Iterator[PatchedFile]:

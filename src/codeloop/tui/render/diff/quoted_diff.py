@@ -1,6 +1,6 @@
 """Draws a whole diff with a bar on its left, for permission requests, work trees, and the changes of a session."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -8,12 +8,12 @@ from rich.segment import Segment
 
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import cut_path
-from codeloop.tui.render.diff.diff_rows import DiffRows
+from codeloop.tui.render.diff.diff_renderer import draw_diffs
 from codeloop.tui.render.diff.patch import PatchedFile, parse_patches
 
 MAX_DIFF_ROWS = 5_000
 """Rows of a diff that are drawn."""
+_MAX_PATH_LENGTH = 500
 _BAR = "│ "
 
 
@@ -29,30 +29,21 @@ def draw_quoted_diff(diff: str, canvas: Canvas) -> Sequence[Row]:
     if not _is_complete(diff, patches):
         return []
     bar = Segment(_BAR, canvas.styles.of("border"))
-    rows = list(islice(_draw_rows(patches, canvas), MAX_DIFF_ROWS + 1))
+    drawn_rows = draw_diffs(patches, canvas, canvas.width - len(_BAR), lambda path: one_line(path, _MAX_PATH_LENGTH))
+    rows = list(islice(drawn_rows, MAX_DIFF_ROWS + 1))
     if len(rows) > MAX_DIFF_ROWS:
         rows[MAX_DIFF_ROWS:] = [[Segment("… and more than can be shown here", canvas.styles.of("warning"))]]
     return [[bar, *row] for row in rows]
 
 
-def _draw_rows(patches: list[PatchedFile], canvas: Canvas) -> Iterator[Row]:
-    """Yield the rows of the diffs; if there are several, each below its path and counts."""
-    room = canvas.width - len(_BAR)
-    for patch in patches:
-        if len(patches) > 1:
-            additions, deletions = patch.counts
-            sums = f"  +{additions} -{deletions}"
-            name = cut_path(one_line(patch.path, 500), max(room - len(sums), 8))
-            yield [Segment(name, canvas.styles.of("text", "bold")), Segment(sums, canvas.styles.of("text_muted"))]
-        yield from DiffRows(patch, canvas, room).draw()
-
-
 def _is_complete(diff: str, patches: list[PatchedFile]) -> bool:
     """Return whether the patches contain every added and deleted line of a diff, apart from headers of files."""
     lines = diff.split("\n")
-    for sign, column in (("+", 0), ("-", 1)):
+    additions = sum(patch.counts.additions for patch in patches)
+    deletions = sum(patch.counts.deletions for patch in patches)
+    for sign, count in (("+", additions), ("-", deletions)):
         # Each file's header has a line that begins with `---`, and one with `+++`; some diffs have none.
-        more = sum(line.startswith(sign) for line in lines) - sum(patch.counts[column] for patch in patches)
-        if more not in {0, len(patches)}:
+        excess = sum(line.startswith(sign) for line in lines) - count
+        if excess not in {0, len(patches)}:
             return False
     return bool(patches)

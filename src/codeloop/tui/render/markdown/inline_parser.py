@@ -10,7 +10,7 @@ PLAIN, EMPHASIS, STRONG, STRIKE, CODE, LINK, ADDRESS, IMAGE = 0, 1, 2, 4, 8, 16,
 
 
 class Piece(Struct):
-    """A text with the same markup; `link`: the address that it leads to. A line break is a piece that is one line feed."""
+    """A text with the same markup; `link`: the address that it leads to. A line break is a piece of one line feed."""
 
     text: str
     markup: int = PLAIN

@@ -1,20 +1,18 @@
-"""`DiffRows` draws the diff of a file: lines below each other, or if there is room, old and new ones side by side."""
+"""Draws diffs: the lines of a file below each other, or if there is room, the old and the new ones side by side."""
 
-import re
-from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import zip_longest
 
 from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import fold_line, pad_row
+from codeloop.tui.render.cells import cut_path, fold_line, pad_row
 from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
+from codeloop.tui.render.diff.changed_words import WordSpans, compare_words
 from codeloop.tui.render.diff.patch import DiffLine, DiffSign, PatchedFile
 
-WordSpans = list[tuple[int, int]]
-"""Ranges of a line, in characters: start and end."""
 LinePair = tuple[DiffLine | None, DiffLine | None]
 """An old and a new line that are shown next to each other; None: there is no line on that side."""
 SPLIT_MIN_WIDTH = 110
@@ -25,53 +23,24 @@ _MAX_COMPARED_LINES = 100
 """Consecutive lines whose words are compared."""
 _COLOURS_BY_SIGN: dict[DiffSign, str] = {"+": "added", "-": "removed", " ": "context"}
 """The names of the theme's colours for each sign."""
-_WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
-# Comparing takes the square of the number of words: longer lines would delay the screen.
-_MAX_COMPARED_LENGTH = 400
-"""Characters of a line that is compared word by word."""
-_MAX_COMPARED_WORDS = 120
-"""Words of a line that is compared word by word."""
-# In lines that differ more, nearly every word would be highlighted, which does not help the reader.
-_MIN_SIMILARITY = 0.4
-"""The share of two lines' characters that must be equal."""
 
 
-def compare_words(old: str, new: str) -> tuple[WordSpans, WordSpans]:
-    """Return the spans of the words that differ in two lines; none if the lines have too little in common."""
-    if len(old) > _MAX_COMPARED_LENGTH or len(new) > _MAX_COMPARED_LENGTH or old == new:
-        return [], []
-    first, second = _WORD.findall(old), _WORD.findall(new)
-    if len(first) > _MAX_COMPARED_WORDS or len(second) > _MAX_COMPARED_WORDS:
-        return [], []
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    blocks = matcher.get_matching_blocks()
-    same = sum(len(word.strip()) for at, _, size in blocks for word in first[at : at + size])
-    length = max(len("".join(old.split())), len("".join(new.split())), 1)
-    if same / length < _MIN_SIMILARITY:
-        return [], []
-    return _find_spans_outside(first, [(at, at + size) for at, _, size in blocks]), _find_spans_outside(
-        second, [(at, at + size) for _, at, size in blocks]
-    )
+def draw_diffs(
+    patches: Sequence[PatchedFile], canvas: Canvas, room: int, format_path: Callable[[str], str]
+) -> Iterator[Row]:
+    """Yield the rows of the diffs of files, `room` cells wide; if there are several, each below its path and counts.
+
+    `format_path` returns a path as it is shown, without control characters.
+    """
+    for patch in patches:
+        if len(patches) > 1:
+            counts = Segment(f"  +{patch.counts.additions} -{patch.counts.deletions}", canvas.styles.of("text_muted"))
+            path = cut_path(format_path(patch.path), room - counts.cell_length)
+            yield [Segment(path, canvas.styles.of("text", "bold")), counts]
+        yield from DiffRenderer(patch, canvas, room).draw()
 
 
-def _find_spans_outside(words: list[str], same: list[tuple[int, int]]) -> WordSpans:
-    """Return the spans of the words outside the ranges `same`; spans with only blanks between them are joined."""
-    offsets = [0]
-    for word in words:
-        offsets.append(offsets[-1] + len(word))
-    spans: WordSpans = []
-    last = 0
-    for start, end in same:
-        if start > last:
-            begin, stop = offsets[last], offsets[start]
-            if spans and not "".join(words[offsets.index(spans[-1][1]) : last]).strip():
-                begin = spans.pop()[0]
-            spans.append((begin, stop))
-        last = end
-    return spans
-
-
-class DiffRows:
+class DiffRenderer:
     """Draws the diff of one file in a width of `room` cells."""
 
     def __init__(self, patch: PatchedFile, canvas: Canvas, room: int) -> None:
@@ -81,9 +50,11 @@ class DiffRows:
         self._has_backgrounds = bool(canvas.styles.theme.diff_added_bg and canvas.styles.theme.diff_removed_bg)
         # Where added and removed lines have no background, their text has the colour of the side, not of the syntax.
         language = find_language(patch.path) if self._has_backgrounds else ""
-        self._code = {sign: CodeHighlighter(language, canvas.styles, "", "text") for sign in ("-", "+")}
-        last = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk[-2:]), default=1)
-        self._digits = len(str(last)) if room >= _NUMBERS_MIN_WIDTH else 0
+        self._highlighters = {sign: CodeHighlighter(language, canvas.styles, base="text") for sign in ("-", "+")}
+        # The largest number of each side is in the last two lines of a hunk: the last line may be on one side only.
+        largest_number = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk[-2:]), default=1)
+        self._digits = len(str(largest_number)) if room >= _NUMBERS_MIN_WIDTH else 0
+        """Cells of a line number; 0: lines have none."""
 
     @cached_property
     def is_split(self) -> bool:
@@ -130,37 +101,39 @@ class DiffRows:
         return list(self._draw_line(line, words.get(id(line), []), room, number))
 
     def _copy_to_right(self, rows: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
-        """Yield the rows of the left side with the line's number on the right one."""
-        for at, row in enumerate(rows):
-            yield [Segment(self._format_number(line.new if line and not at else 0), row[0].style), *row[1:]]
+        """Yield the rows of an unchanged line's left side for the right side, where it may have another number."""
+        for index, row in enumerate(rows):
+            number = line.new if line is not None and index == 0 else 0
+            yield [Segment(self._format_number(number), row[0].style), *row[1:]]
 
     def _format_number(self, number: int) -> str:
+        """Return a line number right-aligned; for 0 blanks."""
         return str(number or "").rjust(self._digits) if self._digits else ""
 
     def _draw_line(self, line: DiffLine, spans: WordSpans, room: int, number: int = 0) -> Iterator[Row]:
         """Yield the rows of a line; `number`: the displayed line number, by default that of the new file."""
         styles, side = self._canvas.styles, _COLOURS_BY_SIGN[line.sign]
         background = f"diff_{side}_bg"
-        edge = background if side == "context" else f"diff_{side}_line_number_bg"
+        number_background = background if side == "context" else f"diff_{side}_line_number_bg"
         plain = styles.of("text" if self._has_backgrounds and line.sign != " " else f"diff_{side}", "", background)
-        gutter = styles.of("diff_line_number", "", edge)
+        number_style = styles.of("diff_line_number", "", number_background)
         mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", background))
-        segment = Segment(self._format_number(number or line.new or line.old), gutter)
-        first, others = [segment, mark], [Segment(" " * self._digits, gutter), Segment("   ", plain)]
+        prefix = [Segment(self._format_number(number or line.new or line.old), number_style), mark]
+        blank_prefix = [Segment(" " * self._digits, number_style), Segment("   ", plain)]
         code = self._highlight(line.sign, line.text, plain)
         if spans:
             code = _overlay_style(code, spans, self._choose_emphasis(line.sign))
-        inner = max(room - self._digits - 3, 4)
-        for at, row in enumerate(fold_line(code, inner)):
-            yield pad_row([*(others if at else first), *row], room, plain)
+        for row in fold_line(code, max(room - self._digits - 3, 4)):
+            yield pad_row([*prefix, *row], room, plain)
+            prefix = blank_prefix
 
     def _highlight(self, sign: DiffSign, text: str, plain: Style) -> Row:
         if not self._has_backgrounds:
             return [Segment(text, plain)]
-        code = self._code["-" if sign == "-" else "+"].highlight(text)
+        code = self._highlighters["-" if sign == "-" else "+"].highlight(text)
         # Lexed for both sides, so that a string or a comment that begins here continues on both.
         if sign == " ":
-            self._code["-"].highlight(text)
+            self._highlighters["-"].highlight(text)
             return [Segment(text, plain)]
         background = Style(bgcolor=plain.bgcolor)
         return [Segment(piece, (style or plain) + background) for piece, style, _ in code]
@@ -175,7 +148,10 @@ class DiffRows:
 
 
 def _group_runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffLine]]]:
-    """Yield runs of lines: removed lines with the added lines that follow them; an unchanged line is its own run."""
+    """Yield runs of lines: removed lines, with the added lines that follow them.
+
+    An unchanged line is a run of its own, among the old lines.
+    """
     old_lines: list[DiffLine] = []
     new_lines: list[DiffLine] = []
     for line in hunk:
@@ -207,25 +183,26 @@ def _pair_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterato
     if not new_lines and len(old_lines) == 1 and old_lines[0].sign == " ":
         yield old_lines[0], old_lines[0]
         return
-    for at in range(max(len(old_lines), len(new_lines))):
-        yield old_lines[at] if at < len(old_lines) else None, new_lines[at] if at < len(new_lines) else None
+    yield from zip_longest(old_lines, new_lines)
 
 
 def _overlay_style(row: Row, spans: WordSpans, style: Style) -> Row:
     """Return a row in which the spans have another style on top of their own."""
     overlaid: Row = []
-    index = 0
-    for text, own, _ in row:
-        end, at = index + len(text), index
-        for start, stop in spans:
-            if stop <= at or start >= end:
+    # Where the segment begins and ends in the row, and up to where it is done, in characters.
+    segment_start = 0
+    for text, segment_style, _ in row:
+        segment_end, done = segment_start + len(text), segment_start
+        for span_start, span_end in spans:
+            if span_end <= done or span_start >= segment_end:
                 continue
-            begin, last = max(start, at), min(stop, end)
-            if begin > at:
-                overlaid.append(Segment(text[at - index : begin - index], own))
-            overlaid.append(Segment(text[begin - index : last - index], (own or Style()) + style))
-            at = last
-        if at < end:
-            overlaid.append(Segment(text[at - index :], own))
-        index = end
+            start, end = max(span_start, done), min(span_end, segment_end)
+            if start > done:
+                overlaid.append(Segment(text[done - segment_start : start - segment_start], segment_style))
+            inside = text[start - segment_start : end - segment_start]
+            overlaid.append(Segment(inside, (segment_style or Style()) + style))
+            done = end
+        if done < segment_end:
+            overlaid.append(Segment(text[done - segment_start :], segment_style))
+        segment_start = segment_end
     return overlaid
