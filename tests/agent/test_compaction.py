@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.compaction import read_request_limit
-from codeloop.agent.request.window import compute_compaction_threshold, make_window
+from codeloop.agent.moves import compute_compaction_threshold
+from codeloop.agent.request.window import make_window
 from codeloop.model.chat import ModelInfo, TextPiece, TokenLimits, ToolModelMessage, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize

@@ -10,11 +10,12 @@ from itertools import takewhile
 from codeloop.agent.answer.answer_lifecycle import AbortGuard, make_answer, store_finish
 from codeloop.agent.answer.live_status import show_status
 from codeloop.agent.answer.turn_diffs import store_diffs
-from codeloop.agent.answer.usage import BYTES_PER_TOKEN, Usage, ask_for_text
+from codeloop.agent.answer.usage import BYTES_PER_TOKEN, Usage
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import Compact, find_required_format
 from codeloop.agent.request.projection import project_conversation
 from codeloop.agent.request.system_prompt import read_prompt
+from codeloop.agent.request.text_request import ask_for_text
 from codeloop.agent.request.window import estimate_size, find_compaction_part, make_window, read_own_text
 from codeloop.kit import fault_injection
 from codeloop.model.chat import (

@@ -3,7 +3,7 @@
 from codeloop.agent.answer.reminders import end_turn
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover, Stop, decide_next_move
-from codeloop.agent.recovery import fall_back, recover
+from codeloop.agent.recovery import recover
 from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.step import ask_model
 from codeloop.schema.message import format_model_ref
@@ -28,6 +28,9 @@ async def run(engine: Engine, session_id: str) -> Stop:
 
                 await compact(engine, session_id, move)
             case FallBack() as move:
+                # Imported late: most turns stay with their model.
+                from codeloop.agent.fallback import fall_back
+
                 fall_back(engine, move)
             case Delegate() as move:
                 # Imported late: most turns have no subtasks.

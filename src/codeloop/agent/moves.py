@@ -11,7 +11,9 @@ from msgspec import Struct
 from codeloop.agent.engine import TurnSettings
 from codeloop.agent.request.shared_budget import format_dollars
 from codeloop.agent.request.window import find_compaction_part
+from codeloop.model.chat import ModelInfo
 from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, get_error_message
+from codeloop.schema.limits import COMPACT_RESERVE, COMPACT_THRESHOLD
 from codeloop.schema.message import AssistantMessage, Session, UserMessage, describe_move, format_model_ref
 from codeloop.schema.part import (
     LOOPED_KEY,
@@ -147,11 +149,25 @@ def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None,
 
 def find_required_format(conversation: Conversation) -> JSON | None:
     """Return the required format of the last turn's answer; None: any."""
-    return _find_newest_prompt(conversation.entries)[1]
+    _, required_format = _find_newest_prompt(conversation.entries)
+    return required_format
 
 
-def _is_full(entries: tuple[Entry, ...], room: int) -> bool:
-    """Return whether the last step used `room` tokens or more, less what was pruned since."""
+def compute_compaction_threshold(info: ModelInfo, reserved: int | None) -> int | None:
+    """Return how many tokens a request may hold before the conversation is compacted; None: no limit is known.
+
+    That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).
+    """
+    total = info.limits.input or info.limits.context
+    if not total:
+        return None
+    answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, total // 4)
+    # A limit of the input does not include the answer; a context does.
+    return (total - (0 if info.limits.input else answer)) * COMPACT_THRESHOLD.value // 100
+
+
+def _is_full(entries: tuple[Entry, ...], threshold: int) -> bool:
+    """Return whether the last step used `threshold` tokens or more, less what was pruned since."""
     for index in range(len(entries) - 1, max(len(entries) - 1 - _RECENT_ENTRIES, -1), -1):
         info = entries[index].info
         if not isinstance(info, AssistantMessage):
@@ -161,14 +177,16 @@ def _is_full(entries: tuple[Entry, ...], room: int) -> bool:
         # A failed step has estimated tokens only, so the step before it counts.
         if info.tokens.all and not (info.error and info.tokens.estimated):
             # The usual case comes first: this runs before every step, and the sum below goes through all entries.
-            if info.tokens.all < room:
+            if info.tokens.all < threshold:
                 return False
-            at = info.time.completed or info.time.created
-            return info.tokens.all - sum(_count_pruned_tokens(entry, at) for entry in entries[: index + 1]) >= room
+            ended_at = info.time.completed or info.time.created
+            pruned = sum(_count_pruned_tokens(entry, since=ended_at) for entry in entries[: index + 1])
+            return info.tokens.all - pruned >= threshold
     return False
 
 
 def _count_pruned_tokens(entry: Entry, since: int) -> int:
+    """Return roughly how many tokens of an entry's outputs were omitted since a time (ms since the epoch)."""
     outputs = [part.state for part in entry.parts if isinstance(part, ToolPart)]
     return sum(
         # About four characters are one token.
@@ -248,6 +266,7 @@ def list_open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
 
 
 def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
+    """Return the stop that follows from how the last answer ended; None: another step follows."""
     if info.error is not None:
         reason = "aborted" if isinstance(info.error, MessageAbortedError) else "error"
         return Stop(reason, get_error_message(info.error))
@@ -296,9 +315,9 @@ def _is_replaced(info: AssistantMessage, user: UserMessage, settings: TurnSettin
     failed_ref, requested_ref = f"{info.provider_id}/{info.model_id}", format_model_ref(user.model)
     if requested_ref not in settings.fallback_models or failed_ref == requested_ref:
         return False
-    return failed_ref not in settings.fallback_models or settings.fallback_models.index(
-        failed_ref
-    ) < settings.fallback_models.index(requested_ref)
+    if failed_ref not in settings.fallback_models:
+        return True
+    return settings.fallback_models.index(failed_ref) < settings.fallback_models.index(requested_ref)
 
 
 def _find_ending(part: Part) -> Stop | None:
@@ -315,6 +334,7 @@ def _find_ending(part: Part) -> Stop | None:
 
 
 def _check_limits(conversation: Conversation, settings: TurnSettings) -> Stop | None:
+    """Return the stop by the first limit that is reached; None: no limit is."""
     if settings.shared_budget is not None and settings.shared_budget.refusal:
         return Stop("limit", settings.shared_budget.refusal)
     if (
@@ -323,8 +343,8 @@ def _check_limits(conversation: Conversation, settings: TurnSettings) -> Stop | 
         >= settings.configured_budget.limit
     ):
         limit, name = format_dollars(settings.configured_budget.limit), settings.configured_budget.name
-        more = "`codeloop stats` shows what was spent; the configuration has the limit"
-        return Stop("limit", f"`budget.{name}` is used up: {format_dollars(cost)} of {limit} spent. {more}.")
+        advice = "`codeloop stats` shows what was spent; the configuration has the limit"
+        return Stop("limit", f"`budget.{name}` is used up: {format_dollars(cost)} of {limit} spent. {advice}.")
     # Most turns have no limit: their entries need not be searched.
     if settings.max_steps is None and settings.max_cost is None and settings.max_tokens is None:
         return None
@@ -350,5 +370,5 @@ def _sum_cost(conversation: Conversation, settings: TurnSettings) -> float:
     return (conversation.session.cost or 0.0) - settings.cost_before
 
 
-def _format_count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _format_count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,10 +1,9 @@
-"""Closes answers and calls that a crash or a cancel left open, and switches to a fallback model.
+"""Closes answers and calls that a crash or a cancel left open.
 
 No tool call is ever repeated automatically: it is not known how far it got, and it may have changed something.
 """
 
-from codeloop.agent.engine import Engine
-from codeloop.agent.moves import FallBack, list_open_calls
+from codeloop.agent.moves import list_open_calls
 from codeloop.kit import fault_injection
 from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
 from codeloop.schema.event import (
@@ -17,8 +16,7 @@ from codeloop.schema.event import (
     make_part_updated,
 )
 from codeloop.schema.ids import now_ms
-from codeloop.schema.live_events import Toast, ToastShown
-from codeloop.schema.message import AssistantMessage, ModelRef, format_model_ref
+from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
     ADVICE_KEY,
     Part,
@@ -96,13 +94,3 @@ def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED_ERROR) 
         input=call.state.input, error=why, metadata=metadata, time=ToolTime(start=start, end=max(now, start))
     )
     return replace(call, state=state)
-
-
-def fall_back(engine: Engine, move: FallBack) -> None:
-    """Let another model answer the prompt from the next step on, and say so to every client."""
-    provider_id, _, model_id = move.model.partition("/")
-    # Without the variant: it is one of the model that it was chosen with.
-    model = ModelRef(provider_id=provider_id, model_id=model_id)
-    engine.store.append(make_message_updated(replace(move.user, model=model)))
-    text = f"{move.model} takes over from {format_model_ref(move.user.model)}, which failed: {move.reason}"
-    engine.store.publish_live(ToastShown(properties=Toast(message=text, variant="warning", title="Another model")))

@@ -57,7 +57,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     request = await _store_start(engine, info, request)
     draft = AnswerDraft(engine.store, session_id, info.id)
     recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
-    calls = ToolCalls(engine, agent, info, recorder, structured.toolbox if structured else None)
+    calls = ToolCalls(engine, agent, info, recorder, toolbox=structured.toolbox if structured is not None else None)
     usage = Usage(model.info.prices, request, engine.turn_settings.shared_budget)
     is_complete = False
     with AbortGuard(engine, info, usage):
@@ -67,7 +67,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             await engine.hooks.complete_texts(engine.store, info)
             # Calls may take long, and the process may end meanwhile, so the cost of the request is stored now.
             if calls.has_tool_calls:
-                usage.store_events(engine.store, session_id, make_message_updated(usage.add_to(info)))
+                usage.store_sums(engine.store, session_id, make_message_updated(usage.add_to(info)))
             await calls.join(finished)
             is_complete = True
         finally:
@@ -75,7 +75,8 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             draft.close()
             snapshot = await _store_changes(engine, usage.add_to(info), recorder, is_complete=is_complete)
         await fault_injection.pass_point_async("step.finish")
-        has_called, extra_events = calls.has_tool_calls, list[StoredEvent]()
+        has_called = calls.has_tool_calls
+        extra_events: list[StoredEvent] = []
         if structured is not None:
             info, finished, has_called, extra_events = await structured.finish(info, finished, has_called=has_called)
         store_finish(engine, info, finished, usage, snapshot, has_called=has_called, extra_events=extra_events)
@@ -86,8 +87,9 @@ async def _prepare_request(
 ) -> ModelRequest:
     """Build the request of a step, with the additions of the prompt `user` and of the extensions."""
     conversation = engine.store.read_context(info.session_id)
-    if parts := cache.select_outputs_to_drop(conversation, model.info, info.time.created):
-        engine.store.append(*map(make_part_updated, parts))
+    dropped_parts = cache.select_outputs_to_drop(conversation, model.info, now=info.time.created)
+    if dropped_parts:
+        engine.store.append(*map(make_part_updated, dropped_parts))
     request = _make_request(engine, info, agent, model, cache)
     if user.system:
         request = replace(request, system=f"{request.system}\n\n{user.system}")
@@ -110,7 +112,7 @@ def _make_request(
         options = apply_variant(options, model.info, info.variant)
     return ModelRequest(
         system=cache.get_system_prompt(engine, conversation.session, agent, model.info),
-        messages=cache.get_messages(conversation, model.info, info.time.created),
+        messages=cache.get_messages(conversation, model.info, now=info.time.created),
         tools=cache.get_tools(engine.toolbox, model.info, rulesets, tuple(further_lists)),
         session_id=session_id,
         temperature=agent.temperature,

@@ -10,9 +10,10 @@ from contextlib import suppress
 
 import msgspec
 
-from codeloop.agent.answer.usage import Usage, ask_for_text
+from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.system_prompt import read_prompt
+from codeloop.agent.request.text_request import ask_for_text
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
@@ -119,7 +120,7 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
     engine.store.update_session(
         session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **usage_metadata})
     )
-    usage.store_events(engine.store, session_id)
+    usage.store_sums(engine.store, session_id)
 
 
 def _set_title(engine: Engine, session_id: str, title: str, may_replace: Callable[[str], bool]) -> None:

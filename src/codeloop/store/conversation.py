@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codeloop.schema.message import AssistantMessage, Message, Session
+from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage
 from codeloop.schema.part import CompactionPart, Part, TextPart
 
 
@@ -76,3 +76,22 @@ def find_last_text(entries: Sequence[Entry]) -> str:
 def make_sort_key(info: Message) -> tuple[int, str]:
     """Return the sort key of a message: its creation, then its id."""
     return (info.time.created, info.id)
+
+
+def find_undo_start(conversation: Conversation, message_id: str, part_id: str | None) -> int | None:
+    """Return the index of the first undone entry: a user message, or the step that holds the part."""
+    index = _find_index(conversation.entries, message_id)
+    if index is None:
+        return None
+    info = conversation.entries[index].info
+    if isinstance(info, UserMessage) or (part_id and _has_part(conversation.entries[index], part_id)):
+        return index
+    return _find_index(conversation.entries, info.parent_id)
+
+
+def _find_index(entries: Sequence[Entry], message_id: str) -> int | None:
+    return next((index for index, entry in enumerate(entries) if entry.info.id == message_id), None)
+
+
+def _has_part(entry: Entry, part_id: str) -> bool:
+    return any(part.id == part_id for part in entry.parts)

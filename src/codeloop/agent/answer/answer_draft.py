@@ -19,17 +19,20 @@ class AnswerDraft:
         self._store = store
         self._session_id = session_id
         self._message_id = message_id
-        self._open: TextPart | ReasoningPart | None = None
+        self._open_part: TextPart | ReasoningPart | None = None
         self._block = 0
+        """The service's number of the block that the open part belongs to."""
         self._pieces: list[str] = []
         self._metadata: JSON = {}
         self._stored_at = 0.0
+        """When the open part was last stored (`time.monotonic`)."""
         self._part_ids: list[str] = []
-        self._stale: list[str] = []
+        self._stale_part_ids: list[str] = []
+        """The parts of abandoned attempts, which are still in the store."""
 
     def add_text(self, delta: str, block: int, metadata: JSON) -> None:
         """Add text; what `metadata` holds goes back to the provider unchanged."""
-        if not isinstance(self._open, TextPart) or self._block != block:
+        if not isinstance(self._open_part, TextPart) or self._block != block:
             if not delta:
                 # A block without text has nothing to send back to the service.
                 return
@@ -40,7 +43,7 @@ class AnswerDraft:
 
     def add_reasoning(self, delta: str, block: int, metadata: JSON) -> None:
         """Add thinking; what `metadata` holds goes back to the provider unchanged."""
-        if not isinstance(self._open, ReasoningPart) or self._block != block:
+        if not isinstance(self._open_part, ReasoningPart) or self._block != block:
             self._start(ReasoningPart, block)
         self._metadata.update(metadata)
         if delta:
@@ -54,17 +57,17 @@ class AnswerDraft:
     def restart(self) -> None:
         """Start a new attempt: earlier parts are removed as soon as something new comes, and stay if nothing does."""
         self.close()
-        self._stale += self._part_ids
+        self._stale_part_ids += self._part_ids
         self._part_ids = []
 
     def close(self) -> None:
         """Store the open part as complete."""
-        if self._open is None:
+        if self._open_part is None:
             return
         part = self._build_part()
         start = part.time.start if part.time else now_ms()
         self._store.append(make_part_updated(replace(part, time=Span(start=start, end=max(now_ms(), start)))))
-        self._open = None
+        self._open_part = None
 
     def _start(self, part_type: type[TextPart] | type[ReasoningPart], block: int) -> None:
         self.close()
@@ -78,12 +81,12 @@ class AnswerDraft:
         )
         self._store.append(make_part_updated(part))
         self._part_ids.append(part.id)
-        self._open, self._block, self._pieces, self._metadata = part, block, [], {}
+        self._open_part, self._block, self._pieces, self._metadata = part, block, [], {}
         self._stored_at = time.monotonic()
 
     def _add(self, delta: str) -> None:
         """Show a piece of the open part at once; store the part now and then, for the case of a crash."""
-        part = self._open
+        part = self._open_part
         if part is None:
             return
         self._pieces.append(delta)
@@ -105,18 +108,18 @@ class AnswerDraft:
 
     def _build_part(self) -> TextPart | ReasoningPart:
         """Return the open part with all of its text so far."""
-        if self._open is None:
+        if self._open_part is None:
             raise AssertionError("no part is open")
         self._pieces = ["".join(self._pieces)]
-        return replace(self._open, text=self._pieces[0], metadata=self._metadata or None)
+        return replace(self._open_part, text=self._pieces[0], metadata=self._metadata or None)
 
     def _drop_stale(self) -> None:
         """Remove the parts of abandoned attempts from the store."""
-        if not self._stale:
+        if not self._stale_part_ids:
             return
         removals = [
             PartGone(session_id=self._session_id, message_id=self._message_id, part_id=part_id)
-            for part_id in self._stale
+            for part_id in self._stale_part_ids
         ]
         self._store.append(*(PartRemoved(properties=properties) for properties in removals))
-        self._stale = []
+        self._stale_part_ids = []

@@ -65,13 +65,17 @@ def store_finish(
     has_called: bool = False,
     extra_events: Sequence[StoredEvent] = (),
 ) -> None:
-    """Store how the step ended, the session's new sums, and `extra_events`, in one transaction."""
+    """Store how the step ended, the session's new sums, and `extra_events`, in one transaction.
+
+    `has_called`: the answer holds calls. It decides, not the service's reason, whether another step follows.
+    """
     info = usage.add_to(info)
-    reason = "tool-calls" if has_called and finished.reason != "cut" else finished.reason
-    # The calls decide, not the service's reason; a cut-off without calls is an error.
-    if reason == "tool-calls" and not has_called:
+    reason = finished.reason
+    if has_called and reason != "cut":
+        reason = "tool-calls"
+    elif not has_called and reason == "tool-calls":
         reason = "stop"
-    if reason == "cut" and not has_called:
+    elif not has_called and reason == "cut":
         data = UnknownData(message="The connection broke before the answer was complete.")
         finished = Finished("error", finished.tokens, finished.error or UnknownError(data=data))
     info = replace(
@@ -81,7 +85,7 @@ def store_finish(
         time=replace(info.time, completed=max(now_ms(), info.time.created)),
     )
     finish = make_finish_part(info, reason, snapshot)
-    usage.store_events(
+    usage.store_sums(
         engine.store, info.session_id, make_part_updated(finish), make_message_updated(info), *extra_events
     )
     if finished.error is not None:
@@ -108,18 +112,16 @@ class AbortGuard:
         """Store the end, if the block raised."""
         if error is None:
             return
-        is_cancelled = isinstance(error, asyncio.CancelledError)
-        reason = (
-            ABORTED_ERROR
-            if is_cancelled
-            else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
-        )
+        if isinstance(error, asyncio.CancelledError):
+            reason = ABORTED_ERROR
+        else:
+            reason = UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
         store, info = self._engine.store, self._info
         parts = store.read_context(info.session_id).find_parts(info.id)
         if self._usage is None:
             store.append(*make_closing_events(info, parts, reason))
         else:
-            self._usage.store_events(
+            self._usage.store_sums(
                 store, info.session_id, *make_closing_events(self._usage.add_to(info), parts, reason)
             )
         show_error(self._engine, info.session_id, reason)

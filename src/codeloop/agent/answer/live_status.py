@@ -59,7 +59,7 @@ class RetryStatus:
             show_status(self._engine, self._session_id, Busy())
 
     def close(self) -> None:
-        """Stop showing."""
+        """Stop the timer; nothing more is shown."""
         self._is_waiting = False
         if self._timer is not None:
             self._timer.cancel()

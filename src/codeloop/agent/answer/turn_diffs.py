@@ -1,14 +1,11 @@
-"""The file changes of steps and turns: computed from the snapshots around each step, stored with the prompt.
+"""The file changes of steps and turns: computed from the snapshots around each step, stored with the prompt."""
 
-Also finds the entries of a session and its subagents that an undo takes back.
-"""
-
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
+from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.schema.event import StoredEvent, make_message_updated, make_session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_TIME, Limit
@@ -24,21 +21,17 @@ from codeloop.schema.message import (
 from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
-from codeloop.store.store import Store
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences, make_file_diffs
 
-MAX_SUBAGENTS = 1_000
-"""Subagents of one session whose changes are included."""
-
 
 class MessageChanges(Struct, frozen=True):
-    """The changes of one message: `index` is its position in the conversation.
+    """The changes of one message. `index`: its position in the conversation.
 
     `missing`: files whose content is no longer stored.
-    `outside`: absolute paths below another work tree, where the message was copied from.
+    `outside`: absolute paths of files in another work tree, where the message was copied from.
     """
 
     index: int
@@ -48,7 +41,10 @@ class MessageChanges(Struct, frozen=True):
 
 
 def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> MessageChanges | None:
-    """Return the changes of one message: the files of its patch part, from the two trees around it. Reads the disk."""
+    """Return the changes of one message's files, from the snapshots before and after it; None: it changed none.
+
+    Reads the disk. `index`: as in `MessageChanges`.
+    """
     patches = [part for part in entry.parts if isinstance(part, PatchPart)]
     after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
     if not patches or after is None:
@@ -63,49 +59,6 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Message
     except MissingObject:
         return MessageChanges(index, (), tuple(sorted(names)))
     return MessageChanges(index, tree_changes)
-
-
-def list_positioned_entries(store: Store, conversation: Conversation) -> list[tuple[int, Entry]]:
-    """Return the messages of a session and its subagents, each with the index of its message in the session.
-
-    A subagent's message gets the index of the message that was the session's latest when it began. Oldest first, undone
-    ones included.
-    """
-    starts = [entry.info.time.created for entry in conversation.entries]
-    entries = sorted(list_subagent_entries(store, conversation.session.id), key=lambda entry: entry.info.time.created)
-    positions = [(max(bisect_right(starts, entry.info.time.created) - 1, 0), entry) for entry in entries]
-    return sorted((*enumerate(conversation.entries), *positions), key=lambda each: each[0])
-
-
-def list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
-    """Yield the messages of all subagents below a session, without undone ones."""
-    waiting = [session_id]
-    while waiting:
-        for child in store.list_sessions(parent=waiting.pop(), limit=MAX_SUBAGENTS):
-            conversation, waiting = store.read_conversation(child.id), [*waiting, child.id]
-            point = conversation.session.revert
-            yield from conversation.entries[
-                : find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
-            ]
-
-
-def find_undo_start(conversation: Conversation, message_id: str, part_id: str | None) -> int | None:
-    """Return the index of the first undone entry: a user message, or the step that holds the part."""
-    index = _find_index(conversation.entries, message_id)
-    if index is None:
-        return None
-    info = conversation.entries[index].info
-    if isinstance(info, UserMessage) or (part_id and _has_part(conversation.entries[index], part_id)):
-        return index
-    return _find_index(conversation.entries, info.parent_id)
-
-
-def _find_index(entries: Sequence[Entry], message_id: str) -> int | None:
-    return next((index for index, entry in enumerate(entries) if entry.info.id == message_id), None)
-
-
-def _has_part(entry: Entry, part_id: str) -> bool:
-    return any(part.id == part_id for part in entry.parts)
 
 
 def _find_changes(objects: ObjectStore, before: str, after: str, names: set[str]) -> tuple[TreeChange, ...]:
@@ -155,7 +108,7 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     missing = _list_prompts_without_diffs(conversation)
     positions = list_positioned_entries(engine.store, conversation) if missing else []
     for prompt, answers in missing:
-        steps = [entry for at, entry in positions if conversation.entries[at].info.id in answers]
+        steps = [entry for index, entry in positions if conversation.entries[index].info.id in answers]
         # With the short limit: an abort waits for this comparison.
         diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)
         if not isinstance(diffs, JobFailure):
@@ -194,26 +147,26 @@ def _make_diff_events(conversation: Conversation, prompt: str, diffs: list[Snaps
 
 
 def add_diffs(session: Session, diffs: Iterable[SnapshotFileDiff], other_files: set[str], times: int = 1) -> Session:
-    """Return the session with a turn's diffs added to its sums; `other_files`: files that other turns changed.
+    """Return the session with a turn's diffs added to its sums. No sum falls below 0.
 
-    `times`: 1 adds, -1 subtracts; no sum falls below 0.
+    `other_files`: files that other turns changed, which are counted already. `times`: 1 adds, -1 subtracts.
     """
     before = session.summary or SessionSummary(additions=0, deletions=0, files=0)
     diffs = list(diffs)
-    new = {each.file for each in diffs if each.file is not None} - other_files
+    files = {each.file for each in diffs if each.file is not None} - other_files
     summary = SessionSummary(
         additions=max(before.additions + times * sum(each.additions for each in diffs), 0),
         deletions=max(before.deletions + times * sum(each.deletions for each in diffs), 0),
-        files=max(before.files + times * len(new), 0),
+        files=max(before.files + times * len(files), 0),
     )
     return replace(session, summary=summary)
 
 
 def list_files(messages: Iterable[Message]) -> set[str]:
-    """Return the names of the files that the turns of some prompts changed."""
+    """Return the names of the files that the turns of these prompts changed; other messages are ignored."""
     return {each.file for info in messages for each in list_diffs(info) if each.file is not None}
 
 
 def list_diffs(info: Message) -> list[SnapshotFileDiff]:
-    """Return the changes of a prompt's turn as they are stored with it."""
+    """Return the diffs of a prompt's turn that are stored with it; empty for other messages."""
     return info.summary.diffs if isinstance(info, UserMessage) and info.summary is not None else []

@@ -1,9 +1,4 @@
-"""Counts a request's tokens and cost: as its service reports, else estimated from characters.
-
-`ask_for_text` sends a request of plain text (a title, a summary, a verdict) and counts it.
-"""
-
-from contextlib import aclosing
+"""Counts a request's tokens and cost: as its service reports, else estimated from characters."""
 
 import msgspec
 
@@ -12,7 +7,6 @@ from codeloop.model.chat import (
     CallDelta,
     CallPiece,
     CallStarted,
-    ChatModel,
     Finished,
     ImagePiece,
     ModelEvent,
@@ -47,13 +41,17 @@ class Usage:
     def __init__(self, prices: Prices, request: ModelRequest, budget: SharedBudget | None = None) -> None:
         self._budget = budget
         self._cost_in_budget = 0.0
+        """The dollars of this request that were added to the budget."""
         self._prices = prices
         self._request = request
         self._streamed_bytes = 0
         self._reported = NO_TOKENS
+        """The tokens of the current attempt as the service reports them."""
         self._is_complete = False
         self._earlier_attempts = NO_TOKENS
-        self._stored_sums = (0.0, NO_TOKENS)
+        self._stored_cost = 0.0
+        self._stored_tokens = NO_TOKENS
+        """With `_stored_cost`: the part of this request that is in the session's sums."""
 
     def count_event(self, event: ModelEvent) -> None:
         """Count an event of the answer."""
@@ -83,12 +81,13 @@ class Usage:
         reported = self._reported
         if not (self._streamed_bytes or reported.all or self._is_complete):
             return NO_TOKENS
-        streamed_tokens = self._streamed_bytes // BYTES_PER_TOKEN
-        output = reported.output if self._is_complete and reported.output else max(reported.output, streamed_tokens)
+        output = reported.output
+        if not (self._is_complete and output):
+            output = max(output, self._streamed_bytes // BYTES_PER_TOKEN)
         has_input = bool(reported.input or reported.cache.read or reported.cache.write)
-        fresh = reported.input if has_input else estimate_tokens(self._request)
-        estimated = (output - reported.output) + (fresh - reported.input)
-        tokens = replace(reported, input=fresh, output=output, estimated=estimated or None)
+        input_tokens = reported.input if has_input else estimate_tokens(self._request)
+        estimated = (output - reported.output) + (input_tokens - reported.input)
+        tokens = replace(reported, input=input_tokens, output=output, estimated=estimated or None)
         return replace(tokens, total=tokens.all)
 
     @property
@@ -106,13 +105,16 @@ class Usage:
         earlier_attempts = self._earlier_attempts if self._earlier_attempts.all else None
         return replace(info, cost=self.cost, tokens=self.tokens, retried=earlier_attempts)
 
-    def store_events(self, store: Store, session_id: str, *events: StoredEvent) -> None:
-        """Store events, and add what was used since the last time to the sums of the session and its parents."""
+    def store_sums(self, store: Store, session_id: str, *events: StoredEvent) -> None:
+        """Add what was used since the last call to the sums of the session and its parents.
+
+        `events` are stored in the same transaction.
+        """
         self._pay_budget()
-        (cost, tokens), (cost_before, tokens_before) = (self.cost, self.total_tokens), self._stored_sums
-        new_tokens = tokens.plus(tokens_before, -1)
-        store.append_made_events(lambda: (*events, *make_sum_events(store, session_id, cost - cost_before, new_tokens)))
-        self._stored_sums = (cost, tokens)
+        cost, tokens = self.cost, self.total_tokens
+        new_cost, new_tokens = cost - self._stored_cost, tokens.plus(self._stored_tokens, -1)
+        store.append_made_events(lambda: (*events, *make_sum_events(store, session_id, new_cost, new_tokens)))
+        self._stored_cost, self._stored_tokens = cost, tokens
 
     def _pay_budget(self) -> None:
         """Add new costs to the budget shared with other sessions."""
@@ -121,27 +123,8 @@ class Usage:
             self._cost_in_budget = self.cost
 
 
-async def ask_for_text(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
-    """Send a request for plain text, counting it; return the text and how the request ended."""
-    pieces: list[str] = []
-    async with aclosing(model.stream(request)) as events:
-        async for event in events:
-            usage.count_event(event)
-            match event:
-                case TextDelta(text=text):
-                    pieces.append(text)
-                case RetryScheduled():
-                    pieces.clear()
-                case Finished():
-                    return "".join(pieces).strip(), event
-                case _:
-                    pass
-    usage.count_event(Finished("stop"))
-    return "".join(pieces).strip(), Finished("stop")
-
-
 def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: Tokens) -> list[StoredEvent]:
-    """Return the events that add dollars and tokens to the sums of a session and its parents."""
+    """Return the events that add dollars and tokens to the sums of a session and its parents; None: of no session."""
     events: list[StoredEvent] = []
     while session_id is not None and (session := store.find_session(session_id)) is not None:
         time = replace(session.time, updated=now_ms())

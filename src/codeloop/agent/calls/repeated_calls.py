@@ -7,6 +7,7 @@ Before a call runs, only its arguments are known: `is_repeated` compares those, 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from codeloop.schema.limits import LOOPED_CALLS, REPEATED_CALLS
 from codeloop.schema.message import UserMessage
@@ -21,7 +22,7 @@ CHANGE_NOTE = (
     "(This same change of the file was made {count} times now, and undone in between. Try another way, or say what "
     "stops you.)"
 )
-# How many recent calls are compared for the note to the model.
+# How many of the latest calls count for the note to the model.
 _RECENT_CALLS = 8
 # How many calls are compared at most.
 _MAX_COMPARED_CALLS = 24
@@ -29,6 +30,13 @@ _MAX_COMPARED_CALLS = 24
 _VARYING_TEXT = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b")
 # The first item of the key of an edit that changed something; the second is its diff, with the lines' numbers.
 _CHANGE_KEY = "change"
+
+
+class EqualCalls(NamedTuple):
+    """How many calls had equal results: `recent` of the latest eight, `total` since the last progress."""
+
+    recent: int
+    total: int
 
 
 def is_repeated(entries: Sequence[Entry], part: ToolPart) -> bool:
@@ -41,27 +49,29 @@ def _has_same_arguments(call: ToolPart, part: ToolPart) -> bool:
     return call.tool == part.tool and call.state.input == part.state.input
 
 
-def count_equal_calls(entries: Sequence[Entry], part: ToolPart, output: str, metadata: JSON) -> tuple[int, int]:
-    """Return how often the call gave this output: among the last eight calls, and among all since the last progress.
+def count_equal_calls(entries: Sequence[Entry], part: ToolPart, output: str, metadata: JSON) -> EqualCalls:
+    """Count how often the call `part` gave this output, itself included.
 
-    `part` counts too. Progress is a new prompt, and, unless `part` is itself an edit, an edit that was made only once
-    among the compared calls: what came before it is ignored. Edits that made the same change are equal, however the
-    change was written; they are counted among edits alone, whatever was called in between.
+    Progress is a new prompt, and, unless `part` is itself an edit, an edit that was made only once among the compared
+    calls: what came before it is ignored. Edits that made the same change are equal, however the change was written;
+    they are counted among edits alone, whatever was called in between.
     """
-    own_key = _make_key(part, output, metadata)
+    own_key = _make_result_key(part, output, metadata)
     is_change = own_key[0] == _CHANGE_KEY
     calls = (call for call in _list_calls_before(entries, part) if not is_change or _is_edit(call))
     # Comparing goes through the text of each output: a bound keeps long turns fast.
     before = list(islice(calls, _MAX_COMPARED_CALLS))
-    edits = [_make_key_of(each) for each in before if _is_edit(each)]
+    edit_keys = [_make_call_key(each) for each in before if _is_edit(each)]
     recent = total = 1
     for number, call in enumerate(before, 2):
-        if (key := _make_key_of(call)) == own_key:
+        key = _make_call_key(call)
+        if key == own_key:
             total += 1
-            recent += number <= _RECENT_CALLS
-        elif part.tool not in EDIT_TOOLS and edits.count(key) == 1:
+            if number <= _RECENT_CALLS:
+                recent += 1
+        elif part.tool not in EDIT_TOOLS and edit_keys.count(key) == 1:
             break
-    return recent, total
+    return EqualCalls(recent, total)
 
 
 def _is_edit(part: ToolPart) -> bool:
@@ -87,18 +97,19 @@ def _list_calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[Too
         yield from (each for each in reversed(entry.parts) if isinstance(each, ToolPart) and each.id < part.id)
 
 
-def _make_key_of(part: ToolPart) -> tuple[object, ...]:
-    """Return a key that is equal for two calls with equal arguments and results, and for edits of equal effect."""
+def _make_call_key(part: ToolPart) -> tuple[object, ...]:
+    """Return the key of a stored call by its result; one without a result is equal to no other."""
     match part.state:
         case ToolStateCompleted(output=text, metadata=metadata):
-            return _make_key(part, text, metadata)
+            return _make_result_key(part, text, metadata)
         case ToolStateError(error=text):
-            return _make_key(part, text, {})
+            return _make_result_key(part, text, {})
         case _:
             return (part.id,)
 
 
-def _make_key(part: ToolPart, output: str, metadata: JSON) -> tuple[object, ...]:
+def _make_result_key(part: ToolPart, output: str, metadata: JSON) -> tuple[object, ...]:
+    """Return a key that is equal for two calls with equal arguments and results, and for edits of equal effect."""
     if part.tool in EDIT_TOOLS and (diff := metadata.get("diff")):
         return (_CHANGE_KEY, diff)
     return (part.tool, part.state.input, _VARYING_TEXT.sub("", output.partition(_REPEAT_NOTE_START)[0]).rstrip())

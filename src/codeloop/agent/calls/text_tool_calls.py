@@ -67,6 +67,7 @@ _CALL_MARKERS = re.compile(
 )
 # Matches what some models make up after a call: its result.
 _INVENTED_RESULT = re.compile(r"(?:<tool_response>|^Observation:).*\Z", re.DOTALL | re.MULTILINE)
+# The keys under which models write a call's name and its arguments in JSON.
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENTS_KEYS = ("arguments", "parameters", "args", "input", "action_input")
 _MAX_CALLS = 25
@@ -74,73 +75,94 @@ _MAX_CALLS = 25
 _PYTHON_CHARS = 20_000
 
 
-class TextToolCalls(NamedTuple):
-    """Consecutive calls in a text, each a name and its arguments as JSON; `start` and `end` are offsets in the text."""
+class TextToolCall(NamedTuple):
+    """A call: the tool's name as the model wrote it, and the arguments as JSON."""
+
+    name: str
+    arguments: str
+
+
+class CallGroup(NamedTuple):
+    """Consecutive calls in a text; `start` and `end` are offsets in the text."""
 
     start: int
     end: int
-    calls: tuple[tuple[str, str], ...]
+    calls: tuple[TextToolCall, ...]
 
 
-def find_text_calls(text: str, tools: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
-    """Return the calls of `tools` at the end of a text (names, and arguments as JSON), and the text before them.
+def find_text_calls(text: str, tools: frozenset[str]) -> tuple[list[TextToolCall], str]:
+    """Return the calls of `tools` at the end of a text, and the text before them.
 
     A call that other text follows counts as an example, and is not returned. What a model made up as the result of a
     call is dropped.
     """
     if not _FORMAT_MARKER.search(text):
         return [], text
-    whole, text = text, _INVENTED_RESULT.sub("", text)
-    offered = sorted(tools)
-    groups: list[TextToolCalls] = []
-    for tool_calls in sorted(_find_all(text, tools)):
-        is_offered = all(name in tools or match_tool(name, offered) is not None for name, _ in tool_calls.calls)
-        if is_offered and (not groups or tool_calls.start >= groups[-1].end):
-            groups.append(tool_calls)
+    whole_text = text
+    text = _INVENTED_RESULT.sub("", text)
+    sorted_tools = sorted(tools)
+    groups: list[CallGroup] = []
+    # Several forms may match the same call: the first group that begins at a place counts.
+    for group in sorted(_find_groups(text, tools)):
+        is_offered = all(call.name in tools or match_tool(call.name, sorted_tools) is not None for call in group.calls)
+        if is_offered and (not groups or group.start >= groups[-1].end):
+            groups.append(group)
     end = len(text)
-    last: list[TextToolCalls] = []
+    last_groups: list[CallGroup] = []
+    # From the end backwards, as long as nothing but markers stands between two groups.
     while groups and not _CALL_MARKERS.sub("", text[groups[-1].end : end]).strip():
-        last.insert(0, groups.pop())
-        end = last[0].start
-    calls = [call for group in last for call in group.calls]
-    return (calls[:_MAX_CALLS], _CALL_MARKERS.sub("", text[:end]).rstrip()) if calls else ([], whole)
+        last_groups.insert(0, groups.pop())
+        end = last_groups[0].start
+    calls = [call for group in last_groups for call in group.calls]
+    if not calls:
+        return [], whole_text
+    return calls[:_MAX_CALLS], _CALL_MARKERS.sub("", text[:end]).rstrip()
 
 
-def _find_all(text: str, tools: frozenset[str]) -> Iterator[TextToolCalls]:
+def _find_groups(text: str, tools: frozenset[str]) -> Iterator[CallGroup]:
+    """Yield the calls of every form in a text, in no particular order; groups may overlap."""
     names = "|".join(map(re.escape, sorted(tools)))
     # Cline's form: the tool's name is the tag.
     for match in re.finditer(rf"<({names})>\s*(<\w+>.*?)</\1>", text, re.DOTALL):
-        arguments = {pair[-2]: pair[-1] for pair in map(_list_groups, _ARGUMENT_TAG.finditer(match[2]))}
-        yield TextToolCalls(match.start(), match.end(), ((match[1], msgspec.json.encode(arguments).decode()),))
+        call = TextToolCall(match[1], _read_argument_tags(match[2]))
+        yield CallGroup(match.start(), match.end(), (call,))
     if (match := _PYTHON_FORMS.search(text, max(0, len(text) - _PYTHON_CHARS))) is not None:
         calls = _read_python(match["fenced"] or match["plain"])
         if calls:
-            yield TextToolCalls(match.start(), match.end(), tuple(calls))
+            yield CallGroup(match.start(), match.end(), tuple(calls))
     for match in _TAG_FORMS.finditer(text):
         form = next(group for group in ("qwen", "glm", "invoke") if match[group])
-        groups = map(_list_groups, _ARGUMENT_TAG.finditer(match[f"{form}_body"]))
-        arguments = {pair[0]: pair[1] for pair in groups}
-        yield TextToolCalls(match.start(), match.end(), ((match[form], msgspec.json.encode(arguments).decode()),))
+        call = TextToolCall(match[form], _read_argument_tags(match[f"{form}_body"]))
+        yield CallGroup(match.start(), match.end(), (call,))
     for match in _NAMED_FORMS.finditer(text):
         arguments, end = read_json(text, match.end()) or (None, 0)
         if isinstance(arguments, dict):
             name = next(filter(None, match.groups()))
-            yield TextToolCalls(match.start(), end, ((name, msgspec.json.encode(arguments).decode()),))
+            yield CallGroup(match.start(), end, (TextToolCall(name, _encode(arguments)),))
     for match in _JSON_FORMS.finditer(text):
         value, end = read_json(text, match.end()) or (None, 0)
-        rows = cast("list[Any]", value) if isinstance(value, list) else [value]
-        calls = [call for row in rows if (call := _as_call(row)) is not None]
-        if calls and len(calls) == len(rows):
-            yield TextToolCalls(match.start(), end, tuple(calls))
+        items = cast("list[Any]", value) if isinstance(value, list) else [value]
+        calls = [call for item in items if (call := _read_json_call(item)) is not None]
+        if calls and len(calls) == len(items):
+            yield CallGroup(match.start(), end, tuple(calls))
 
 
-def _list_groups(match: re.Match[str]) -> list[str]:
-    return [each for each in match.groups() if each is not None]
+def _read_argument_tags(text: str) -> str:
+    """Return the arguments that the tags in a text hold, as JSON."""
+    arguments: dict[str, str] = {}
+    for match in _ARGUMENT_TAG.finditer(text):
+        name, value = [group for group in match.groups() if group is not None]
+        arguments[name] = value
+    return _encode(arguments)
 
 
-def _read_python(code: str) -> list[tuple[str, str]]:
+def _encode(arguments: object) -> str:
+    return msgspec.json.encode(arguments).decode()
+
+
+def _read_python(code: str) -> list[TextToolCall]:
     """Return the calls in lines of Python such as `read(filePath="a.py")`; empty if the lines do anything else."""
-    calls: list[tuple[str, str]] = []
+    calls: list[TextToolCall] = []
     try:
         for statement in parse_python(code.strip()).body:
             if not isinstance(statement, ast.Expr):
@@ -153,7 +175,7 @@ def _read_python(code: str) -> list[tuple[str, str]]:
                 # Gemma writes `default_api.read(...)`.
                 name = ast.unparse(call.func).rpartition(".")[2]
                 arguments = {word.arg: to_value(word.value) for word in call.keywords}
-                calls.append((name, msgspec.json.encode(arguments).decode()))
+                calls.append(TextToolCall(name, _encode(arguments)))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return []
     return calls
@@ -168,19 +190,18 @@ def _unwrap_print(node: ast.expr) -> ast.expr:
             return node
 
 
-def _as_call(value: Any) -> tuple[str, str] | None:
-    """Return the name and the arguments (as JSON) of a call; None if the value is not a call."""
+def _read_json_call(value: Any) -> TextToolCall | None:
+    """Return the call that a JSON object describes; None if the value is not a call."""
     if not isinstance(value, dict):
         return None
-    row = cast("JSON", value)
-    if isinstance(inner := row.get("function"), dict):
-        row = cast("JSON", inner)
-    name = next((row[key] for key in _NAME_KEYS if isinstance(row.get(key), str)), None)
-    arguments = next((row[key] for key in _ARGUMENTS_KEYS if key in row), None)
-    if (
-        name is None
-        or not isinstance(arguments, dict | str)
-        or not row.keys() <= {*_NAME_KEYS, *_ARGUMENTS_KEYS, "id", "type"}
-    ):
+    fields = cast("JSON", value)
+    # As in OpenAI's API: `{"type": "function", "function": {"name", "arguments"}}`.
+    if isinstance(inner := fields.get("function"), dict):
+        fields = cast("JSON", inner)
+    if not fields.keys() <= {*_NAME_KEYS, *_ARGUMENTS_KEYS, "id", "type"}:
         return None
-    return str(name), arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    name = next((fields[key] for key in _NAME_KEYS if isinstance(fields.get(key), str)), None)
+    arguments = next((fields[key] for key in _ARGUMENTS_KEYS if key in fields), None)
+    if name is None or not isinstance(arguments, dict | str):
+        return None
+    return TextToolCall(str(name), arguments if isinstance(arguments, str) else _encode(arguments))

@@ -65,10 +65,7 @@ _LOG = logging.getLogger("codeloop.agent")
 
 
 class RunningCall(Struct):
-    """A call whose arguments are complete.
-
-    `is_concurrent`: it changes nothing, so it may run at the same time as other such calls.
-    """
+    """A started call. `is_concurrent`: it changes nothing, so it may run at the same time as other such calls."""
 
     task: asyncio.Task[None]
     is_concurrent: bool
@@ -96,6 +93,7 @@ class ToolCalls:
         self._info = info
         self._recorder = recorder
         self._incomplete_parts: dict[str, list[ToolPart]] = {}
+        """By call id: services may send several calls with one id."""
         self._running: list[RunningCall] = []
         self._skip_reason = ""
         """Why the calls that have not started yet are not run, as their result; "": they are run."""
@@ -130,29 +128,30 @@ class ToolCalls:
         if self._toolbox is not self._engine.toolbox:
             return
         conversation = self._engine.store.read_context(self._info.session_id)
-        text = next(
-            (p for p in reversed(conversation.find_parts(self._info.id)) if isinstance(p, TextPart) and p.text.strip()),
-            None,
-        )
-        if text is None or not (
-            any(mark in text.text for mark in _TEXT_CALL_MARKS) or text.text.rstrip("`\n ").endswith(")")
-        ):
+        parts = conversation.find_parts(self._info.id)
+        texts = [part for part in parts if isinstance(part, TextPart) and part.text.strip()]
+        if not texts:
             return
+        last = texts[-1]
+        has_mark = any(mark in last.text for mark in _TEXT_CALL_MARKS) or last.text.rstrip("`\n ").endswith(")")
+        if not has_mark:
+            return
+        # Imported late: most answers hold no call as text.
         from codeloop.agent.calls.text_tool_calls import find_text_calls
 
-        calls, rest = find_text_calls(text.text, self.offered_tools or frozenset())
+        calls, rest = find_text_calls(last.text, self.offered_tools or frozenset())
         if not calls:
             return
-        self._engine.store.append(make_part_updated(replace(text, text=rest)))
-        for name, arguments in calls:
-            self.start(CallReady(new_id("tool"), name, arguments), _TEXT_CALL_NOTE)
+        self._engine.store.append(make_part_updated(replace(last, text=rest)))
+        for call in calls:
+            self.start(CallReady(new_id("tool"), call.name, call.arguments), note=_TEXT_CALL_NOTE)
 
-    def start(self, call: CallReady, note: str = "") -> None:
+    def start(self, call: CallReady, *, note: str = "") -> None:
         """Start a complete call; a call that was sent twice runs once. `note`: is added to the result for the model."""
-        parts = self._incomplete_parts.get(call.id)
         if call.id and call in self._ready_calls:
-            if parts:
-                part = parts.pop(0)
+            duplicates = self._incomplete_parts.get(call.id)
+            if duplicates:
+                part = duplicates.pop(0)
                 self._engine.store.append(make_part_updated(replace(part, state=_make_error(_DUPLICATE_REASON))))
             return
         self._ready_calls.append(call)
@@ -271,15 +270,17 @@ class ToolCalls:
             )
 
     def _judge_repeats(self, part: ToolPart, output: str, metadata: JSON) -> tuple[str, JSON]:
-        """Return the note for the model on a call whose result repeats, and the reason that ends the turn."""
+        """Return a note for the model if a result repeats ("": none), and the metadata by which it ends the turn."""
         if part.tool in _POLLING_TOOLS:
             return "", {}
         from codeloop.agent.calls.repeated_calls import count_equal_calls, ends_turn, make_repeat_note
 
         entries = self._engine.store.read_context(part.session_id).entries
-        recent, total = count_equal_calls(entries, part, output, metadata)
-        note = make_repeat_note(recent, metadata)
-        return note, {LOOPED_KEY: _LOOP_MESSAGE.format(tool=part.tool, count=total)} if ends_turn(total) else {}
+        counts = count_equal_calls(entries, part, output, metadata)
+        note = make_repeat_note(counts.recent, metadata)
+        if not ends_turn(counts.total):
+            return note, {}
+        return note, {LOOPED_KEY: _LOOP_MESSAGE.format(tool=part.tool, count=counts.total)}
 
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
         note, loop_metadata = self._judge_repeats(part, result.output, result.metadata)
@@ -300,8 +301,9 @@ class ToolCalls:
             _LOG.warning("%s: tool %s failed: %s", part.session_id, part.tool, one_line(error, MAX_LOGGED_CHARACTERS))
         note, loop_metadata = self._judge_repeats(part, error, {})
         if note:
-            data = metadata or {}
-            metadata = {**data, ADVICE_KEY: " ".join(filter(None, (data.get(ADVICE_KEY), note))), **loop_metadata}
+            before = metadata or {}
+            advice = " ".join(filter(None, (before.get(ADVICE_KEY), note)))
+            metadata = {**before, ADVICE_KEY: advice, **loop_metadata}
         state = ToolStateError(input=part.state.input, error=error, metadata=metadata, time=time)
         self._engine.store.append(make_part_updated(replace(part, state=state)))
 
@@ -328,7 +330,7 @@ def _find_skip_reason(error: Exception) -> str:
 
 
 def _describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> JSON | None:
-    """Return the metadata of a failed call: who refused it, what the user said, advice for the model."""
+    """Return the metadata of a failed call: that it was refused, what the user said, advice for the model."""
     match error:
         case HookRefused(ends=True):
             return {REJECTED_KEY: True, TURN_ENDED_KEY: str(error)}
@@ -350,7 +352,7 @@ def _describe_advice(error: HasAdvice) -> JSON:
 
 
 def make_refused_part(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
-    """Return the part of a call that can't run: the tool `invalid` when it is unusable, else its own error."""
+    """Return the part of a call that can't run: with an error; one that is unusable becomes a call of `invalid`."""
     time = ToolTime(start=now_ms(), end=now_ms())
     if not invalid.is_unusable:
         advice = _describe_advice(invalid) or None

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from codeloop.agent.answer.turn_diffs import compare_turn, list_subagent_entries
+from codeloop.agent.answer.turn_diffs import compare_turn
 from codeloop.agent.checks.call_diffs import has_moved_commit, list_call_diffs
 from codeloop.agent.checks.changed_tests import ChangedTest, find_exported_options, find_test_changes
 from codeloop.agent.checks.check_runs import list_checks, read_failures
 from codeloop.agent.checks.file_kinds import CODE_FILE, is_check_file
 from codeloop.agent.engine import Engine
+from codeloop.agent.subagent.subagent_entries import list_subagent_entries
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from codeloop.agent.answer.usage import Usage, ask_for_text
+from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.hooks.request_hooks import apply_parameter_hooks
+from codeloop.agent.request.text_request import ask_for_text
 from codeloop.agent.structured.structured_step import is_refused
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.agents import parse_model_ref
@@ -201,4 +202,4 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
         return replace(session, metadata={**(session.metadata or {}), HOOK_USAGE_KEY: msgspec.to_builtins(judging)})
 
     engine.store.update_session(session_id, add_judging)
-    usage.store_events(engine.store, session_id)
+    usage.store_sums(engine.store, session_id)

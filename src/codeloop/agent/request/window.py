@@ -1,12 +1,12 @@
 """Selects the entries of a request after a compaction: the summary, the user's own words, and the recent tail.
 
-Pure. Before the first compaction all entries are selected. Also here: at how many tokens to compact.
+Pure. Before the first compaction all entries are selected.
 """
 
 from msgspec import Struct
 
-from codeloop.model.chat import ModelInfo, TextPiece, UserModelMessage
-from codeloop.schema.limits import COMPACT_RESERVE, COMPACT_THRESHOLD, KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
+from codeloop.model.chat import TextPiece, UserModelMessage
+from codeloop.schema.limits import KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, FilePart, Part, TextPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry, find_context_start, list_pinned_texts
@@ -100,19 +100,6 @@ def select_pins(entries: tuple[Entry, ...]) -> list[str]:
 def read_own_text(entry: Entry) -> str:
     """Return the text of a message, without the parts that codeloop added."""
     return "\n".join(part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic).strip()
-
-
-def compute_compaction_threshold(info: ModelInfo, reserved: int | None) -> int | None:
-    """Return how many tokens a request may hold before the conversation is compacted; None: no limit is known.
-
-    That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).
-    """
-    total = info.limits.input or info.limits.context
-    if not total:
-        return None
-    answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, total // 4)
-    # A limit of the input does not include the answer; a context does.
-    return (total - (0 if info.limits.input else answer)) * COMPACT_THRESHOLD.value // 100
 
 
 def estimate_size(entry: Entry) -> int:

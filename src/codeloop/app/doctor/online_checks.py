@@ -2,7 +2,8 @@
 
 import asyncio
 
-from codeloop.agent.answer.usage import Usage, ask_for_text
+from codeloop.agent.answer.usage import Usage
+from codeloop.agent.request.text_request import ask_for_text
 from codeloop.app.doctor.finding import Finding
 from codeloop.app.handlers.project.mcp import open_mcp_servers
 from codeloop.app.project import Project, open_project

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from codeloop.agent.answer.turn_diffs import compare_turn, find_undo_start, list_positioned_entries
+from codeloop.agent.answer.turn_diffs import compare_turn
+from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import diff_undo
 from codeloop.app.project import Project
@@ -10,7 +11,7 @@ from codeloop.schema import operation
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import AssistantMessage, SnapshotFileDiff
-from codeloop.store.conversation import Entry
+from codeloop.store.conversation import Entry, find_undo_start
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 
 

@@ -13,11 +13,10 @@ from codeloop.agent.answer.turn_diffs import (
     MessageChanges,
     add_diffs,
     find_step_changes,
-    find_undo_start,
     list_diffs,
     list_files,
-    list_positioned_entries,
 )
+from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.schema import operation
@@ -37,7 +36,7 @@ from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.live_events import make_session_diff
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Revert, Session, SnapshotFileDiff
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.conversation import Conversation, Entry, find_undo_start
 from codeloop.store.store import Store
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry

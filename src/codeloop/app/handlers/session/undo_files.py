@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from codeloop.agent.answer.turn_diffs import find_step_changes, find_undo_start, list_positioned_entries
+from codeloop.agent.answer.turn_diffs import find_step_changes
+from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.revert import (
     add_conflicts,
@@ -22,7 +23,7 @@ from codeloop.schema.api.session_requests import UndoFiles, UndoneFiles
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.message import AssistantMessage, Session
-from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.conversation import Conversation, Entry, find_undo_start
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_restorable_entry, is_fully_restorable
