@@ -29,7 +29,7 @@ async def run(engine: Engine, session_id: str) -> Stop:
                 await compact(engine, session_id, move)
             case FallBack() as move:
                 # Imported late: most turns stay with their model.
-                from codeloop.agent.fallback import fall_back
+                from codeloop.agent.answer.fallback import fall_back
 
                 fall_back(engine, move)
             case Delegate() as move:

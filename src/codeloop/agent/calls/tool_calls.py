@@ -64,7 +64,7 @@ _TURN_ENDED_REASON = "Not run: a hook ended the turn with an earlier call of the
 _LOG = logging.getLogger("codeloop.agent")
 
 
-class RunningCall(Struct):
+class StartedCall(Struct):
     """A started call. `is_concurrent`: it changes nothing, so it may run at the same time as other such calls."""
 
     task: asyncio.Task[None]
@@ -94,7 +94,7 @@ class ToolCalls:
         self._recorder = recorder
         self._incomplete_parts: dict[str, list[ToolPart]] = {}
         """By call id: services may send several calls with one id."""
-        self._running: list[RunningCall] = []
+        self._running: list[StartedCall] = []
         self._skip_reason = ""
         """Why the calls that have not started yet are not run, as their result; "": they are run."""
         self.offered_tools: frozenset[str] | None = None
@@ -168,7 +168,7 @@ class ToolCalls:
         predecessors = [call.task for call in self._running if not (is_concurrent and call.is_concurrent)]
         part = replace(part, tool=prepared.tool.name)
         task = asyncio.create_task(self._run(part, prepared, predecessors))
-        self._running.append(RunningCall(task, is_concurrent))
+        self._running.append(StartedCall(task, is_concurrent))
 
     def drop_incomplete(self) -> None:
         """Forget the calls whose arguments are incomplete, since the request is sent again and repeats them."""
