@@ -15,7 +15,7 @@ from tests.tui.parts import done, file, prompt, text
 class Store:
     """Has no pictures; each may take ten rows of the screen."""
 
-    room = PictureBox(297, 10, (10, 20))
+    room = PictureBox(297, 10)
 
     def want(self, place: PictureSpace) -> None:
         raise AssertionError("a row is drawn, not shown")

@@ -27,9 +27,9 @@ _OVERSTRIKE = re.compile(r"[^\x08\n]\x08")
 _COLOUR_NAMES = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
 """The theme's colours for ANSI black, red, green, yellow, blue, magenta, cyan and white."""
 _ATTRIBUTES_BY_CODE = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
-"""The codes that begin an attribute."""
+"""The attribute that each code begins."""
 _ATTRIBUTES_BY_END_CODE = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
-"""The codes that end attributes."""
+"""The attributes that each code ends."""
 
 
 class Pen(Struct, frozen=True):
@@ -44,11 +44,11 @@ class Pen(Struct, frozen=True):
 
 
 class AnsiText:
-    """Renders an output line by line; colours continue on the next line. `base`: the colour of plain text."""
+    """Renders an output line by line; colours continue on the next line. `base_colour`: that of plain text."""
 
-    def __init__(self, styles: Styles, base: str) -> None:
+    def __init__(self, styles: Styles, base_colour: str) -> None:
         self._styles = styles
-        self._base_colour = base
+        self._base_colour = base_colour
         self._pen = Pen()
         self._cache: dict[Pen, Style] = {}
 
@@ -58,14 +58,14 @@ class AnsiText:
         if text.isascii() and text.isprintable():
             return [Segment(text, self._find_style())] if text else []
         row: Row = []
-        at = 0
+        text_start = 0
         line = _apply_overwrites(text)
         for match in _SEQUENCE.finditer(line):
-            self._append_text(row, line[at : match.start()])
-            at = match.end()
+            self._append_text(row, line[text_start : match.start()])
+            text_start = match.end()
             if match[1] is not None:
                 self._pen = _apply_codes(self._pen, match[1])
-        self._append_text(row, line[at:])
+        self._append_text(row, line[text_start:])
         return row
 
     def _append_text(self, row: Row, text: str) -> None:
@@ -81,17 +81,17 @@ class AnsiText:
     def _make_style(self, pen: Pen) -> Style:
         attributes = " ".join(sorted(pen.attributes))
         named_background = "" if pen.background.startswith(("#", "ansi_")) else pen.background
+        colour = pen.colour or self._base_colour
         # Plain text on a coloured background has the theme's background colour: its own might be unreadable there.
-        colour = pen.colour or (
-            "background" if named_background and self._styles.theme.background else self._base_colour
-        )
+        if not pen.colour and named_background and self._styles.theme.background:
+            colour = "background"
         if colour.startswith(("#", "ansi_")):
             style = self._styles.of("", attributes, named_background) + Style(color=colour.removeprefix("ansi_"))
         else:
             style = self._styles.of(colour, attributes, named_background)
-        return (
-            style if named_background == pen.background else style + Style(bgcolor=pen.background.removeprefix("ansi_"))
-        )
+        if named_background == pen.background:
+            return style
+        return style + Style(bgcolor=pen.background.removeprefix("ansi_"))
 
 
 def _apply_overwrites(line: str) -> str:
@@ -108,10 +108,10 @@ def _apply_overwrites(line: str) -> str:
 def _apply_codes(pen: Pen, codes: str) -> Pen:
     """Return the style after a sequence with these codes, which are separated by semicolons or colons; "" is 0."""
     numbers = [int(code) if code.isdigit() else 0 for code in re.split("[;:]", codes)] if codes else [0]
-    at = 0
-    while at < len(numbers):
-        code = numbers[at]
-        at += 1
+    index = 0
+    while index < len(numbers):
+        code = numbers[index]
+        index += 1
         match code:
             case 0:
                 pen = Pen()
@@ -128,19 +128,22 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
             case 49:
                 pen = replace(pen, background="")
             case 38 | 48:
-                colour, at = _read_colour(numbers, at)
+                colour, index = _read_colour(numbers, index)
                 pen = replace(pen, colour=colour) if code == 38 else replace(pen, background=colour)
             case _:
                 pass
     return pen
 
 
-def _read_colour(numbers: list[int], at: int) -> tuple[str, int]:
-    """Return the colour that the codes after 38 or 48 select, `5;N` or `2;R;G;B`, and the index of the next code."""
-    if at < len(numbers) and numbers[at] == 5 and at + 1 < len(numbers):
-        number = numbers[at + 1]
-        return _COLOUR_NAMES[number % 8] if number < 16 else name_colour(min(number, 255)), at + 2
-    if at < len(numbers) and numbers[at] == 2 and at + 3 < len(numbers):
-        parts = [min(part, 255) for part in numbers[at + 1 : at + 4]]
-        return "#" + "".join(f"{part:02x}" for part in parts), at + 4
-    return "", len(numbers)
+def _read_colour(numbers: list[int], index: int) -> tuple[str, int]:
+    """Return the colour that the codes after 38 or 48 select, and the index of the next code.
+
+    The codes are `5;N` (one of 256 colours) or `2;R;G;B`; the first of them is at `index`.
+    """
+    match numbers[index : index + 4]:
+        case [5, number, *_]:
+            return _COLOUR_NAMES[number % 8] if number < 16 else name_colour(min(number, 255)), index + 2
+        case [2, *channels] if len(channels) == 3:
+            return "#" + "".join(f"{min(channel, 255):02x}" for channel in channels), index + 4
+        case _:
+            return "", len(numbers)

@@ -5,7 +5,6 @@ The conversation shows the description in place of each attachment, and reserves
 
 import base64
 import binascii
-import struct
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -13,12 +12,11 @@ from codeloop.kit.small_files import read_start
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.part import FilePart
 from codeloop.tui.render.formats import format_size
+from codeloop.tui.render.picture_size import parse_picture_size
 
 # A larger file is cut off, so that it can't fill the memory.
 MAX_ATTACHMENT_BYTES = 20_000_000
 _MAX_NAME_LENGTH = 60
-# The markers of JPEG's frame headers, which hold the size: 0xC0 to 0xCF but for the three that begin other segments.
-_JPEG_FRAME_MARKERS = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 # PNG, GIF and WebP have their size in the first 30 bytes; that of a JPEG follows metadata such as a thumbnail.
 _MAX_HEAD_LENGTH = 65_536
 """Characters of base64 at the start of a picture in which its size is looked for."""
@@ -40,15 +38,22 @@ def read_attachment(part: FilePart) -> bytes:
 
 def describe_attachment(part: FilePart) -> str:
     """Return a text that describes an attachment, such as `[image shot.png 640x480, 34 kB]`."""
-    kind = "image" if part.mime.startswith("image/") else "PDF" if part.mime == "application/pdf" else "file"
     name = part.filename or ("" if part.url.startswith("data:") else unquote(urlsplit(part.url).path))
     facts: list[str] = []
     if data := _find_base64(part):
-        # Four characters of base64 hold three bytes; decoding all of a large picture for its size would take too long.
         width, height = read_picture_size(part)
-        facts = [*([f"{width}x{height}"] if width else []), format_size(len(data.rstrip("=")) * 3 // 4)]
-    words = [word for word in (kind, one_line(name, _MAX_NAME_LENGTH) if name else "", ", ".join(facts)) if word]
-    return f"[{' '.join(words)}]"
+        if width:
+            facts.append(f"{width}x{height}")
+        # Four characters of base64 hold three bytes; decoding all of a large picture for its size would take too long.
+        facts.append(format_size(len(data.rstrip("=")) * 3 // 4))
+    words = [_name_kind(part.mime), one_line(name, _MAX_NAME_LENGTH), ", ".join(facts)]
+    return f"[{' '.join(filter(None, words))}]"
+
+
+def _name_kind(mime: str) -> str:
+    if mime.startswith("image/"):
+        return "image"
+    return "PDF" if mime == "application/pdf" else "file"
 
 
 def read_picture_size(part: FilePart) -> tuple[int, int]:
@@ -67,43 +72,3 @@ def _decode_base64(data: str) -> bytes:
         return base64.b64decode(data)
     except (ValueError, binascii.Error):
         return b""
-
-
-def parse_picture_size(head: bytes) -> tuple[int, int]:
-    """Return a picture's width and height, in pixels, from the header in its first bytes; (0, 0): unknown."""
-    try:
-        if head.startswith(b"\x89PNG\r\n\x1a\n"):
-            return struct.unpack(">II", head[16:24])
-        if head.startswith((b"GIF87a", b"GIF89a")):
-            return struct.unpack("<HH", head[6:10])
-        if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-            return _read_webp_size(head)
-        if head.startswith(b"\xff\xd8"):
-            return _read_jpeg_size(head)
-    except (struct.error, IndexError):
-        pass
-    return 0, 0
-
-
-def _read_webp_size(head: bytes) -> tuple[int, int]:
-    """Read the size from the first chunk of a WebP file: VP8X (extended), VP8L (lossless) or VP8 (lossy)."""
-    match head[12:16]:
-        case b"VP8X":
-            return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
-        case b"VP8L":
-            bits = int.from_bytes(head[21:25], "little")
-            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-        case _:
-            width, height = struct.unpack("<HH", head[26:30])
-            return width & 0x3FFF, height & 0x3FFF
-
-
-def _read_jpeg_size(head: bytes) -> tuple[int, int]:
-    """Skip from segment to segment, by their lengths, to the frame header."""
-    at = 2
-    while at + 9 < len(head) and head[at] == 0xFF:
-        if head[at + 1] in _JPEG_FRAME_MARKERS:
-            height, width = struct.unpack(">HH", head[at + 5 : at + 9])
-            return width, height
-        at += 2 + int.from_bytes(head[at + 2 : at + 4], "big")
-    return 0, 0

@@ -13,10 +13,13 @@ from rich.style import Style
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.graphemes import split_graphemes
 
+RowSpan = tuple[int, int]
+"""Where a row begins and ends in the text of its line."""
 TAB_WIDTH = 4
 """Cells between two tab stops."""
 # In Chinese and Japanese, a row must not end with one of these.
 _OPENING_BRACKETS = "\uff08\u300c\u300e\u3010\u3008\u300a"
+# A word, with the blanks before it.
 _WORD_WITH_BLANKS = re.compile(r"\s*\S+")
 
 
@@ -29,7 +32,8 @@ def expand_tabs(text: str) -> str:
     """Return a line with each tab replaced by spaces up to the next multiple of `TAB_WIDTH` cells."""
     if "\t" not in text:
         return text
-    # ASCII has one cell and one grapheme for each character, so that it needs no slow measuring; so below.
+    # A character of ASCII is one cell and one grapheme, so ASCII is never measured, which is slow; as in the functions
+    # below.
     if text.isascii():
         return text.expandtabs(TAB_WIDTH)
     line_text, *pieces = text.split("\t")
@@ -49,10 +53,7 @@ def fold_line(line: Sequence[Segment], width: int) -> list[Row]:
 
 
 def _break_line(line: Sequence[Segment], width: int, *, drops_spaces: bool) -> list[Row]:
-    """Break a line into rows; `drops_spaces`: the spaces at the breaks are dropped.
-
-    A break is a pair: the start and the end of a row in the text.
-    """
+    """Break a line into rows; `drops_spaces`: the spaces between two rows are dropped."""
     # This is a hot path: the end of an answer is broken again with every delta. So text that fits is not looked at
     # further, and ASCII is broken without splitting it into graphemes.
     text = line[0].text if len(line) == 1 else "".join([segment.text for segment in line])
@@ -61,52 +62,50 @@ def _break_line(line: Sequence[Segment], width: int, *, drops_spaces: bool) -> l
     # A wide character needs two cells; with fewer, the loops below would never end.
     width = max(width, 2)
     if text.isascii():
-        breaks = _break_words(text, width) if drops_spaces else _break_pieces(text, width)
+        spans = _split_at_spaces(text, width) if drops_spaces else _split_after_spaces(text, width)
     elif cell_len(text) <= width:
         return [list(line)]
     else:
-        breaks = _break_graphemes(text, width, drops_spaces=drops_spaces)
-    return _slice_line(line, breaks)
+        spans = _split_at_graphemes(text, width, drops_spaces=drops_spaces)
+    return _slice_line(line, spans)
 
 
-def _break_words(text: str, width: int) -> list[tuple[int, int]]:
-    """Return the breaks of an ASCII text at spaces, which belong to no row."""
-    breaks: list[tuple[int, int]] = []
+def _split_at_spaces(text: str, width: int) -> list[RowSpan]:
+    """Return the rows of an ASCII text that is broken at spaces, which belong to no row."""
+    spans: list[RowSpan] = []
     start, end = 0, len(text)
     while end - start > width:
-        at = text.rfind(" ", start + 1, start + width + 1)
-        if at == -1 or not text[start:at].strip(" "):
-            breaks.append((start, start + width))
+        space = text.rfind(" ", start + 1, start + width + 1)
+        # A word longer than a row is broken anywhere.
+        if space == -1 or not text[start:space].strip(" "):
+            spans.append((start, start + width))
             start += width
             continue
-        stop = at
-        while text[stop - 1] == " ":
-            stop -= 1
-        breaks.append((start, stop))
-        start = at + 1
+        spans.append(_trim_span(text, start, space))
+        start = space + 1
         while start < end and text[start] == " ":
             start += 1
-    if start < end or not breaks:
-        breaks.append((start, end))
-    return breaks
+    if start < end or not spans:
+        spans.append((start, end))
+    return spans
 
 
-def _break_pieces(text: str, width: int) -> list[tuple[int, int]]:
-    """Return the breaks of an ASCII text after spaces, which belong to the row before."""
-    breaks: list[tuple[int, int]] = []
+def _split_after_spaces(text: str, width: int) -> list[RowSpan]:
+    """Return the rows of an ASCII text that is broken after spaces, which belong to the row before."""
+    spans: list[RowSpan] = []
     start = 0
     while len(text) - start > width:
         stop = text.rfind(" ", start, start + width) + 1
         if not text[start:stop].strip(" "):
             stop = start + width
-        breaks.append((start, stop))
+        spans.append((start, stop))
         start = stop
-    return [*breaks, (start, len(text))]
+    return [*spans, (start, len(text))]
 
 
-def _break_graphemes(text: str, width: int, *, drops_spaces: bool) -> list[tuple[int, int]]:
-    """Return the breaks of any text: at spaces, and next to wide characters."""
-    breaks: list[tuple[int, int]] = []
+def _split_at_graphemes(text: str, width: int, *, drops_spaces: bool) -> list[RowSpan]:
+    """Return the rows of any text, which is broken at spaces and next to wide characters."""
+    spans: list[RowSpan] = []
     start = used = 0
     # The last index at which the row may end, and the cells of the row up to there.
     break_at = used_at_break = 0
@@ -115,50 +114,52 @@ def _break_graphemes(text: str, width: int, *, drops_spaces: bool) -> list[tuple
         # A space that is dropped at the end of a row needs no room.
         if used + cells > width and not (is_space and drops_spaces):
             if break_at > start and text[start:break_at].strip(" "):
-                breaks.append((start, break_at))
+                spans.append((start, break_at))
                 start, used = break_at, used - used_at_break
             else:
-                breaks.append((start, begin))
+                spans.append((start, begin))
                 start, used = begin, 0
             break_at = start
         used += cells
-        if is_space or _is_wide(text[begin], cells):
+        if is_space or _may_end_row(text[begin], cells):
             break_at, used_at_break = end, used
-    if start < len(text) or not breaks:
-        breaks.append((start, len(text)))
-    return [_trim_break(text, first, last) for first, last in breaks] if drops_spaces else breaks
+    if start < len(text) or not spans:
+        spans.append((start, len(text)))
+    return [_trim_span(text, start, end) for start, end in spans] if drops_spaces else spans
 
 
-def _is_wide(char: str, cells: int) -> bool:
-    """Return whether a row may end after a character: Chinese, Japanese and Korean have no spaces between words."""
+def _may_end_row(char: str, cells: int) -> bool:
+    """Return whether a row may end after a character that is no space.
+
+    Chinese and Japanese have no spaces between words: their characters, two cells wide, may end a row.
+    """
     return cells == 2 and char not in _OPENING_BRACKETS
 
 
-def _trim_break(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a break without the spaces at the end of its row."""
-    stop = end
-    while stop > start and text[stop - 1] == " ":
-        stop -= 1
-    return start, stop
+def _trim_span(text: str, start: int, end: int) -> RowSpan:
+    """Return the span of a row without the spaces at its end."""
+    while end > start and text[end - 1] == " ":
+        end -= 1
+    return start, end
 
 
-def _slice_line(line: Sequence[Segment], breaks: Iterable[tuple[int, int]]) -> list[Row]:
-    """Return the rows between breaks, with the styles of the line's segments."""
+def _slice_line(line: Sequence[Segment], spans: Iterable[RowSpan]) -> list[Row]:
+    """Return the rows of a line with these spans, in the styles of the line's segments."""
     rows: list[Row] = []
-    # The index of a segment, and its start in the text. The breaks are in order, so that both only grow.
-    at, offset = 0, 0
-    for start, end in breaks:
+    # The spans are in order, so that both only grow.
+    index, segment_start = 0, 0
+    for start, end in spans:
         row: Row = []
-        while at < len(line):
-            text, style, _ = line[at]
-            stop = offset + len(text)
-            if stop > start:
-                piece = text[max(start - offset, 0) : end - offset]
+        while index < len(line):
+            text, style, _ = line[index]
+            segment_end = segment_start + len(text)
+            if segment_end > start:
+                piece = text[max(start - segment_start, 0) : end - segment_start]
                 if piece:
                     row.append(Segment(piece, style))
-            if stop > end:
+            if segment_end > end:
                 break
-            at, offset = at + 1, stop
+            index, segment_start = index + 1, segment_end
         rows.append(row)
     return rows
 
@@ -202,14 +203,14 @@ def cut_path(path: str, width: int) -> str:
     """Return a path in at most `width` cells; one that is cut begins with an ellipsis, since the end says most."""
     if cell_len(path) <= width:
         return path
-    at = len(path)
+    kept_start = len(path)
     room = max(width, 1) - 1
     for start, _, cells in reversed(split_graphemes(path)):
         room -= cells
         if room < 0:
             break
-        at = start
-    return "…" + path[at:]
+        kept_start = start
+    return "…" + path[kept_start:]
 
 
 def wrap_text(text: str, width: int) -> list[str]:
@@ -225,6 +226,7 @@ def wrap_text(text: str, width: int) -> list[str]:
             if line and cell_len(line) + cell_len(word) > width:
                 lines.append(line)
                 line = ""
+            # The blanks before the first word of a later line are dropped.
             line += word if line or number == 0 else word.lstrip()
             if cell_len(line) > width:
                 *complete_rows, line = chop_cells(line, width)
@@ -249,13 +251,13 @@ def prefix_rows(rows: Iterable[Row], first: Segment, others: Segment | None = No
     return result
 
 
-def justify_row(row: Row, right: Row, width: int) -> Row:
+def justify_row(left: Row, right: Row, width: int) -> Row:
     """Return a row with one part at each end; if there is no room for both, only the left part."""
-    gap = width - measure_row(row) - measure_row(right)
-    return [*row, Segment(" " * gap), *right] if gap > 0 else row
+    gap = width - measure_row(left) - measure_row(right)
+    return [*left, Segment(" " * gap), *right] if gap > 0 else left
 
 
 def fill_background(row: Row, style: Style, width: int) -> Row:
     """Return a row with a background over the whole width."""
-    gap = max(width - measure_row(row), 0)
-    return [Segment(s.text, (s.style or Style.null()) + style) for s in [*row, Segment(" " * gap)]]
+    filled_row = [*row, Segment(" " * max(width - measure_row(row), 0))]
+    return [Segment(text, (segment_style or Style.null()) + style) for text, segment_style, _ in filled_row]

@@ -28,6 +28,7 @@ _LANGUAGES_BY_EXTENSION = {
     "txt": "", "log": "", "lock": "", "csv": "",
 }  # fmt: skip
 _LANGUAGES_BY_NAME = {"makefile": "make", "dockerfile": "docker", "cmakelists.txt": "cmake"}
+# Names that pygments does not know, or has no good lexer for.
 _LANGUAGE_ALIASES = {"jsonc": "json", "json5": "json", "shell": "bash", "zsh": "bash", "vue": "html", "svelte": "html"}
 # Real code does not nest deeper, but a lexer that misreads a text may push states without end.
 _MAX_STACK_DEPTH = 50
@@ -65,7 +66,7 @@ _TOKEN_COLOURS = (
 
 
 def find_language(path: str) -> str:
-    """Return the language of a file by its name; "": unknown, or plain text."""
+    """Return the language of a file by its name, as pygments calls it; "": unknown, or plain text."""
     name = path.rpartition("/")[2].lower()
     _, dot, extension = name.rpartition(".")
     return _LANGUAGES_BY_NAME.get(name, "") or (_LANGUAGES_BY_EXTENSION.get(extension, "") if dot else "")
@@ -79,18 +80,20 @@ class CodeHighlighter:
 
     def __init__(self, language: str, styles: Styles, background: str = "", base: str = "markdown_code_block") -> None:
         name = language.lower()
-        self._name = _LANGUAGE_ALIASES.get(name, name)
+        self._language = _LANGUAGE_ALIASES.get(name, name)
         self._stack = ["root"]
+        """The states of pygments' lexer at the end of the last line."""
         self._in_comment = False
+        """Whether the last line ended within a comment that `/*` began."""
         self._styles = styles
         self._background = background
         self._base = styles.of(base, "", background)
 
     def highlight(self, text: str) -> list[Segment]:
         """Return the next line of the text in colours."""
-        if not text or self._name in _PLAIN_LANGUAGES or len(text) > MAX_LINE_LENGTH or text.isspace():
+        if not text or self._language in _PLAIN_LANGUAGES or len(text) > MAX_LINE_LENGTH or text.isspace():
             return [Segment(text, self._base)] if text else []
-        return _merge_tokens((self._find_style(kind), value) for kind, value in self._split_tokens(text))
+        return _merge_tokens((self._find_style(token_type), value) for token_type, value in self._split_tokens(text))
 
     def highlight_open_line(self, text: str) -> list[Segment]:
         """Return the next line in colours while it is incomplete; `highlight` is called with it once more."""
@@ -99,33 +102,32 @@ class CodeHighlighter:
         self._stack, self._in_comment = before
         return segments
 
-    def _find_style(self, kind: tuple[str, ...]) -> Style:
-        colour = _find_colour(kind)
+    def _find_style(self, token_type: tuple[str, ...]) -> Style:
+        colour = _find_colour(token_type)
         return self._styles.of(colour, "", self._background) if colour else self._base
 
     def _split_tokens(self, text: str) -> Iterator[Token]:
         """Yield the tokens of a line. Multi-line comments are handled here: most lexers only match complete ones."""
         if self._in_comment:
-            end = text.find("*/")
-            self._in_comment = end == -1
-            cut = len(text) if end == -1 else end + 2
-            yield ("Comment",), text[:cut]
-            text = text[cut:]
-        start = text.rfind("/*") if _has_block_comments(self._name) else -1
+            comment, mark, rest = text.partition("*/")
+            self._in_comment = not mark
+            yield ("Comment",), comment + mark
+            text = rest
+        start = text.rfind("/*") if _has_block_comments(self._language) else -1
         # Within a string or a line comment, `/*` begins no comment.
         before = text[: max(start, 0)]
         if start == -1 or "*/" in text[start:] or "//" in before or before.count('"') % 2 or before.count("'") % 2:
-            yield from _lex(self._name, self._stack, text)
+            yield from _lex(self._language, self._stack, text)
             return
-        yield from _lex(self._name, self._stack, before)
+        yield from _lex(self._language, self._stack, before)
         self._in_comment = True
         yield ("Comment",), text[start:]
 
 
 @cache
-def _find_colour(kind: tuple[str, ...]) -> str:
+def _find_colour(token_type: tuple[str, ...]) -> str:
     """Return the theme's colour of a token type; "": plain text."""
-    name = ".".join(kind)
+    name = ".".join(token_type)
     return next((colour for start, colour in _TOKEN_COLOURS if name == start or name.startswith(f"{start}.")), "")
 
 
@@ -151,7 +153,11 @@ def _has_block_comments(name: str) -> bool:
 
 @cache
 def _find_rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
-    """Return a lexer's rules by state; None: the lexer keeps more state between lines than a stack."""
+    """Return a lexer's rules by state; None: the lexer keeps more state between lines than a stack.
+
+    A rule is a function that matches at an index, the token type or a function that yields tokens, and the transition
+    to other states.
+    """
     from pygments.lexer import ExtendedRegexLexer, RegexLexer
 
     lexer = _find_lexer(name)
@@ -172,38 +178,38 @@ def _lex(name: str, stack: list[str], text: str) -> Iterator[Token]:
         yield from _run_rules(lexer, rules, stack, text)
         return
     # Its state between lines is unknown, so each line is lexed as if it were the first.
-    for _, kind, value in lexer.get_tokens_unprocessed(text):
-        yield kind, value
+    for _, token_type, value in lexer.get_tokens_unprocessed(text):
+        yield token_type, value
 
 
 def _run_rules(
     lexer: Any, rules: dict[str, list[tuple[Any, Any, Any]]], stack: list[str], text: str
 ) -> Iterator[Token]:
     """Yield the tokens of a line; `stack` holds the lexer's states before it, and afterwards those at its end."""
-    # Some rules match without consuming text: the limit of steps ends a loop of such rules.
     line = text + "\n"
-    at, steps = 0, 20 * len(line) + 100
-    while at < len(line) and steps:
-        steps -= 1
-        for matches, action, transition in rules[stack[-1]]:
-            match = matches(line, at)
+    # Some rules match without consuming text: the limit of steps ends a loop of such rules.
+    index, remaining_steps = 0, 20 * len(line) + 100
+    while index < len(line) and remaining_steps:
+        remaining_steps -= 1
+        for match_at, action, transition in rules[stack[-1]]:
+            match = match_at(line, index)
             if match is None:
                 continue
             if isinstance(action, tuple):
                 yield action, match.group()
             elif action is not None:
-                for _, kind, value in action(lexer, match):
-                    yield kind, value
-            at = match.end()
+                for _, token_type, value in action(lexer, match):
+                    yield token_type, value
+            index = match.end()
             _enter_state(stack, transition)
             break
         else:
             # As pygments does: an unexpected line end resets the lexer, another character is an error token.
-            if line[at] == "\n":
+            if line[index] == "\n":
                 stack[:] = ["root"]
             else:
-                yield (), line[at]
-            at += 1
+                yield (), line[index]
+            index += 1
     del stack[1:-_MAX_STACK_DEPTH]
 
 
@@ -212,7 +218,8 @@ def _enter_state(stack: list[str], transition: Any) -> None:
     if isinstance(transition, int):
         del stack[max(len(stack) + transition, 1) :]
         return
-    for state in (transition,) if isinstance(transition, str) else transition or ():
+    states = (transition,) if isinstance(transition, str) else transition or ()
+    for state in states:
         if state == "#pop":
             del stack[max(len(stack) - 1, 1) :]
         else:
@@ -222,14 +229,14 @@ def _enter_state(stack: list[str], transition: Any) -> None:
 def _merge_tokens(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
     """Return tokens as segments. Tokens of equal style are joined; blank tokens are joined to the token before them."""
     segments: list[Segment] = []
-    text, last = "", None
+    text, text_style = "", None
     for style, token in tokens:
         value = token.replace("\n", "")
         # Fewer segments are faster to wrap and to draw.
-        if style is last or (last is not None and value.isspace()):
+        if style is text_style or (text_style is not None and value.isspace()):
             text += value
         elif value:
             if text:
-                segments.append(Segment(text, last))
-            text, last = value, style
-    return [*segments, Segment(text, last)] if text else segments
+                segments.append(Segment(text, text_style))
+            text, text_style = value, style
+    return [*segments, Segment(text, text_style)] if text else segments

@@ -15,20 +15,17 @@ def split_graphemes(text: str) -> list[Grapheme]:
     for start, end, cells in split_rich_graphemes(text)[0]:
         char = text[start]
         if graphemes and _continues_grapheme(text, graphemes[-1], char):
-            first, _, before = graphemes[-1]
-            graphemes[-1] = (first, end, before + cells)
+            grapheme_start, _, grapheme_cells = graphemes[-1]
+            graphemes[-1] = (grapheme_start, end, grapheme_cells + cells)
         else:
             graphemes.append((start, end, cells))
     return graphemes
 
 
-def _continues_grapheme(text: str, last: Grapheme, char: str) -> bool:
+def _continues_grapheme(text: str, grapheme: Grapheme, char: str) -> bool:
     """Return whether a character belongs to the grapheme before it: a skin tone, or the second letter of a flag."""
+    start, end, _ = grapheme
     # A skin tone behind a letter or digit is shown on its own: no emoji has such a low code point.
     if "\U0001f3fb" <= char <= "\U0001f3ff":
-        return ord(text[last[0]]) > 0x2000
-    return (
-        "\U0001f1e6" <= char <= "\U0001f1ff"
-        and last[1] - last[0] == 1
-        and "\U0001f1e6" <= text[last[0]] <= "\U0001f1ff"
-    )
+        return ord(text[start]) > 0x2000
+    return "\U0001f1e6" <= char <= "\U0001f1ff" and end - start == 1 and "\U0001f1e6" <= text[start] <= "\U0001f1ff"

@@ -1,7 +1,7 @@
 """Reserves rows of the conversation for pictures; the pictures themselves are drawn later, by a `PictureStore`."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -11,26 +11,34 @@ from codeloop.schema.bounds.tui import PICTURE_PIXELS
 from codeloop.schema.part import FilePart
 from codeloop.tui.render.attachments import read_picture_size
 
-DEFAULT_CELL = (10, 20)
-"""The usual width and height of a cell in pixels, for terminals that do not report them."""
+
+class CellSize(NamedTuple):
+    """The size of a cell of the terminal, in pixels."""
+
+    width: int
+    height: int
+
+
+DEFAULT_CELL = CellSize(width=10, height=20)
+"""The usual size of a cell, for terminals that do not report it."""
 
 
 class PictureBox(Struct, frozen=True):
-    """The size of a picture on the screen, in columns and rows; `cell`: width and height of a cell in pixels."""
+    """The size of a picture on the screen, in columns and rows of cells; `cell`: the size of one."""
 
     columns: int
     rows: int
-    cell: tuple[int, int] = DEFAULT_CELL
+    cell: CellSize = DEFAULT_CELL
 
     def fit(self, width: int, height: int) -> "PictureBox":
         """Return the largest box within this one that has the shape of a picture; `width`, `height`: its pixels.
 
         A small picture is not enlarged.
         """
-        room_width, room_height = self.columns * self.cell[0], self.rows * self.cell[1]
+        room_width, room_height = self.columns * self.cell.width, self.rows * self.cell.height
         scale = min(room_width / max(width, 1), room_height / max(height, 1), 1.0)
-        columns = max(round(width * scale / self.cell[0]), 1)
-        rows = max(round(height * scale / self.cell[1]), 1)
+        columns = max(round(width * scale / self.cell.width), 1)
+        rows = max(round(height * scale / self.cell.height), 1)
         return PictureBox(min(columns, self.columns), min(rows, self.rows), self.cell)
 
 
@@ -60,7 +68,7 @@ class PictureRow(list[Segment]):
     def __init__(self, segments: Iterable[Segment], space: PictureSpace | None = None) -> None:
         super().__init__(segments)
         self.space = space
-        # Drawing a row is asked for with every frame; the same object as before shows that nothing has changed.
+        # A row is requested with every frame; the same object as before shows that nothing has changed.
         self.cache: tuple[object, list[Segment]] | None = None
         """The picture last drawn on the row, and its segments."""
 
@@ -97,8 +105,9 @@ def reserve_rows(
     # Without a size, no room can be reserved; pictures with too many pixels would not be decoded later.
     if not 0 < width * height <= PICTURE_PIXELS.value:
         return []
-    column, largest = sum(segment.cell_length for segment in before), store.room
-    box = PictureBox(max(min(largest.columns, room - column), 1), largest.rows, largest.cell).fit(width, height)
+    column = sum(segment.cell_length for segment in before)
+    columns = max(min(store.room.columns, room - column), 1)
+    box = PictureBox(columns, store.room.rows, store.room.cell).fit(width, height)
     blank = Segment(" " * box.columns, fill + Style(meta={"image": file.id}))
     row = [*before, blank, Segment(" " * (room - column - box.columns), fill)]
     return [PictureRow(row, PictureSpace(file.id, box.columns, box.rows, line, column)) for line in range(box.rows)]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.segment import Segment
@@ -14,6 +15,18 @@ _UNCERTAIN_WIDTH = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3f
 """Matches characters that join others, make them emoji, or are part of a flag."""
 
 
+class ChangedPart(NamedTuple):
+    """A part of a screen row that is written anew: from column `start` to before `end`.
+
+    `strip`: begins at `start`, and may be longer.
+    """
+
+    line: int
+    start: int
+    end: int
+    strip: Strip
+
+
 class ChangedPartsUpdate(ChopsUpdate):
     """An update of the changed parts of rows, as gathered by Textual.
 
@@ -21,18 +34,18 @@ class ChangedPartsUpdate(ChopsUpdate):
     an object for every position of the cursor.
     """
 
-    def list_parts(self) -> Iterator[tuple[int, int, int, Strip]]:
-        """Yield each changed part: its row, its first column, the column after it, and the strip that begins there."""
-        for y, first, last in self.spans:
-            for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=True):
-                if strip is not None and x < last and end > first:
-                    yield y, x, min(end, last), strip
+    def list_parts(self) -> Iterator[ChangedPart]:
+        """Yield each changed part, row by row."""
+        for line, span_start, span_end in self.spans:
+            for end, (start, strip) in zip(self.chop_ends[line], self.chops[line].items(), strict=True):
+                if strip is not None and start < span_end and end > span_start:
+                    yield ChangedPart(line, start, min(end, span_end), strip)
 
     def render_segments(self, console: Console) -> str:
         """Return the terminal output of the update."""
         return "".join(
-            f"\x1b[{y + 1};{x + 1}H{render_strip(strip.crop(0, end - x), x, console)}"
-            for y, x, end, strip in self.list_parts()
+            f"\x1b[{line + 1};{start + 1}H{render_strip(strip.crop(0, end - start), start, console)}"
+            for line, start, end, strip in self.list_parts()
         )
 
 
@@ -58,7 +71,7 @@ def render_strips(strips: Iterable[Strip], column: int, console: Console) -> str
 
 
 def render_strip(strip: Strip, column: int, console: Console) -> str:
-    """Return the output that writes a strip at a column.
+    """Return the output that writes a strip, which begins at a column of the screen.
 
     The cells of a character of uncertain width are cleared first, and the cursor is moved behind them afterwards, so
     that the text after it is in the right cells.

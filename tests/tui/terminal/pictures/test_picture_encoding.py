@@ -9,9 +9,9 @@ from PIL import Image, ImageChops
 from rich.color import ColorSystem
 from rich.style import Style
 
-from codeloop.tui.render.attachments import parse_picture_size
 from codeloop.tui.render.picture_rows import PictureBox
-from codeloop.tui.terminal.pictures.kitty import MAX_SIZE, POSITION_MARKS, make_cells
+from codeloop.tui.render.picture_size import parse_picture_size
+from codeloop.tui.terminal.pictures.kitty import MAX_SIZE, POSITION_MARKS, make_placeholders
 from codeloop.tui.terminal.pictures.picture_encoding import encode_picture, encode_rows, encode_upload
 from codeloop.tui.terminal.pictures.protocol import PictureProtocol
 from tests.tui.terminal.picture_terminal import DrawingTerminal
@@ -61,7 +61,7 @@ def test_kitty_shows_it_in_cells() -> None:
     terminal = DrawingTerminal(40, 10)
     terminal.feed("".join(encode_upload(gradient(), BOX, 0x123456)))
     for line in range(BOX.rows):
-        segment = make_cells(0x123456, line, BOX.columns, Style(bgcolor="#101010"))
+        segment = make_placeholders(0x123456, line, BOX.columns, Style(bgcolor="#101010"))
         assert segment.style is not None
         terminal.feed(f"\x1b[{line + 3};6H{segment.style.render(segment.text, color_system=ColorSystem.TRUECOLOR)}")
     terminal.feed("\x1b[1;1H")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.tui.terminal.pictures.cell_size import find_cell_size
 from codeloop.tui.terminal.pictures.protocol import (
     PictureProtocol,
-    find_cell_size,
     find_protocol,
     guess_protocol,
     query_outer_terminal,

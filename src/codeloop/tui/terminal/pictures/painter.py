@@ -18,9 +18,9 @@ SETTLE_SECONDS = 0.2
 
 
 class PictureSlice(Struct, frozen=True):
-    """One row of a picture. `drawing`: the output that draws it; `name`: equal for slices with the same pixels."""
+    """One row of a picture. `drawing`: the output that draws it; `key`: equal for slices with the same pixels."""
 
-    name: object
+    key: object
     drawing: str
     columns: int
 
@@ -50,31 +50,31 @@ class Painter:
         if not isinstance(update, ChangedPartsUpdate):
             self._slices.clear()
             return
-        spans = [(line, start, end) for line, start, end, _ in update.list_parts()]
+        parts = list(update.list_parts())
         # A copy, since slices are removed meanwhile.
-        for cell, each in [*self._slices.items()]:
-            line, column = cell
-            if any(line == at and start < column + each.columns and end > column for at, start, end in spans):
-                del self._slices[cell]
+        for (line, column), picture_slice in [*self._slices.items()]:
+            end = column + picture_slice.columns
+            if any(part.line == line and part.start < end and part.end > column for part in parts):
+                del self._slices[line, column]
 
     def draw_missing(self) -> str:
         """Return the output that draws the slices which are missing on the screen; "": none is, or it is too early."""
-        missing = {cell: each for cell, each in self._list_slices().items() if self._slices.get(cell) != each}
-        if not missing:
+        missing_slices = {
+            cell: picture_slice
+            for cell, picture_slice in self._list_slices().items()
+            if self._slices.get(cell) != picture_slice
+        }
+        if not missing_slices:
             return ""
         now = time.monotonic()
         if now < self._free_at:
             self._paint_later(max(self._free_at - now, SETTLE_SECONDS))
             return ""
-        self._slices.update(missing)
+        self._slices.update(missing_slices)
         drawings = "".join(
-            f"\x1b[{line + 1};{column + 1}H{each.drawing}"
-            for (line, column), each in sorted(missing.items(), key=_get_cell)
+            f"\x1b[{line + 1};{column + 1}H{missing_slices[line, column].drawing}"
+            for line, column in sorted(missing_slices)
         )
         self._free_at = now + len(drawings) / MAX_OUTPUT_RATE
         # The cursor is saved and restored around the drawings, which leave it behind a picture.
         return f"\x1b7{drawings}\x1b8"
-
-
-def _get_cell(item: tuple[ScreenCell, PictureSlice]) -> ScreenCell:
-    return item[0]

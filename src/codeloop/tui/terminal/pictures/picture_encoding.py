@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from codeloop.schema.bounds.tui import PICTURE_PIXELS
 from codeloop.tui.render.picture_rows import PictureBox
+from codeloop.tui.terminal.pictures.kitty import make_upload_commands
 from codeloop.tui.terminal.pictures.protocol import PictureProtocol
 from codeloop.tui.terminal.pictures.sixel import DEFAULT_COLOURS, TRANSPARENT, encode_sixels
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 # Pillow has decoders of many rare formats, which would only be more code for a hostile file to attack.
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
-# Kitty refuses longer ones.
-_CHUNK_LENGTH = 4096
-"""Characters of data in one command of kitty."""
 # A sixel is either drawn or not.
 _OPACITY_TABLE = bytes([255] * 128 + [0] * 128)
 """Translates the opacity of a pixel to 255, if it counts as transparent, or 0."""
@@ -41,13 +39,16 @@ _DECODING_ERRORS = (
 
 def encode_picture(data: bytes, protocol: PictureProtocol, box: PictureBox) -> str:
     """Return the output that draws a picture at the cursor, fitted to a box. Raises ValueError for invalid data."""
-    image = _scale(data, box)
-    room = box.fit(image.width, image.height)
+    image = _scale_down(data, box)
     if protocol == "sixel":
-        return _encode_sixels(image, DEFAULT_COLOURS)
+        indexed_image, palette = _quantise(image, DEFAULT_COLOURS)
+        return encode_sixels(indexed_image.tobytes(), palette, image.width)
+    fitted_box = box.fit(image.width, image.height)
     if protocol == "iterm":
-        return _encode_file(image, room.columns, room.rows)
-    return "".join(make_kitty_commands(f"a=T,f=100,c={room.columns},r={room.rows}", _encode_png(image)))
+        return _encode_file(image, fitted_box.columns, fitted_box.rows)
+    # Transmit and display a PNG, in so many columns and rows.
+    keys = f"a=T,f=100,c={fitted_box.columns},r={fitted_box.rows}"
+    return "".join(make_upload_commands(keys, _encode_png(image)))
 
 
 def encode_rows(
@@ -55,44 +56,35 @@ def encode_rows(
 ) -> tuple[str, ...]:
     """Return the output that draws each row of a picture that fills a box. Raises ValueError for invalid data."""
     image = _fill_box(data, box)
-    width, height = box.cell
-    rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
+    height = box.cell.height
     if protocol == "iterm":
-        return tuple(_encode_file(row, box.columns, 1) for row in rows)
-    few, palette = _quantise(image, colours)
-    pixels, size = few.tobytes(), image.width * height
+        rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
+        return tuple(_encode_file(row, columns=box.columns, rows=1) for row in rows)
+    indexed_image, palette = _quantise(image, colours)
+    # A byte for each pixel.
+    pixels, row_size = indexed_image.tobytes(), image.width * height
     return tuple(
-        encode_sixels(pixels[line * size : (line + 1) * size], palette, box.columns * width) for line in range(box.rows)
+        encode_sixels(pixels[line * row_size : (line + 1) * row_size], palette, image.width) for line in range(box.rows)
     )
 
 
 def encode_upload(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
     """Return the commands that upload a picture that fills a box to kitty. Raises ValueError for invalid data."""
-    return make_kitty_commands(
-        f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}", _encode_png(_fill_box(data, box))
-    )
+    # As above, with the picture's number, and to be displayed only where its placeholders are.
+    keys = f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}"
+    return make_upload_commands(keys, _encode_png(_fill_box(data, box)))
 
 
-def make_kitty_commands(keys: str, data: bytes) -> tuple[str, ...]:
-    """Return the commands of kitty that transfer data, and that it must not answer."""
-    text = base64.b64encode(data).decode("ascii")
-    chunks = [text[at : at + _CHUNK_LENGTH] for at in range(0, len(text), _CHUNK_LENGTH)] or [""]
-    return tuple(
-        f"\x1b_Gq=2,{'' if at else f'{keys},'}m={int(at < len(chunks) - 1)};{chunk}\x1b\\"
-        for at, chunk in enumerate(chunks)
-    )
-
-
-def _scale(data: bytes, box: PictureBox) -> "Image":
+def _scale_down(data: bytes, box: PictureBox) -> "Image":
     """Return a picture with transparency, no larger than a box."""
     from PIL import Image
 
-    room = (box.columns * box.cell[0], box.rows * box.cell[1])
+    room = (box.columns * box.cell.width, box.rows * box.cell.height)
     try:
         source = Image.open(io.BytesIO(data), formats=_FORMATS)
-        size = source.size
+        width, height = source.size
         # The size comes from the header, before the pixels are decoded, which would fill the memory.
-        if size[0] * size[1] <= PICTURE_PIXELS.value:
+        if width * height <= PICTURE_PIXELS.value:
             # A JPEG is decoded at half, a quarter or an eighth of its size if that is enough.
             source.draft(None, room)
             image = source.convert("RGBA")
@@ -100,15 +92,15 @@ def _scale(data: bytes, box: PictureBox) -> "Image":
             return image
     except (*_DECODING_ERRORS, Image.DecompressionBombError) as error:
         raise ValueError(f"it can't be decoded: {error}") from error
-    raise ValueError(f"it has {size[0]} x {size[1]} pixels")
+    raise ValueError(f"it has {width} x {height} pixels")
 
 
 def _fill_box(data: bytes, box: PictureBox) -> "Image":
     """Return a picture padded to a box with transparency."""
     from PIL import Image
 
-    image = _scale(data, box)
-    canvas = Image.new("RGBA", (box.columns * box.cell[0], box.rows * box.cell[1]))
+    image = _scale_down(data, box)
+    canvas = Image.new("RGBA", (box.columns * box.cell.width, box.rows * box.cell.height))
     canvas.paste(image, (0, 0))
     return canvas
 
@@ -117,18 +109,14 @@ def _quantise(image: "Image", colours: int) -> tuple["Image", list[int]]:
     """Return a picture as indices of a palette, and the palette; transparent pixels have the index TRANSPARENT."""
     from PIL import Image
 
-    plain = image.convert("RGB")
-    few = plain.quantize(palette=plain.quantize(colours), dither=Image.Dither.FLOYDSTEINBERG)
-    palette = few.getpalette() or []
-    clear = Image.frombytes("L", image.size, image.getchannel("A").tobytes().translate(_OPACITY_TABLE))
-    few.paste(TRANSPARENT, mask=clear)
-    return few, palette
-
-
-def _encode_sixels(image: "Image", colours: int) -> str:
-    """Return the output that draws a picture with a palette of at most so many colours."""
-    few, palette = _quantise(image, colours)
-    return encode_sixels(few.tobytes(), palette, few.width)
+    opaque_image = image.convert("RGB")
+    # First without dithering, for the palette: Pillow dithers only with a palette that is passed to it.
+    palette_image = opaque_image.quantize(colours)
+    indexed_image = opaque_image.quantize(palette=palette_image, dither=Image.Dither.FLOYDSTEINBERG)
+    palette = indexed_image.getpalette() or []
+    mask = Image.frombytes("L", image.size, image.getchannel("A").tobytes().translate(_OPACITY_TABLE))
+    indexed_image.paste(TRANSPARENT, mask=mask)
+    return indexed_image, palette
 
 
 def _encode_file(image: "Image", columns: int, rows: int) -> str:
@@ -139,6 +127,6 @@ def _encode_file(image: "Image", columns: int, rows: int) -> str:
 
 
 def _encode_png(image: "Image") -> bytes:
-    out = io.BytesIO()
-    image.save(out, "PNG")
-    return out.getvalue()
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()

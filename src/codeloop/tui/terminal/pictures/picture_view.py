@@ -1,9 +1,7 @@
 """Shows a picture on the whole screen while the UI is suspended, or else in the desktop's viewer."""
 
 import asyncio
-import fcntl
 import os
-import struct
 import sys
 import tempfile
 import termios
@@ -19,6 +17,7 @@ from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.part import FilePart
 from codeloop.tui.render.attachments import describe_attachment, read_attachment
 from codeloop.tui.render.picture_rows import PictureBox
+from codeloop.tui.terminal.pictures.cell_size import measure_screen
 from codeloop.tui.terminal.pictures.picture_encoding import encode_picture
 from codeloop.tui.terminal.pictures.protocol import PictureProtocol, guess_protocol
 
@@ -33,7 +32,7 @@ _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "im
 async def show_picture(app: App[Any], part: FilePart) -> str:
     """Show a picture until a key is pressed, or in the desktop's viewer if the terminal can't draw it.
 
-    Returns a message for the user; "": the picture was shown.
+    Return a message for the user that says why it was not shown; "": it was.
     """
     data = await asyncio.to_thread(read_attachment, part)
     if not data:
@@ -58,13 +57,13 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
 def _show_until_key(part: FilePart, data: bytes, protocol: PictureProtocol) -> None:
     """Draw a picture on the alternate screen until a key is pressed. Raises ValueError if it can't be decoded."""
     with Path("/dev/tty").open("r+b", buffering=0) as terminal:
-        screen = make_picture_screen(part, data, protocol, _measure_terminal(terminal.fileno()))
-        before = termios.tcgetattr(terminal.fileno())
+        screen = make_picture_screen(part, data, protocol, measure_screen(terminal.fileno()))
+        attributes = termios.tcgetattr(terminal.fileno())
         tty.setcbreak(terminal.fileno())
         terminal.write(f"{_ALTERNATE_SCREEN}{screen}".encode())
         terminal.read(1)
         # TCSAFLUSH drops the rest of a key's sequence, which would be taken for typed text.
-        termios.tcsetattr(terminal.fileno(), termios.TCSAFLUSH, before)
+        termios.tcsetattr(terminal.fileno(), termios.TCSAFLUSH, attributes)
         terminal.write(f"{_CLEAR_SCREEN}{_MAIN_SCREEN}".encode())
 
 
@@ -75,16 +74,6 @@ def make_picture_screen(part: FilePart, data: bytes, protocol: PictureProtocol, 
     return (
         f"{_CLEAR_SCREEN}{escape_controls(describe_attachment(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
     )
-
-
-def _measure_terminal(descriptor: int) -> PictureBox:
-    """Return the terminal's size, with that of a cell in pixels if it is known."""
-    answer = fcntl.ioctl(descriptor, termios.TIOCGWINSZ, bytes(8))
-    # A terminal that does not know its size, or that of its pixels, reports 0.
-    rows, columns, width, height = struct.unpack("HHHH", answer)
-    rows, columns = rows or 24, columns or 80
-    cell = (width // columns, height // rows)
-    return PictureBox(columns, rows, cell) if all(cell) else PictureBox(columns, rows)
 
 
 async def _open_in_viewer(part: FilePart, data: bytes) -> str:

@@ -4,10 +4,7 @@ Pictures within the conversation need the queries (`inline_pictures.py`). A pict
 (`picture_view.py`) is drawn by a protocol guessed from the environment, without waiting for answers.
 """
 
-import fcntl
 import re
-import struct
-import termios
 from collections.abc import Mapping
 from typing import Literal
 
@@ -58,20 +55,6 @@ async def query_outer_terminal() -> dict[str, str]:
     # Kitty's placeholders are text, which tmux keeps in its windows; the pictures of other protocols would be lost.
     can_pass = passthrough in {"on", "all", "1"} and "RGB" in features.split(",")
     return {VERSION: version} if can_pass and _KITTY_VERSION.match(version.lower()) else {}
-
-
-def find_cell_size(answers: Mapping[str, str], descriptor: int) -> tuple[int, int] | None:
-    """Return a cell's width and height in pixels, by the terminal's answer or its driver; None: unknown."""
-    height, _, width = answers.get(CELL, "").partition(";")
-    if height.isdigit() and width.isdigit() and int(height) and int(width):
-        return int(width), int(height)
-    try:
-        size = fcntl.ioctl(descriptor, termios.TIOCGWINSZ, bytes(8))
-    except OSError:
-        return None
-    rows, columns, screen_width, screen_height = struct.unpack("HHHH", size)
-    cell = (screen_width // max(columns, 1), screen_height // max(rows, 1))
-    return cell if all(cell) else None
 
 
 def guess_protocol(environment: Mapping[str, str]) -> PictureProtocol:

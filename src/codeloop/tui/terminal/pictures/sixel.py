@@ -19,19 +19,21 @@ def encode_sixels(pixels: bytes, palette: list[int], width: int) -> str:
 
     `palette`: red, green and blue, 0 to 255, of each index, one after the other.
     """
-    colours = [f"#{at};2;{_format_colour(palette, at)}" for at in sorted({*pixels} - {TRANSPARENT})]
-    size = _BAND_ROWS * width
-    bands = (_encode_band(pixels[top : top + size], width) for top in range(0, len(pixels), size))
+    colours = [f"#{index};2;{_format_colour(palette, index)}" for index in sorted({*pixels} - {TRANSPARENT})]
+    band_size = _BAND_ROWS * width
+    bands = (_encode_band(pixels[start : start + band_size], width) for start in range(0, len(pixels), band_size))
+    # `0;1`: pixels that are not drawn stay as they are. `1;1`: pixels are square.
     return f'\x1bP0;1q"1;1;{width};{len(pixels) // width}' + "".join(colours) + "-".join(bands) + "\x1b\\"
 
 
-def _format_colour(palette: list[int], at: int) -> str:
+def _format_colour(palette: list[int], index: int) -> str:
     # Sixels measure red, green and blue in percent.
-    return ";".join(str(round(value * 100 / 255)) for value in palette[3 * at : 3 * at + 3])
+    return ";".join(str(round(value * 100 / 255)) for value in palette[3 * index : 3 * index + 3])
 
 
 def _encode_band(band: bytes, width: int) -> str:
-    rows = [band[at : at + width] for at in range(0, len(band), width)]
+    """Return the sixels of a band, colour by colour; `$` goes back to its start."""
+    rows = [band[start : start + width] for start in range(0, len(band), width)]
     return "$".join(f"#{colour}{_encode_line(rows, colour, width)}" for colour in sorted({*band} - {TRANSPARENT}))
 
 
@@ -40,9 +42,9 @@ def _encode_line(rows: list[bytes], colour: int, width: int) -> str:
     # A row is one large number with a byte for each pixel, so that all pixels are shifted at once, which is much faster
     # than a loop over them. The six rows fit in the bits of a byte.
     bits = 0
-    for at, row in enumerate(rows):
+    for row_index, row in enumerate(rows):
         if colour in row:
-            bits |= int.from_bytes(row.translate(_make_table(colour))) << at
+            bits |= int.from_bytes(row.translate(_make_table(colour))) << row_index
     line = bits.to_bytes(width).translate(_SIXEL_CHARACTERS).rstrip(b"?")
     return _REPEATED_CHARACTER.sub(lambda run: b"!%d%c" % (len(run[0]), run[1][0]), line).decode("ascii")
 
