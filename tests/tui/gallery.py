@@ -5,7 +5,7 @@ from pathlib import Path
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.part import ToolPart
-from codeloop.tui.state.conversation_items import Child, Item, NoticeItem, SummaryItem, ToolItem
+from codeloop.tui.state.conversation_items import Item, NoticeItem, SubagentSummary, SummaryItem, ToolItem
 from tests.tui.parts import DIRECTORY, answer, done, end, failed, file, pending, prompt, running, text, thought
 
 BEFORE = """import decimal
@@ -86,7 +86,7 @@ def _part(item: ToolItem) -> ToolPart:
     return item.part
 
 
-CHILD = Child(
+CHILD = SubagentSummary(
     session_id="ses_child",
     title="Look for rounding",
     agent="explore",

@@ -11,7 +11,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.theme_loader import load_theme, make_textual_theme
+from codeloop.tui.themes.textual_theme import make_textual_theme
+from codeloop.tui.themes.theme_loader import load_theme
 from tests.support.scripted_project import wait_until
 
 Given = TypeVar("Given")

@@ -130,14 +130,14 @@ class TerminalUI(Ui, inherit_bindings=False):
         # A toast also in an empty session: a notice below the greeting may be dismissed by the same key.
         super().notify(f"{event.count:,} keys that waited were dropped.", severity="warning")
 
-    def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **how: Any) -> None:
+    def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **options: Any) -> None:
         """Show a message for a while; in an empty session it stays below the greeting, instead of covering it."""
         # With a dialog open (a second screen), the greeting is covered, and a notice below it would not be seen.
         if self.shown_tab is not None and self.shown_tab.view is None and len(self.screen_stack) == 1:
             kind: NoticeKind = "info" if severity == "information" else severity
             self.say(f"{title}: {message}" if title else message, kind)
         else:
-            super().notify(message, title=title, severity=severity, **how)
+            super().notify(message, title=title, severity=severity, **options)
 
     def begin(self) -> None:
         """Start opening the project, and handle the keys that were typed before."""

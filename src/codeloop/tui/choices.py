@@ -14,13 +14,13 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.message import NO_VARIANT, ModelRef, parse_model_name
+from codeloop.schema.message import NO_VARIANT, ModelRef, format_model_ref, parse_model_name
 from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import replace
-from codeloop.tui.dialogs.parts.model_memory import ModelMemory, format_reference
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.configuration import read_configuration
+from codeloop.tui.settings.model_memory import ModelMemory
 from codeloop.tui.settings.ui_launch import UiLaunch
 from codeloop.tui.settings.ui_settings import UiSettings, write_setting
 from codeloop.tui.state.late_client import LateClient
@@ -190,7 +190,7 @@ class Choices:
         """Return the content of the status bar apart from the session itself; `hint`: what a second press would do."""
         model, details = self.resolve_model(tab), self.find_model_entry(tab)
         none = "no model: /connect" if self.providers is not None else ""
-        name = format_reference(model) if model is not None else none
+        name = format_model_ref(model) if model is not None else none
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
         home = str(expand_user_path("~"))

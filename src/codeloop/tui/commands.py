@@ -1,7 +1,7 @@
 """The table of the terminal UI's commands: the palette lists them, keys and words after `/` run them."""
 
 from codeloop.client.slash.commands import COMMANDS_BY_NAME
-from codeloop.tui.keys.keymap import UiCommand
+from codeloop.tui.keys.ui_command import UiCommand
 
 # The headings under which the palette groups the commands.
 SESSION = "Session"
@@ -15,7 +15,7 @@ PROGRAM = "Program"
 def _make_command(name: str, command_id: str, group: str, run: str, keys: str = "none") -> UiCommand:
     """Return the row of a command that is also typed after `/`; `name`: its name there, also in line mode."""
     row = COMMANDS_BY_NAME[name]
-    return UiCommand(command_id, row.title, group, run, keys, row.name, row.arguments, row.also)
+    return UiCommand(command_id, row.title, group, run, keys, slash=row.name, arguments=row.arguments, aliases=row.also)
 
 
 COMMANDS: tuple[UiCommand, ...] = (

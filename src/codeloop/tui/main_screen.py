@@ -7,7 +7,7 @@ from codeloop.tui.actions.send import run_slash, send_answer, send_prompt
 from codeloop.tui.actions.tabs import start_session
 from codeloop.tui.commands import COMMANDS_BY_ID, COMMANDS_BY_SLASH, SESSION
 from codeloop.tui.keys.key_dispatcher import KeyDispatcher
-from codeloop.tui.keys.keymap import UiCommand
+from codeloop.tui.keys.ui_command import UiCommand
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.terminal.textual_private import set_update_period
 from codeloop.tui.ui import Ui

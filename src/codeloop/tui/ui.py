@@ -8,7 +8,7 @@ import logging
 import time
 import traceback
 from collections.abc import Coroutine, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 from textual.containers import Vertical
@@ -20,8 +20,10 @@ from codeloop.kit.lazy import load_object
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 from codeloop.tui.choices import Choices
-from codeloop.tui.keys.keymap import Keymap, UiCommand
+from codeloop.tui.keys.early_keys import TypingRhythm
+from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.keys.repeated_key import RepeatedKey
+from codeloop.tui.keys.ui_command import UiCommand
 from codeloop.tui.render.greeting import draw_greeting
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.ui_launch import UiLaunch
@@ -66,9 +68,9 @@ class Ui(TerminalApp, inherit_bindings=False):
     commands: Sequence[UiCommand] = ()
     """All commands."""
     tasks: dict[asyncio.Task[Any], float | None]
-    """Background tasks; of a command, when it started or last closed a dialog (monotonic seconds); None: of no command.
+    """The background tasks. A command's has the time when it started or last closed a dialog (monotonic seconds).
 
-    While a command may still open a dialog, keys typed after it wait for that (`keys/key_dispatcher.py`).
+    Keys typed after a command wait for the dialog that it may open (`keys/key_dispatcher.py`).
     """
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keymap: Keymap, choices: Choices) -> None:
@@ -90,6 +92,11 @@ class Ui(TerminalApp, inherit_bindings=False):
         self._ticker: Timer | None = None
         self.register_theme(appearance.theme)
         self.theme = appearance.theme.name
+
+    @cached_property
+    def typing_rhythm(self) -> TypingRhythm:
+        """How fast the user types, in whatever tab."""
+        return TypingRhythm()
 
     @property
     def failure(self) -> Exception | None:
@@ -135,7 +142,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             command_hints = [(self.keymap.format_key(command), hint) for command, hint in COMMAND_HINTS]
             greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=[*PROMPT_HINTS, *command_hints])
             tab = SessionTab(
-                canvas, lambda: self.appearance.styles, self.choices.create_prompt(), greeting, self.keymap.rhythm
+                canvas, lambda: self.appearance.styles, self.choices.create_prompt(), greeting, self.typing_rhythm
             )
             await self.query_one("#tabs", Vertical).mount(tab)
         if session is not None and self.sessions is not None and tab.session != session:
@@ -196,13 +203,6 @@ class Ui(TerminalApp, inherit_bindings=False):
         """Run a command in the background; `words`: what was typed after its name."""
         task = self.start_task(load_object(f"tui.{command.run}")(self, words))
         self.tasks[task] = time.monotonic()
-
-    async def load_messages_until(self, message_id: str) -> None:
-        """Load older messages of the shown session until one of them is loaded. Raises CodeloopError."""
-        view = self.tab.view
-        while self.sessions is not None and view is not None and view.cursor and message_id not in view.log.messages:
-            await self.sessions.load_older(view)
-        self.draw()
 
     def draw(self) -> bool:
         """Draw the changes; return whether the conversation has scrolled."""

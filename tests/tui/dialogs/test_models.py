@@ -17,11 +17,11 @@ from codeloop.tui.dialogs.agents import create_agent_picker
 from codeloop.tui.dialogs.models import ModelPicker
 from codeloop.tui.dialogs.palette import PaletteRow, create_help, create_palette
 from codeloop.tui.dialogs.parts.dialog import DialogContext
-from codeloop.tui.dialogs.parts.model_memory import ModelMemory, RememberedModels
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.trust import TrustScreen
+from codeloop.tui.settings.model_memory import ModelMemory, RememberedModels
 from codeloop.tui.themes.theme_loader import list_themes
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
@@ -79,12 +79,12 @@ def test_models_that_were_used_are_remembered_by_all_processes(tmp_path: Path) -
     for number in range(10):
         one.add_recent(ModelRef(provider_id="p", model_id=f"m{number}"))
     other.add_recent(ModelRef(provider_id="p", model_id="m3", variant="high"))
-    other.toggle("p/m1")
+    other.toggle_favourite("p/m1")
     known = one.read()
     assert known.recent[:2] == ("p/m3", "p/m9")
     assert len(known.recent) == 8
     assert (known.favourites, known.variants) == (("p/m1",), {"p/m3": "high"})
-    one.toggle("p/m1")
+    one.toggle_favourite("p/m1")
     other.add_recent(ModelRef(provider_id="p", model_id="m3"))
     assert (one.read().favourites, one.read().variants) == ((), {})
     (tmp_path / "models.json").write_text("nothing of ours")

@@ -12,9 +12,9 @@ from codeloop.schema.api.session_requests import CreateSession, ForkSession, Lis
 from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.operation import SESSION_CREATE, SESSION_FORK, SESSION_LIST
 from codeloop.tui.dialogs.parts.dialog import DialogContext
-from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
+from codeloop.tui.settings.session_pins import SessionPins
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
 from tests.tui.stage import Stage, staged
 

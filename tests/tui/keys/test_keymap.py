@@ -3,8 +3,9 @@
 import pytest
 
 from codeloop.tui.commands import COMMANDS
+from codeloop.tui.keys.key_names import find_unknown_keys
 from codeloop.tui.keys.keybind_problems import find_keybind_problems
-from codeloop.tui.keys.keymap import Keymap, find_unknown_keys
+from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.keys.prompt_bindings import PROMPT_BINDINGS, map_prompt_keys
 
 
@@ -18,7 +19,7 @@ def test_every_default_key_is_one(keys: str) -> None:
     [
         ("ctrl++,Ctrl+Shift+Home,cmd+z,return,é,<leader>?,f12,none", []),
         ("ctrl+foo+n, crtl+p", ["ctrl+foo+n", "crtl+p"]),
-        ("<leader>,f25,ctrl,<leader>hello", ["<leader>", "f25", "ctrl", "<leader>hello"]),
+        ("<leader>,f25,ctrl,ctrl+,<leader>hello", ["<leader>", "f25", "ctrl", "ctrl+", "<leader>hello"]),
     ],
 )
 def test_keys_that_no_keyboard_has_are_told(keys: str, wrong: list[str]) -> None:

@@ -4,8 +4,8 @@ import pytest
 from textual import events
 
 from codeloop.tui.commands import COMMANDS
+from codeloop.tui.keys.key_names import normalise_key
 from codeloop.tui.keys.keymap import Keymap
-from codeloop.tui.keys.prompt_bindings import normalise_key
 from codeloop.tui.terminal.key_parser import KeyParser, register_keys
 from codeloop.tui.terminal.sequences import needs_visible_cursor
 

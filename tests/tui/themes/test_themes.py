@@ -7,21 +7,21 @@ from typing import Literal
 import msgspec
 import pytest
 
-from codeloop.tui.themes.palette import fit_palette
+from codeloop.tui.themes.palette_256 import fit_to_palette, name_colour
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.theme_loader import (
-    ThemeError,
-    list_themes,
-    load_theme,
-    make_textual_theme,
-    measure_contrast,
-    name_colour,
-)
+from codeloop.tui.themes.textual_theme import make_textual_theme, measure_luminance
+from codeloop.tui.themes.theme_loader import ThemeError, list_themes, load_theme
 
 SMALL = {
     "primary": "#111111", "secondary": 4, "accent": "none", "text": "ink",
     "textMuted": {"dark": "#fff", "light": "ink"}, "background": "#00000A",
 }  # fmt: skip
+
+
+def measure_contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of two colours (`#rrggbb`), 1 to 21, as WCAG defines it."""
+    low, high = sorted((measure_luminance(first), measure_luminance(second)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def write(folder: Path, theme: object, defs: object = None, name: str = "mine") -> Path:
@@ -176,7 +176,7 @@ def test_with_sixteen_colours_text_is_legible_on_white() -> None:
 @pytest.mark.parametrize("mode", ["dark", "light"])
 @pytest.mark.parametrize("name", ["codeloop", "github", "nord", "dracula", "gruvbox"])
 def test_with_256_colours_a_diff_is_legible_and_its_sides_differ(name: str, mode: Literal["dark", "light"]) -> None:
-    theme = fit_palette(load_theme(name, mode), is_dark=mode == "dark")
+    theme = fit_to_palette(load_theme(name, mode), is_dark=mode == "dark")
     grounds = [theme.diff_added_bg, theme.diff_removed_bg, theme.diff_highlight_added, theme.diff_highlight_removed]
     assert len({*grounds, theme.background}) == 5
     for ground in grounds[:2]:

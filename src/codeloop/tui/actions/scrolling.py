@@ -93,6 +93,14 @@ async def show_last_prompt(ui: Ui, _words: str) -> None:
         scroll_to_item(ui, prompts[-1].id)
 
 
+async def load_messages_until(ui: Ui, message_id: str) -> None:
+    """Load older messages of the shown session until this one is loaded. Raises CodeloopError."""
+    view, sessions = ui.tab.view, ui.sessions
+    while sessions is not None and view is not None and view.cursor and message_id not in view.log.messages:
+        await sessions.load_older(view)
+    ui.draw()
+
+
 def scroll_to_item(ui: Ui, key: str) -> None:
     """Scroll to an item of the conversation, by its key; an unknown one is ignored."""
     transcript = ui.tab.transcript

@@ -20,15 +20,15 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.schema.part import TextPart
-from codeloop.tui.actions.scrolling import scroll_to_item
+from codeloop.tui.actions.scrolling import load_messages_until, scroll_to_item
 from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.actions.show_dialog import make_context, show_dialog
 from codeloop.tui.dialogs.export import export_session
 from codeloop.tui.dialogs.parts.confirm import Confirm
-from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker, describe_deletion
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
+from codeloop.tui.settings.session_pins import SessionPins
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
@@ -195,7 +195,7 @@ async def _apply_timeline_step(ui: Ui, step: TimelineStep | None) -> None:
     if step is None:
         return
     if step.action == "jump":
-        await ui.load_messages_until(step.message_id)
+        await load_messages_until(ui, step.message_id)
         scroll_to_item(ui, step.message_id)
     elif step.action == "copy":
         ui.copy_to_clipboard(step.text)

@@ -56,10 +56,10 @@ class McpPicker(Picker[str]):
     def _make_pick(self, name: str, status: MCPStatus) -> Pick[str]:
         state = ServerState(CONNECTING) if name in self._connecting else describe_mcp(status)
         mark = "●" if status.status == "connected" and status.state is None else ""
-        look = HEALTH_COLOURS[state.health] if state.health in {"wanting", "bad"} else "text_muted"
+        colour = HEALTH_COLOURS[state.health] if state.health in {"wanting", "bad"} else "text_muted"
         detail = f"{state.words}: {state.reason}" if state.reason else state.words
         note = state.reason if len(detail) > _MAX_ROW_STATE else ""
-        return Pick(name, name, detail, mark=mark, note=note, look=look)
+        return Pick(name, name, detail, mark=mark, note=note, detail_colour=colour)
 
     def choose(self, value: str) -> None:
         """Connect a server in the background; the list shows its progress."""

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from codeloop.client.formatting import format_count
 from codeloop.schema.api.providers import Model, ProviderDetails
-from codeloop.schema.message import NO_VARIANT, ModelRef
+from codeloop.schema.message import NO_VARIANT, ModelRef, format_model_ref
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments
 from codeloop.tui.dialogs.parts.dialog import DialogContext
-from codeloop.tui.dialogs.parts.model_memory import ModelMemory, format_reference
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.settings.model_memory import ModelMemory
 
 FAVOURITES_GROUP, RECENT_GROUP = "Favourites", "Used last"
 
@@ -50,7 +50,7 @@ class ModelPicker(Picker[ModelRef]):
     def _group_picks(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
         """Yield the favourite models, then those used last, then all others by provider."""
         picks = {
-            format_reference(pick.value): pick for provider in providers for pick in self._list_picks(provider, "")
+            format_model_ref(pick.value): pick for provider in providers for pick in self._list_picks(provider, "")
         }
         memory = self._memory.read()
         recent = [ref for ref in memory.recent if ref not in memory.favourites]
@@ -66,9 +66,9 @@ class ModelPicker(Picker[ModelRef]):
         variants = self._memory.read().variants
         for model in provider.models.values():
             ref = ModelRef(provider_id=provider.id, model_id=model.id)
-            name = format_reference(ref)
+            name = format_model_ref(ref)
             variant = variants.get(name, "")
-            is_current = self._current is not None and name == format_reference(self._current)
+            is_current = self._current is not None and name == format_model_ref(self._current)
             if is_current and self._current is not None:
                 ref = self._current
             elif variant in (model.variants or {}):
@@ -81,7 +81,7 @@ class ModelPicker(Picker[ModelRef]):
 
     async def _toggle_favourite(self, model: ModelRef | None) -> bool:
         if model is not None:
-            self._memory.toggle(format_reference(model))
+            self._memory.toggle_favourite(format_model_ref(model))
         return model is not None
 
     async def _toggle_all(self, _model: ModelRef | None) -> bool:

@@ -38,11 +38,11 @@ from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.session_messages import draw_messages, join_text
-from codeloop.tui.dialogs.parts.session_pins import SessionPins
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.formats import format_short_time
+from codeloop.tui.settings.session_pins import SessionPins
 from codeloop.tui.state.subagent_states import format_session_title
 
 _MAX_SESSIONS = 1_000

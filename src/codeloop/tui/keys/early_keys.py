@@ -16,9 +16,9 @@ IDLE_PAUSE_SECONDS = 0.5
 _IDLE_SECONDS = 5.0
 """Seconds after the last key from which the user counts as not typing."""
 _MAX_RECORDED_PAUSES = 32
-"""Pauses that are kept: about those of the last sentence."""
+"""The number of pauses that are kept: about those of the last sentence."""
 _STOPPED_FACTOR = 3
-"""A pause so many times longer than a usual one means that typing has stopped."""
+"""A pause this many times as long as a usual one means that typing has stopped."""
 
 
 class TypingRhythm:
@@ -28,13 +28,13 @@ class TypingRhythm:
         self._last_key_at = float("-inf")
         self._pauses: deque[float] = deque(maxlen=_MAX_RECORDED_PAUSES)
 
-    def add_key(self, at: float) -> None:
+    def add_key(self, pressed_at: float) -> None:
         """Record that a key was pressed."""
-        pause = at - self._last_key_at
+        pause = pressed_at - self._last_key_at
         # Longer pauses are no part of the rhythm: the user has stopped, and begins again.
         if 0 < pause < _IDLE_SECONDS:
             self._pauses.append(pause)
-        self._last_key_at = at
+        self._last_key_at = pressed_at
 
     def compute_required_pause(self, now: float, *, has_draft: bool) -> float:
         """Return how many seconds without a key must pass after a question was drawn before a key answers it.
@@ -71,15 +71,15 @@ class EarlyKeys:
         self.ready_at = now + pause
         return pause
 
-    def is_early(self, at: float) -> bool:
-        """Return whether a key came too early, so that it belongs to the draft. `at`: when it was pressed."""
-        if at >= self.ready_at:
+    def reject_early_key(self, pressed_at: float) -> bool:
+        """Return whether a key came too early, so that it belongs to the draft; then an Enter must be confirmed."""
+        if pressed_at >= self.ready_at:
             return False
-        # Who still types will end the line with Enter, perhaps only after the pause.
+        # A user who is still typing will end the line with Enter, perhaps only after the pause.
         self._must_confirm_enter = True
         return True
 
-    def needs_confirmation(self, key: str) -> bool:
-        """Return whether a key is Enter, the first key that could answer, and may be meant to send the draft."""
+    def reject_first_enter(self, key: str) -> bool:
+        """Return whether a key is an Enter that may be meant to send the draft; only the first key can be rejected."""
         must_confirm, self._must_confirm_enter = self._must_confirm_enter, False
         return must_confirm and key == "enter"

@@ -9,9 +9,9 @@ from textual.widgets import Input
 
 from codeloop.tui.commands import COMMANDS_BY_ID
 from codeloop.tui.dialogs.parts.dialog import Dialog
+from codeloop.tui.keys.key_names import normalise_key
 from codeloop.tui.keys.key_order import MAX_HOLD_SECONDS, KeyOrder
-from codeloop.tui.keys.keymap import UiCommand
-from codeloop.tui.keys.prompt_bindings import normalise_key
+from codeloop.tui.keys.ui_command import UiCommand
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.completion.completion_popup import CompletionPopup
 from codeloop.tui.widgets.prompt.prompt import PromptInput
@@ -49,7 +49,7 @@ class KeyDispatcher:
             self._early_events.append(event)
         # A forwarded event was dispatched before: no widget has handled it, so it has bubbled up to the app.
         elif isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            ui.keymap.rhythm.add_key(event.time)
+            ui.typing_rhythm.add_key(event.time)
             await self.key_order.feed(event)
         else:
             await self._forward(event)
@@ -58,7 +58,7 @@ class KeyDispatcher:
         """Handle the keys typed before the project was being opened, before any that are typed later."""
         # Not posted as messages again: keys that wait in the message queue by now would overtake them.
         for event in self._early_events:
-            self._ui.keymap.rhythm.add_key(event.time)
+            self._ui.typing_rhythm.add_key(event.time)
         self.key_order.hold(self._early_events)
         self._early_events.clear()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.tui.commands import COMMANDS_BY_ID
-from codeloop.tui.keys.keymap import find_unknown_keys
+from codeloop.tui.keys.key_names import find_unknown_keys
 from codeloop.tui.keys.prompt_bindings import PROMPT_BINDINGS
 
 _OPENCODE_ONLY_PREFIXES = (

@@ -1,6 +1,5 @@
 """The key bindings of the prompt: a table whose keys the user's `keybinds` can replace, by the row's id."""
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -74,8 +73,6 @@ PROMPT_BINDINGS: tuple[PromptBinding, ...] = (
 )
 """The bindings, in order: of several actions on one key, the first that has an effect is used."""
 
-_KEY_WITH_CAPITAL = re.compile(r"(.+\+)?([A-Z])\Z")
-
 
 def map_prompt_keys(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     """Return the ids of each key's actions; `custom`: the user's `keybinds`.
@@ -89,14 +86,3 @@ def map_prompt_keys(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
         for name in names:
             bindings[name] = (*bindings.get(name, ()), action)
     return bindings
-
-
-def normalise_key(key: str) -> str:
-    """Return the canonical name of a key that terminals report in several ways, such as shift with a capital."""
-    # Enter with a modifier may be named by its character.
-    key = key.replace("\r", "enter")
-    capital = _KEY_WITH_CAPITAL.match(key)
-    if capital is None or not capital[1]:
-        return key
-    modifiers = sorted({*capital[1].rstrip("+").split("+"), "shift"})
-    return "+".join([*modifiers, capital[2].lower()])

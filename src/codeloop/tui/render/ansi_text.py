@@ -10,8 +10,8 @@ from rich.style import Style
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs
+from codeloop.tui.themes.palette_256 import name_colour
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.themes.theme_loader import name_colour
 
 # A control sequence; the group holds the codes of one that sets colours and attributes. The other alternatives are CSI
 # sequences, strings such as window titles, and escapes of two or three characters.

@@ -1,1 +1,1 @@
-"""The user's settings, and the start parameters."""
+"""The user's settings, the start parameters, and what is remembered between runs: models, pinned sessions."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from textual.theme import Theme
 
@@ -12,15 +11,16 @@ from codeloop.tui.render.canvas import Canvas, DiffView
 from codeloop.tui.render.picture_rows import PictureStore
 from codeloop.tui.settings.ui_settings import UiSettings
 from codeloop.tui.terminal.terminal_colours import TerminalColours
-from codeloop.tui.themes.palette import fit_palette
+from codeloop.tui.themes.palette_256 import fit_to_palette
 from codeloop.tui.themes.styles import Styles
+from codeloop.tui.themes.textual_theme import make_textual_theme
 from codeloop.tui.themes.theme_loader import (
     COLOURLESS_THEME,
     DEFAULT_THEME,
     TERMINAL_THEME,
+    ThemeMode,
     list_themes,
     load_theme,
-    make_textual_theme,
 )
 
 SIDEBAR_MIN_WIDTH = 120
@@ -40,7 +40,7 @@ class Appearance:
 
     def __init__(self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None) -> None:
         self.diff: DiffView
-        self.mode: Literal["dark", "light"]
+        self.mode: ThemeMode
         self.problem = ""
         self.theme_name = ""
         self.styles: Styles
@@ -91,7 +91,7 @@ class Appearance:
             self.mode = before
         return self.mode != before
 
-    def _choose_mode(self) -> Literal["dark", "light"]:
+    def _choose_mode(self) -> ThemeMode:
         if self._settings.mode == "auto":
             return "dark" if self._terminal.is_dark else "light"
         return self._settings.mode
@@ -105,7 +105,7 @@ class Appearance:
         """Use another theme, and return it for the widgets. Raises CodeloopError if it can't be used."""
         colours = load_theme(name, self.mode, self._folders)
         if self._terminal.depth == "256":
-            colours = fit_palette(colours, is_dark=self.mode == "dark")
+            colours = fit_to_palette(colours, is_dark=self.mode == "dark")
         self.styles, self.theme_name = Styles(colours), name
         self.theme = make_textual_theme(colours, f"codeloop-{name}-{self.mode}")
         return self.theme

@@ -40,8 +40,11 @@ class ReasoningItem(Struct, frozen=True):
     is_open: bool = False
 
 
-class Child(Struct, frozen=True):
-    """A subagent's session as shown in its call: its state, and its latest calls, oldest first."""
+class SubagentSummary(Struct, frozen=True):
+    """A subagent's session as shown in the call that started it. `calls`: its latest ones, oldest first.
+
+    `state`: as the session's metadata have it, such as `running`; `steps`: its completed answers.
+    """
 
     session_id: str
     title: str
@@ -59,7 +62,7 @@ class ToolItem(Struct, frozen=True):
 
     key: str
     part: ToolPart
-    child: Child | None = None
+    child: SubagentSummary | None = None
     is_open: bool = False
     is_asking: bool = False
     resumed_at: int = 0
@@ -78,7 +81,7 @@ class EndItem(Struct, frozen=True):
     """The end of a turn: its last answer, and what the turn has used.
 
     `steps`: requests to the model; `tokens_in` (of which `cached_tokens` came from the cache) and `tokens_out`: their
-    sums; `cost` in dollars; `ms`: how long the turn took.
+    sums; `cost` in dollars; `ms`: how long the turn took. `is_estimated`: the service did not count all tokens.
     """
 
     key: str

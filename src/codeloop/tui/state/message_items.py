@@ -9,12 +9,12 @@ from codeloop.client.formatting import compute_elapsed_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, UserMessage
 from codeloop.schema.part import TOLD_KEY, CompactionPart, ReasoningPart, TextPart, ToolPart
 from codeloop.tui.state.conversation_items import (
-    Child,
     EndItem,
     Item,
     NoticeItem,
     PromptItem,
     ReasoningItem,
+    SubagentSummary,
     SummaryItem,
     TextItem,
     ToolItem,
@@ -24,7 +24,7 @@ from codeloop.tui.state.subagent_states import find_child_id
 
 _MAX_LISTED_FILES = 12
 """Files that an undo restored, which are listed by name."""
-INTERMEDIATE_FINISHES = {None, "tool-calls", "cut"}
+INTERMEDIATE_FINISHES: frozenset[str | None] = frozenset({None, "tool-calls", "cut"})
 """Finish reasons after which another step follows."""
 
 
@@ -43,7 +43,7 @@ class DisplayState(Struct, frozen=True):
     undone_files: Sequence[str] = ()
     asking: Collection[str] = ()
     resume_times: Mapping[str, int] = MappingProxyType({})
-    children: Mapping[str, Child] = MappingProxyType({})
+    children: Mapping[str, SubagentSummary] = MappingProxyType({})
 
 
 def make_items(log: MessageLog, message_id: str, state: DisplayState) -> list[Item]:
@@ -51,19 +51,23 @@ def make_items(log: MessageLog, message_id: str, state: DisplayState) -> list[It
     message = log.messages.get(message_id)
     if message is None:
         return []
-    undone = bool(state.undone_from) and message_id >= state.undone_from
+    is_undone = bool(state.undone_from) and message_id >= state.undone_from
+    if is_undone and not isinstance(message.info, UserMessage):
+        return []
     match message.info:
         case UserMessage() as info:
-            return _make_prompt_items(info, message, state, undone=undone)
+            return _make_prompt_items(info, message, state, is_undone=is_undone)
         case AssistantMessage(summary=True) as info:
             text = "".join(part.text for part in message.parts.values() if isinstance(part, TextPart))
             is_live = info.time.completed is None
-            return [] if undone else [SummaryItem(info.id, text, is_live, info.id in state.open_keys)]
+            return [SummaryItem(info.id, text, is_live=is_live, is_open=info.id in state.open_keys)]
         case AssistantMessage() as info:
-            return [] if undone else [*_make_part_items(info, message, state), *_make_end_items(log, info)]
+            return [*_make_part_items(info, message, state), *_make_end_items(log, info)]
 
 
-def _make_prompt_items(info: UserMessage, message: LoggedMessage, state: DisplayState, *, undone: bool) -> list[Item]:
+def _make_prompt_items(
+    info: UserMessage, message: LoggedMessage, state: DisplayState, *, is_undone: bool
+) -> list[Item]:
     parts = tuple(part for part in message.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
     if info.id in state.queued_ids or not parts or all(isinstance(part, CompactionPart) for part in parts):
         return []
@@ -72,28 +76,30 @@ def _make_prompt_items(info: UserMessage, message: LoggedMessage, state: Display
         for part in message.parts.values()
         if isinstance(part, TextPart) and part.synthetic and TOLD_KEY in (part.metadata or {})
     ]
-    prompt = PromptItem(info.id, info, parts, is_undone=undone, is_open=info.id in state.open_keys)
-    if undone and info.id == state.undone_from:
+    prompt = PromptItem(info.id, info, parts, is_undone=is_undone, is_open=info.id in state.open_keys)
+    if is_undone and info.id == state.undone_from:
         return [NoticeItem(f"{info.id}:undone", _describe_undone(state.undone_files), "warning"), prompt]
     return [prompt, *notice_items]
 
 
 def _describe_undone(files: Sequence[str]) -> str:
     """Return the text above the undone messages: how to redo them, and the files that were restored."""
-    more = [f"and {len(files) - _MAX_LISTED_FILES} more"] if len(files) > _MAX_LISTED_FILES else []
-    names = (f"  {name}" for name in [*files[:_MAX_LISTED_FILES], *more])
-    return "\n".join(["Undone from here on; /redo brings it back.", *names])
+    lines = ["Undone from here on; /redo brings it back.", *(f"  {name}" for name in files[:_MAX_LISTED_FILES])]
+    if len(files) > _MAX_LISTED_FILES:
+        lines.append(f"  and {len(files) - _MAX_LISTED_FILES} more")
+    return "\n".join(lines)
 
 
 def _make_part_items(info: AssistantMessage, message: LoggedMessage, state: DisplayState) -> Iterator[Item]:
-    is_open = info.time.completed is None
-    last = next(reversed(message.parts), "")
+    is_running = info.time.completed is None
+    last_id = next(reversed(message.parts), "")
     for part in message.parts.values():
         match part:
             case TextPart(text=text) if text.strip() and not part.ignored:
-                yield TextItem(part.id, part, is_live=is_open and part.id == last)
+                yield TextItem(part.id, part, is_live=is_running and part.id == last_id)
             case ReasoningPart(text=text) if text.strip():
-                yield ReasoningItem(part.id, part, is_open and part.time.end is None, part.id in state.open_keys)
+                is_live = is_running and part.time.end is None
+                yield ReasoningItem(part.id, part, is_live=is_live, is_open=part.id in state.open_keys)
             case ToolPart():
                 yield ToolItem(
                     part.id,
@@ -111,23 +117,23 @@ def _make_end_items(log: MessageLog, info: AssistantMessage) -> list[Item]:
     """Return the end of a turn below its last answer, once that is complete."""
     if info.time.completed is None or (info.finish in INTERMEDIATE_FINISHES and info.error is None):
         return []
-    answers = log.list_answers(info.parent_id)
-    used = NO_TOKENS
     # A turn has an answer for each request to the model.
-    for step in answers:
-        used = used.plus(step.all_tokens)
+    answers = log.list_answers(info.parent_id)
+    tokens = NO_TOKENS
+    for answer in answers:
+        tokens = tokens.plus(answer.all_tokens)
     prompt = log.messages.get(info.parent_id)
-    began = prompt.info.time.created if prompt is not None else info.time.created
+    started_at = prompt.info.time.created if prompt is not None else info.time.created
     return [
         EndItem(
             f"{info.id}:end",
             info,
             steps=len(answers),
-            tokens_in=used.input + used.cache.read + used.cache.write,
-            cached_tokens=used.cache.read,
-            tokens_out=used.output,
-            cost=sum(step.cost for step in answers),
-            ms=compute_elapsed_ms(began, info.time.completed),
-            is_estimated=bool(used.estimated),
+            tokens_in=tokens.input + tokens.cache.read + tokens.cache.write,
+            cached_tokens=tokens.cache.read,
+            tokens_out=tokens.output,
+            cost=sum(answer.cost for answer in answers),
+            ms=compute_elapsed_ms(started_at, info.time.completed),
+            is_estimated=bool(tokens.estimated),
         )
     ]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 from codeloop.client.client import Client
 from codeloop.client.target import Target
@@ -27,6 +28,13 @@ PAGE_SIZE = 40
 """Messages that are read at once."""
 
 
+class MessageReading(NamedTuple):
+    """A session whose messages are being read, and the events that have arrived since."""
+
+    view: SessionView
+    events: list[Event]
+
+
 class OpenSessions:
     """The open sessions of one target.
 
@@ -46,8 +54,7 @@ class OpenSessions:
         """Follows the events of the target."""
         self._tasks: set[asyncio.Task[None]] = set()
         """Read sessions again after events were missed."""
-        self._reading: list[tuple[SessionView, list[Event]]] = []
-        """Views whose messages are being read, and the events that arrive meanwhile."""
+        self._readings: list[MessageReading] = []
 
     @property
     def client(self) -> Client:
@@ -106,9 +113,9 @@ class OpenSessions:
         if view.cursor is None or not view.log.ids:
             return
         client = self.get_session_client(view.session)
+        # A page can only be requested by the time that it ends before. The first page is the one that is neither empty
+        # nor full, so its end is found by halving the span between a time whose page is empty and one whose is full.
         empty, full = 0, view.log.messages[view.log.ids[0]].info.time.created
-        # A page can only be requested by its end. So the end of the first page is found by halving the time: the first
-        # page is the one that is neither empty nor full.
         while True:
             middle = (empty + full) // 2
             before = make_cursor_before_time(middle if full - empty > 1 else full)
@@ -116,7 +123,10 @@ class OpenSessions:
             page = await client.call(SESSION_MESSAGES, query)
             if 0 < len(page) < PAGE_SIZE or full - empty <= 1:
                 break
-            empty, full = (empty, min(page[0].info.time.created, middle)) if page else (middle, full)
+            if page:
+                full = min(page[0].info.time.created, middle)
+            else:
+                empty = middle
         view.log.add(page)
         self.changed_ids.add(view.session.id)
 
@@ -135,17 +145,17 @@ class OpenSessions:
         self.changed_ids.add(view.session.id)
 
     async def _load_page(self, view: SessionView, cursor: str | None) -> None:
-        client, since = self.get_session_client(view.session), list[Event]()
+        client, reading = self.get_session_client(view.session), MessageReading(view, [])
         query = ListMessages(session_id=view.session.id, limit=PAGE_SIZE, before=cursor)
-        self._reading.append((view, since))
+        self._readings.append(reading)
         try:
             page = await client.call(SESSION_MESSAGES, query)
         finally:
-            self._reading = [each for each in self._reading if each[1] is not since]
+            self._readings = [each for each in self._readings if each is not reading]
         is_joined = cursor is not None and any(each.info.id in view.log.messages for each in page)
         older = make_cursor_of_page(page[0].info) if len(page) == PAGE_SIZE and not is_joined else None
         if cursor is None:
-            view.load(page, older, since)
+            view.load(page, older, reading.events)
         else:
             view.load_older(page, older)
         self.changed_ids.add(view.session.id)
@@ -171,9 +181,9 @@ class OpenSessions:
         for session_id, view in self.views.items():
             if view.apply_event(event):
                 self.changed_ids.add(session_id)
-                for reading, since in self._reading:
-                    if reading is view:
-                        since.append(event)
+                for reading in self._readings:
+                    if reading.view is view:
+                        reading.events.append(event)
         self._on_event(event)
 
     def _schedule_reread(self) -> None:

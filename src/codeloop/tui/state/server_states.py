@@ -7,6 +7,7 @@ from msgspec import Struct
 from codeloop.schema.api.project import LSPStatus, MCPStatus
 
 Health = Literal["good", "resting", "wanting", "bad"]
+"""`resting`: not in use, or still starting; `wanting`: the user must do something first, such as sign in."""
 CONNECTING = "connecting…"
 _STATE_TEXTS = {
     "configured": "not looked at yet",
@@ -29,7 +30,7 @@ HEALTH_COLOURS: dict[Health, str] = {"good": "success", "resting": "text_muted",
 
 
 class ServerState(Struct, frozen=True):
-    """A server's state: as text, its health, and if it is bad, the reason."""
+    """A server's state: in words, its health, and if it is bad, the reason."""
 
     words: str
     health: Health = "resting"

@@ -79,7 +79,7 @@ class SessionView:
             undone_files=self._undone_files,
             asking={tool.call_id for tool in tools if tool is not None},
             resume_times=self.resume_times,
-            children=self.children.visible,
+            children=self.children.summaries,
         )
 
     def list_items(self, message_id: str) -> list[Item]:
@@ -87,7 +87,7 @@ class SessionView:
         return make_items(self.log, message_id, self.display_state)
 
     def load(self, page: list[MessageWithParts], cursor: str | None, since: Iterable[Event] = ()) -> None:
-        """Load a page of the newest messages. `cursor`: of the page before it; `since`: events during the reading."""
+        """Load the page of the newest messages. `cursor`: of the page before it; `since`: events while it was read."""
         if not self.log.replace_newest(page, is_all=cursor is None):
             self.cursor = cursor
         ids = {message.info.id for message in page}
@@ -196,11 +196,13 @@ class SessionView:
         queued_ids: frozenset[str] = frozenset()
         if self.is_busy and last is not None:
             current = self.log.messages.get(last.parent_id)
-            since = current.info.time.created if current else 0
+            begun_at = current.info.time.created if current else 0
             queued_ids = frozenset(
                 prompt.id
                 for prompt in self.log.list_prompts()
-                if prompt.time.created > since and prompt.id != last.parent_id and not self.log.list_answers(prompt.id)
+                if prompt.time.created > begun_at
+                and prompt.id != last.parent_id
+                and not self.log.list_answers(prompt.id)
             )
             # The oldest prompt (ids sort by time) is no longer queued: its turn begins now.
             if _ends_turn(last) and queued_ids:

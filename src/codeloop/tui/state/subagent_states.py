@@ -7,7 +7,7 @@ from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import JSON, replace
-from codeloop.tui.state.conversation_items import Child
+from codeloop.tui.state.conversation_items import SubagentSummary
 from codeloop.tui.state.message_log import MessageLog
 
 MAX_SHOWN_CALLS = 4
@@ -22,14 +22,14 @@ class SubagentStates:
     def __init__(self, session_id: str) -> None:
         self.sessions: dict[str, Session] = {}
         self._session_id = session_id
-        self._visible: dict[str, Child] = {}
+        self._summaries: dict[str, SubagentSummary] = {}
         self._message_ids: dict[str, str] = {}
         """The id of the message whose call started a subagent, by the id of the subagent's session."""
 
     @property
-    def visible(self) -> Mapping[str, Child]:
+    def summaries(self) -> Mapping[str, SubagentSummary]:
         """The displayed state of each subagent, by the id of its session."""
-        return self._visible
+        return self._summaries
 
     def update(self, session: Session) -> bool:
         """Update a subagent from its session; return whether the session is a subagent's of this session."""
@@ -38,13 +38,13 @@ class SubagentStates:
         self.sessions[session.id] = session
         metadata = (session.metadata or {}).get(SUBAGENT_STATE_KEY)
         state = str(cast("JSON", metadata).get("state", "")) if isinstance(metadata, dict) else ""
-        before = self._visible.get(session.id) or Child(session.id, "")
-        self._visible[session.id] = replace(before, title=session.title, agent=session.agent or "", state=state)
+        before = self._summaries.get(session.id) or SubagentSummary(session.id, "")
+        self._summaries[session.id] = replace(before, title=session.title, agent=session.agent or "", state=state)
         return True
 
     def apply_event(self, event: Event, session_id: str) -> bool:
         """Apply an event of a subagent's session; return whether the displayed state has changed."""
-        child = self._visible[session_id]
+        child = self._summaries[session_id]
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
                 # The model still writes the arguments, so that there is nothing to show, and many such events come.
@@ -53,9 +53,9 @@ class SubagentStates:
                 calls = [call for call in child.calls if call.id != p.part.id]
                 index = next((at for at, call in enumerate(child.calls) if call.id == p.part.id), len(calls))
                 calls.insert(index, p.part)
-                self._visible[session_id] = replace(child, calls=tuple(calls[-MAX_SHOWN_CALLS:]))
+                self._summaries[session_id] = replace(child, calls=tuple(calls[-MAX_SHOWN_CALLS:]))
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.time.completed:
-                self._visible[session_id] = replace(child, steps=child.steps + 1)
+                self._summaries[session_id] = replace(child, steps=child.steps + 1)
             case _:
                 return False
         return True

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Literal, cast
 
 import msgspec
-from textual.theme import Theme
 
 from codeloop.kit.small_files import read_bounded
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
+from codeloop.tui.themes.palette_256 import name_colour
 from codeloop.tui.themes.theme import ColourTheme
 
 ThemeMode = Literal["dark", "light"]
@@ -20,7 +20,6 @@ TERMINAL_THEME = "system"
 """The theme of the terminal's own sixteen colours."""
 COLOURLESS_THEME = "monochrome"
 _BUILT_IN_FOLDER = Path(__file__).with_name("data")
-_ANSI_NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _SHORT_HEX = re.compile(r"#[0-9a-fA-F]{3}")
 _REQUIRED_KEYS = frozenset({"primary", "secondary", "accent", "text", "textMuted", "background"})
@@ -91,15 +90,15 @@ def load_theme(name: str, mode: ThemeMode, folders: Iterable[Path] = ()) -> Colo
     # A name with a slash would read files outside of the folders.
     if not paths or Path(name).name != name:
         raise ThemeError(f"There is no theme {name}. There are: {', '.join(list_themes(folders))}.")
-    return _read(paths[-1], mode)
+    return _read_theme(paths[-1], mode)
 
 
-def _read(file: Path, mode: ThemeMode) -> ColourTheme:
+def _read_theme(file: Path, mode: ThemeMode) -> ColourTheme:
     try:
-        data: object = msgspec.json.decode(read_bounded(file, CONFIG_BYTES.value))
+        content: object = msgspec.json.decode(read_bounded(file, CONFIG_BYTES.value))
     except (OSError, ValueError) as error:
         raise ThemeError(f"The theme {file} can't be read: {error}.") from error
-    table = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    table = cast("dict[str, object]", content) if isinstance(content, dict) else {}
     defs, theme = table.get("defs", {}), table.get("theme")
     if not isinstance(theme, dict) or not isinstance(defs, dict):
         raise ThemeError(f"The theme {file} needs an object `theme` (and may have one `defs`).")
@@ -108,7 +107,7 @@ def _read(file: Path, mode: ThemeMode) -> ColourTheme:
 
 
 class _ColourResolver:
-    """Resolves the colour of a theme's key."""
+    """Resolves the colours of a theme: references to other colours, dark and light variants, fallbacks."""
 
     def __init__(self, file: Path, mode: ThemeMode, theme: Mapping[str, object], defs: Mapping[str, object]) -> None:
         self._file = file
@@ -117,6 +116,7 @@ class _ColourResolver:
         self._defs = defs
 
     def resolve(self, key: str) -> str:
+        """Return the colour of a key, as `ColourTheme` has it. Raises ThemeError."""
         if key in self._theme:
             return self._resolve_value(self._theme[key], f"theme.{key}", ())
         if key in _REQUIRED_KEYS:
@@ -124,6 +124,7 @@ class _ColourResolver:
         return self.resolve(_FALLBACK_KEYS[key])
 
     def _resolve_value(self, value: object, key: str, visited_names: tuple[str, ...]) -> str:
+        """Return the colour of a value. `key`: where it is, for errors; `visited_names`: the names that led to it."""
         match value:
             # To Python, True is a number.
             case bool():
@@ -155,84 +156,9 @@ class _ColourResolver:
             raise ThemeError(
                 f"`{key}` of the theme {self._file} goes round in a circle: {' -> '.join((*visited_names, name))}."
             )
-        for table, where in ((self._defs, "defs"), (self._theme, "theme")):
+        for table, table_name in ((self._defs, "defs"), (self._theme, "theme")):
             if name in table:
-                return self._resolve_value(table[name], f"{where}.{name}", (*visited_names, name))
+                return self._resolve_value(table[name], f"{table_name}.{name}", (*visited_names, name))
         raise ThemeError(
             f"`{key}` of the theme {self._file} names {name!r}, which is neither in `defs` nor in `theme`."
         )
-
-
-def name_colour(number: int) -> str:
-    """Return a colour of the 256-colour palette by its number; the first 16 as names, as the terminal defines them."""
-    if number < 16:
-        return f"ansi_{'bright_' if number > 7 else ''}{_ANSI_NAMES[number % 8]}"
-    if number > 231:
-        return "#" + f"{8 + 10 * (number - 232):02x}" * 3
-    steps = (number - 16) // 36, (number - 16) // 6 % 6, (number - 16) % 6
-    return "#" + "".join(f"{55 + 40 * step if step else 0:02x}" for step in steps)
-
-
-def make_textual_theme(theme: ColourTheme, name: str) -> Theme:
-    """Return a theme for Textual's widgets: each colour is a CSS variable (`$text-muted`, `$background-panel`)."""
-    variables = {
-        key.replace("_", "-"): value or "ansi_default"
-        for key, value in cast("dict[str, str]", msgspec.structs.asdict(theme)).items()
-    }
-    # Textual blends colours, which it can't with those of the terminal, whose values are unknown.
-    is_ansi = any(not value or value.startswith("ansi_") for value in (theme.background, theme.text, theme.primary))
-    widget_variables = {
-        "ansi-background": variables["background"],
-        "ansi-foreground": variables["text"],
-        "border": variables["border"],
-        "scrollbar": variables["border-subtle"],
-        "scrollbar-hover": variables["border"],
-        "scrollbar-active": variables["border-active"],
-        "scrollbar-background": variables["background"],
-        "scrollbar-background-hover": variables["background"],
-        "scrollbar-background-active": variables["background"],
-        "scrollbar-corner-color": variables["background"],
-        "input-cursor-background": variables["text"],
-        "input-cursor-foreground": variables["background"],
-        "block-cursor-background": variables["primary"],
-        "block-cursor-foreground": variables["background"],
-    }
-    # A cursor in the terminal's colours might be invisible.
-    reversed_cursor = {"input-cursor-text-style": "reverse", "block-cursor-text-style": "reverse"}
-    return Theme(
-        name=name,
-        primary=variables["primary"],
-        secondary=variables["secondary"],
-        warning=variables["warning"],
-        error=variables["error"],
-        success=variables["success"],
-        accent=variables["accent"],
-        foreground=variables["text"],
-        background=variables["background"],
-        surface=variables["background"],
-        panel=variables["background-panel"],
-        dark=is_dark(theme),
-        variables={**variables, **widget_variables, **(reversed_cursor if is_ansi else {})},
-        ansi=is_ansi,
-    )
-
-
-def is_dark(theme: ColourTheme) -> bool:
-    """Return whether a theme has light text on a dark background; True if the background is the terminal's."""
-    if not _HEX.fullmatch(theme.background):
-        return True
-    # The luminance of middle grey.
-    return measure_luminance(theme.background) < 0.18
-
-
-def measure_luminance(colour: str) -> float:
-    """Return the relative luminance of `#rrggbb`, 0 to 1, as WCAG defines it."""
-    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    parts = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue))
-    return sum(part * weight for part, weight in zip(parts, (0.2126, 0.7152, 0.0722), strict=True))
-
-
-def measure_contrast(first: str, second: str) -> float:
-    """Return the contrast ratio of two colours (`#rrggbb`), 1 to 21, as WCAG defines it."""
-    low, high = sorted((measure_luminance(first), measure_luminance(second)))
-    return (high + 0.05) / (low + 0.05)

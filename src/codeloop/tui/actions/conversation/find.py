@@ -8,6 +8,7 @@ from codeloop.schema.api.session_reports import FindInSession, TextMatch
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SESSION_SEARCH_TEXT
 from codeloop.schema.operation import SESSION_FIND
+from codeloop.tui.actions.scrolling import load_messages_until
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.session_tab import SessionTab
 
@@ -120,7 +121,7 @@ class ConversationSearch:
         # The server stops at a bound, so that there may be more matches than it has listed.
         plus = "" if self._is_complete else "+"
         tab.find_bar.show_status(f"{self._current + 1} of {len(self._matches)}{plus}")
-        await self._ui.load_messages_until(match.message_id)
+        await load_messages_until(self._ui, match.message_id)
         self._open_item(match)
         transcript = tab.transcript
         found = transcript.blocks.find_rows(match.part_id) or transcript.blocks.find_rows(match.message_id)

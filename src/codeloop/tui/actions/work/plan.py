@@ -47,7 +47,7 @@ class PlanPicker(Picker[int]):
                 f"{number:>4}  {line}",
                 self._comments.get(number, ""),
                 mark="●" if number in self._comments else "",
-                look="warning",
+                detail_colour="warning",
             )
             for number, line in enumerate(self._lines, 1)
         ]

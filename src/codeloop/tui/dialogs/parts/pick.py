@@ -14,7 +14,7 @@ class Pick(Struct, Generic[T], frozen=True):
     """One row of a picker; `value`: the result of choosing it. The texts may be untrusted: the picker escapes them.
 
     A row shows `mark` (one cell), `title`, `detail`, and at its right end `hint`. `group`: the heading above it.
-    `also`: a text that the filter searches, but that is not shown. `look`: the colour of the detail.
+    `also`: a text that the filter searches, but that is not shown. `detail_colour`: of the theme.
     `problem`: why the row can't be chosen, "" if it can; shown up to its first colon, instead of the hint.
     `note`: a text shown below the list while the cursor is on the row.
     """
@@ -28,7 +28,7 @@ class Pick(Struct, Generic[T], frozen=True):
     also: str = ""
     problem: str = ""
     note: str = ""
-    look: str = "text_muted"
+    detail_colour: str = "text_muted"
 
 
 class PickAction(Struct, Generic[T], frozen=True):

@@ -78,7 +78,7 @@ class PickRows(Sequence[Row]):
 
     def _draw_pick(self, pick: AnyPick, styles: Styles, *, is_current: bool) -> Row:
         width, muted_style = self.width, styles.of("text_muted")
-        look = "text_muted" if pick.problem else "text"
+        title_colour = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _MAX_TEXT, escape_answer_controls)
         hint = (
             cut_text(one_line(pick.problem, 60).split(":")[0], width * 2 // 5)
@@ -92,7 +92,7 @@ class PickRows(Sequence[Row]):
         row: Row = [
             Segment("▸ " if is_current else "  ", styles.of("primary", "bold")),
             Segment(f"{one_line(pick.mark, 1) or ' '} ", styles.of("primary")),
-            *_highlight(visible_title, matching, styles, look, "bold" if is_current else ""),
+            *_highlight(visible_title, matching, styles, title_colour, "bold" if is_current else ""),
         ]
         # Long titles must not push the details out of the list.
         column = min(self._title_width, max(width * 2 // 5, 24))
@@ -102,16 +102,16 @@ class PickRows(Sequence[Row]):
         remaining = room - cell_len(visible_title) - gap
         # A shorter piece of a detail would only be noise.
         if detail and remaining >= 8:
-            row += [Segment(" " * gap), Segment(cut_text(detail, remaining), styles.of(pick.look))]
+            row += [Segment(" " * gap), Segment(cut_text(detail, remaining), styles.of(pick.detail_colour))]
         if hint:
             row = justify_row(row, [Segment(hint, styles.of("warning") if pick.problem else muted_style)], width)
         return fill_background(row, styles.of("", on="background_element"), width) if is_current else row
 
 
-def _highlight(text: str, matching: set[int], styles: Styles, look: str, weight: str) -> Row:
+def _highlight(text: str, matching: set[int], styles: Styles, colour: str, weight: str) -> Row:
     """Return a text with the matching characters highlighted."""
     row: Row = []
-    plain, style = styles.of(look, weight), styles.of("primary", "bold")
+    plain, style = styles.of(colour, weight), styles.of("primary", "bold")
     start = 0
     for at in range(1, len(text) + 1):
         if at == len(text) or (at in matching) != (start in matching):

@@ -16,7 +16,7 @@ from codeloop.tui.editor.edit_actions import EDIT_ACTIONS
 from codeloop.tui.editor.line_layout import LineLayout
 from codeloop.tui.editor.vim.vim import Vim
 from codeloop.tui.editor.words import find_word_span
-from codeloop.tui.keys.prompt_bindings import normalise_key
+from codeloop.tui.keys.key_names import normalise_key
 from codeloop.tui.widgets.base_widgets import CachedWidget, find_faint_style, get_app
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.prompt_entry import Mode

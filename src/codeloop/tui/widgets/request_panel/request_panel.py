@@ -242,14 +242,14 @@ class RequestPanel(Widget, can_focus=True):
             self.post_message(self.EarlyInput(events.Key(event.key, event.character), is_command=True))
         elif form.entry is not None:
             self._handle_entry_key(event, form)
-        elif self._early_keys.is_early(event.time):
+        elif self._early_keys.reject_early_key(event.time):
             event.stop()
             event.prevent_default()
             # The pause begins again with each early key, but not before the question is drawn.
             if self._early_keys.ready_at < float("inf"):
                 self._start_pause()
             self.post_message(self.EarlyInput(events.Key(event.key, event.character)))
-        elif self._early_keys.needs_confirmation(event.key):
+        elif self._early_keys.reject_first_enter(event.key):
             event.stop()
             form.notice = DRAFT_NOTICE
             self.draw()

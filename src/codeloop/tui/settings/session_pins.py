@@ -10,7 +10,7 @@ from codeloop.kit.small_files import lock, make_private, read_start, write_atomi
 # Bounds what is read of a damaged file.
 _MAX_FILE_BYTES = 1_000_000
 _MAX_PINS = 1_000
-_LOCK_TIMEOUT = 1.0
+_LOCK_TIMEOUT_SECONDS = 1.0
 """How long a change waits for another process's change of the file; after that it is given up."""
 
 
@@ -31,7 +31,7 @@ class SessionPins:
         # A pin is a convenience: a full disk or another process must not end the UI.
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with lock(self._file.parent, _LOCK_TIMEOUT):
+            with lock(self._file.parent, _LOCK_TIMEOUT_SECONDS):
                 # Read again under the lock: another process may have changed the file.
                 before = self.read()
                 ids = tuple(each for each in before if each != session_id)

@@ -1,22 +1,39 @@
-"""Fits a theme to terminals with 256 colours, so that colours with different meanings stay distinct."""
+"""The palette of terminals with 256 colours: its colours by number, and themes fitted to it."""
 
 from colorsys import rgb_to_hls
 from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
 from codeloop.tui.themes.theme import ColourTheme
 
+
+class DiffTint(NamedTuple):
+    """The background of changed lines in a diff, and of the changed words within them."""
+
+    line: str
+    word: str
+
+
+_ANSI_NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 # They replace a theme's faint tints, whose nearest palette colour would be the same grey for additions and removals.
-_DIFF_TINTS = {
-    "green": (("#005f00", "#008700"), ("#d7ffd7", "#afffaf")),
-    "red": (("#5f0000", "#870000"), ("#ffd7d7", "#ffafaf")),
-    "blue": (("#00005f", "#0000af"), ("#d7d7ff", "#afafff")),
+_DARK_DIFF_TINTS = {
+    "green": DiffTint(line="#005f00", word="#008700"),
+    "red": DiffTint(line="#5f0000", word="#870000"),
+    "blue": DiffTint(line="#00005f", word="#0000af"),
 }
-"""The backgrounds of lines and of changed words in diffs, in dark and in light mode."""
+_LIGHT_DIFF_TINTS = {
+    "green": DiffTint(line="#d7ffd7", word="#afffaf"),
+    "red": DiffTint(line="#ffd7d7", word="#ffafaf"),
+    "blue": DiffTint(line="#d7d7ff", word="#afafff"),
+}
 _TINT_NAMES = {"added": "green", "removed": "red"}
-_BLUE_HUES, _BLUE_MIN_SATURATION = (0.55, 0.72), 0.25
-"""The range of hues, and the saturation from which a theme's background of additions counts as blue; both 0 to 1."""
+"""The usual tint of each side of a diff."""
+_BLUE_HUES = (0.55, 0.72)
+"""The range of hues (0 to 1) in which a theme's background of additions counts as blue."""
+_BLUE_MIN_SATURATION = 0.25
+"""The saturation (0 to 1) from which it does: below, it is rather grey."""
 _FAINT_COLOURS = ("text_muted", "diff_line_number", "diff_context", "syntax_comment", "markdown_block_quote")
 """Muted text colours that are used on diff backgrounds, which are stronger in this palette than in the theme."""
 # On the strong backgrounds of this palette, a darker grey would be hard to read.
@@ -31,8 +48,8 @@ _CUBE: tuple[RGB, ...] = tuple(
 _GREYS: tuple[RGB, ...] = tuple((level, level, level) for level in range(8, 239, 10))
 
 
-def fit_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
-    """Return a theme in the 240 colours that all 256-colour terminals share."""
+def fit_to_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
+    """Return a theme in the 240 colours that all 256-colour terminals share; different meanings stay distinct."""
     colours: dict[str, str] = {}
     for name, value in msgspec.structs.asdict(theme).items():
         if not str(value).startswith("#"):
@@ -66,8 +83,19 @@ def _find_nearest(colour: RGB) -> RGB:
 
 
 def _choose_tint(colour: RGB, side: str, *, is_dark: bool, is_word: bool) -> str:
-    """Return the background of added or removed lines, or of their changed words, for a theme's colour of it."""
+    """Return the background of added or removed lines, or of their changed words, instead of a theme's colour."""
     # Themes for people who can't tell green from red have a blue background for additions.
     hue, _, saturation = rgb_to_hls(*(part / 255 for part in colour))
     is_blue = _BLUE_HUES[0] <= hue <= _BLUE_HUES[1] and saturation >= _BLUE_MIN_SATURATION and side == "added"
-    return _DIFF_TINTS["blue" if is_blue else _TINT_NAMES[side]][0 if is_dark else 1][is_word]
+    tint = (_DARK_DIFF_TINTS if is_dark else _LIGHT_DIFF_TINTS)["blue" if is_blue else _TINT_NAMES[side]]
+    return tint.word if is_word else tint.line
+
+
+def name_colour(number: int) -> str:
+    """Return a colour of the 256-colour palette by its number; the first 16 as names, as the terminal defines them."""
+    if number < 16:
+        return f"ansi_{'bright_' if number > 7 else ''}{_ANSI_NAMES[number % 8]}"
+    if number > 231:
+        return "#" + f"{8 + 10 * (number - 232):02x}" * 3
+    steps = (number - 16) // 36, (number - 16) // 6 % 6, (number - 16) % 6
+    return "#" + "".join(f"{55 + 40 * step if step else 0:02x}" for step in steps)

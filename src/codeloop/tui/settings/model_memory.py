@@ -8,14 +8,14 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
-from codeloop.schema.message import ModelRef
+from codeloop.schema.message import ModelRef, format_model_ref
 from codeloop.schema.wire import replace
 
 # Bounds what is read of a damaged file.
 _MAX_FILE_BYTES = 1_000_000
 _MAX_RECENT = 8
 """Recent models that are remembered."""
-_LOCK_TIMEOUT = 1.0
+_LOCK_TIMEOUT_SECONDS = 1.0
 """How long a change waits for another process's change of the file; after that it is given up."""
 
 
@@ -42,7 +42,7 @@ class ModelMemory:
             return msgspec.json.decode(read_start(self._file, _MAX_FILE_BYTES), type=RememberedModels)
         return RememberedModels()
 
-    def toggle(self, ref: str) -> None:
+    def toggle_favourite(self, ref: str) -> None:
         """Add a model to the favourites, or remove it."""
 
         def update(models: RememberedModels) -> RememberedModels:
@@ -53,7 +53,7 @@ class ModelMemory:
 
     def add_recent(self, model: ModelRef) -> None:
         """Record that a model was chosen: it becomes the latest of the recent ones."""
-        ref = format_reference(model)
+        ref = format_model_ref(model)
 
         def update(models: RememberedModels) -> RememberedModels:
             recent = (ref, *(each for each in models.recent if each != ref))[:_MAX_RECENT]
@@ -68,10 +68,5 @@ class ModelMemory:
         # What is remembered is a convenience: a full disk or another process must not end the UI.
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
-            with lock(self._file.parent, _LOCK_TIMEOUT):
+            with lock(self._file.parent, _LOCK_TIMEOUT_SECONDS):
                 write_atomically(self._file, msgspec.json.encode(update(self.read())))
-
-
-def format_reference(model: ModelRef) -> str:
-    """Return `provider/model`."""
-    return f"{model.provider_id}/{model.model_id}"
