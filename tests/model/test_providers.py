@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.app.models.open_models import OpenModels
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.default_model import choose_default_model
+from codeloop.model.catalog.model_choice import choose_default_model
 from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserModelMessage
@@ -79,7 +79,7 @@ async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requ
     world.credentials.store_sign_in("xai", {"access": "a"})
     assert sources(world) == {}
     providers = world.providers()
-    providers.signs_in = lambda: {"xai", "groq"}
+    providers.list_plugin_providers = lambda: {"xai", "groq"}
     assert [each.provider.id for each in providers.list_usable()] == ["xai"]
     assert providers.explain_unusable(world.row("xai"), set()) == ""
     assert providers.explain_unusable(world.row("groq"), set()) == NO_KEY_REASON

@@ -253,8 +253,8 @@ def make_providers(settings: ProjectSettings) -> Providers:
         Catalog(settings.paths.cache),
         Credentials(settings.paths.credentials_file),
         settings.environment,
-        config_files=settings.loaded.describe_origin,
-        signs_in=cache(partial(_find_signing_providers, settings)),
+        find_setting=settings.loaded.describe_origin,
+        list_plugin_providers=cache(partial(_find_signing_providers, settings)),
     )
 
 

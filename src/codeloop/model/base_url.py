@@ -4,9 +4,8 @@ import re
 from urllib.parse import urlsplit
 
 from codeloop.model.errors import ModelUnavailable
-from codeloop.net.hosts import add_brackets
+from codeloop.net.hosts import DEFAULT_PORTS, add_brackets
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 # A host name or IPv4 address, or an IPv6 address.
 _HOST_PATTERN = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
 # `/v1/chat/completions`, `/v1/messages` and so on: the ends of addresses in services' documentation.
@@ -29,16 +28,10 @@ def parse_origin(url: str) -> str:
         raise _make_invalid_error(url) from None
     # Programs read such URLs differently: a key could go to another host than the one that was checked.
     plain = url.isascii() and url.isprintable() and not re.search(r"[\s\\]", url)
-    if (
-        not plain
-        or scheme not in _DEFAULT_PORTS
-        or not host
-        or "@" in parts.netloc
-        or not _HOST_PATTERN.fullmatch(host)
-    ):
+    if not plain or scheme not in DEFAULT_PORTS or not host or "@" in parts.netloc or not _HOST_PATTERN.fullmatch(host):
         raise _make_invalid_error(url)
     shown_host = add_brackets(host)
-    return f"{scheme}://{shown_host}" if port in {None, _DEFAULT_PORTS[scheme]} else f"{scheme}://{shown_host}:{port}"
+    return f"{scheme}://{shown_host}" if port in {None, DEFAULT_PORTS[scheme]} else f"{scheme}://{shown_host}:{port}"
 
 
 def redact_url(url: str) -> str:

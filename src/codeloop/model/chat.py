@@ -53,7 +53,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     variants: dict[str, JSON] = {}
     """Variants of the configuration: options by name; `disabled` removes one."""
     small: bool | None = None
-    """Whether it gets few tools and a short prompt, by the configuration; None: `catalog.vendors.is_small` decides."""
+    """Whether it gets few tools and a short prompt, by the configuration; None: `catalog/model_size.py` decides."""
 
     @property
     def ref(self) -> str:

@@ -41,7 +41,7 @@ def find_no_setting(keys: tuple[str, ...]) -> None:
 
 
 class Provider(Struct, frozen=True):
-    """A row of the provider table. `url` and `home` may hold `${NAME}` of the environment; empty: not known."""
+    """A row of the provider table. Its URLs may hold `${NAME}` of the environment; empty: not known."""
 
     id: str
     name: str
@@ -150,12 +150,14 @@ def resolve_base_url(provider: Provider, environment: Mapping[str, str]) -> str 
 def explain_key_unstorable(provider: Provider, environment: Mapping[str, str]) -> str:
     """Return why a key can't be stored for a provider's own address, and what to do; empty when it can."""
     settings, chain = resolve_settings(provider, environment), load_chain(provider.id)
-    needs = "" if resolve_url(provider.url, settings) else _describe_missing_address(provider, provider.url, settings)
+    missing_address = ""
+    if not resolve_url(provider.url, settings):
+        missing_address = _describe_missing_address(provider, provider.url, settings)
     if chain is None or chain.accepts_key:
-        return needs
-    reason = chain.describe_credentials(settings)
-    has_all = f"Its credentials are found ({reason}), so nothing has to be stored." if reason else chain.advice
-    return " ".join(filter(None, (f"{provider.name} takes no key.", has_all, needs)))
+        return missing_address
+    location = chain.describe_credentials(settings)
+    advice = f"Its credentials are found ({location}), so nothing has to be stored." if location else chain.advice
+    return " ".join(filter(None, (f"{provider.name} takes no key.", advice, missing_address)))
 
 
 def make_endpoint(
@@ -185,7 +187,9 @@ def make_endpoint(
     else:
         key = _find_key(provider, url, credentials, environment)
     if isinstance(key, KeyringKey):
-        signer, key = None if key_headers else _make_keyring_signer(provider, key, credentials, service), None
+        if not key_headers:
+            signer = _make_keyring_signer(provider, key, credentials, service)
+        key = None
     if key is None and signer is None and not key_headers:
         chain = load_chain(provider.id)
         if chain is not None and chain.describe_credentials(environment):
@@ -215,8 +219,8 @@ def _choose_url_template(provider: Provider, service: Service | None) -> str:
         return provider.url
     if not provider.has_configured_url:
         return service.url
-    before, publishers, _ = provider.url.rpartition("/publishers/")
-    return f"{before}{publishers}{service.url.rpartition('/')[2]}" if publishers else provider.url
+    before, separator, _ = provider.url.rpartition("/publishers/")
+    return f"{before}{separator}{service.url.rpartition('/')[2]}" if separator else provider.url
 
 
 def has_device_sign_in(provider: Provider, credentials: Credentials) -> bool:
@@ -241,17 +245,18 @@ def _make_keyring_signer(
 ) -> "Signer":
     from codeloop.model.credentials.system_keyring import KeyringSigner
 
-    headers_of = partial(make_protocol_key_headers, service.protocol if service else "")
-    return KeyringSigner(provider.id, key.origin, headers_of, credentials.remember_key)
+    make_headers = partial(make_protocol_key_headers, service.protocol if service else "")
+    return KeyringSigner(provider.id, key.origin, make_headers, credentials.remember_key)
 
 
 def _make_key_helper(provider: Provider, service: Service | None) -> "Signer":
     from codeloop.model.credentials.key_helper import KeyHelper, parse_helper_command
 
-    options, protocol = provider.config.options, service.protocol if service else ""
+    options = provider.config.options
+    make_headers = partial(make_protocol_key_headers, service.protocol if service else "")
     ttl = _read_deadline(provider.id, "apiKeyHelperTtl", options.get("apiKeyHelperTtl"), KEY_HELPER_TTL.seconds)
     command = parse_helper_command(provider.id, options["apiKeyHelper"])
-    return KeyHelper(provider.id, command, partial(make_protocol_key_headers, protocol), ttl)
+    return KeyHelper(provider.id, command, make_headers, ttl)
 
 
 def _find_key(
@@ -264,8 +269,9 @@ def _find_key(
     if environment_key is not None:
         return environment_key.value
     # A key for one of these addresses is valid at all of them, as with Bedrock, which has two.
-    homes = (resolve_url(home, environment) for home in (provider.default_url, *list_service_urls(provider.id)))
-    return credentials.find_key(provider.id, url, [home for home in homes if home])
+    templates = (provider.default_url, *list_service_urls(provider.id))
+    service_urls = [resolved for template in templates if (resolved := resolve_url(template, environment))]
+    return credentials.find_key(provider.id, url, service_urls)
 
 
 def _describe_missing_key(provider: Provider) -> str:
@@ -286,8 +292,8 @@ def _describe_missing_address(provider: Provider, url: str, environment: Mapping
     missing = [name for name in _VARIABLE_PATTERN.findall(url) if not environment.get(name)]
     options = {name: option for option, name in SETTING_VARIABLES.get(provider.id, {}).items()}
     if missing:
-        own = [f"`{options[name]}`" for name in missing if name in options]
-        alternative = f", or {' and '.join(own)} in provider.{provider.id}.options of codeloop.json" if own else ""
+        names = [f"`{options[name]}`" for name in missing if name in options]
+        alternative = f", or {' and '.join(names)} in provider.{provider.id}.options of codeloop.json" if names else ""
         return f"The address of {provider.name} needs {' and '.join(missing)} in the environment{alternative}."
     return f"The address of {provider.name} is not known. Set provider.{provider.id}.options.baseURL in codeloop.json."
 
@@ -306,8 +312,9 @@ def read_concurrency(provider: Provider) -> int | None:
     match provider.config.options.get("concurrency"):
         case None | False:
             return None
-        case int(most) if most > 0 and most is not True:
-            return most
+        # `True` is an int too.
+        case int(limit) if limit > 0 and limit is not True:
+            return limit
         case value:
             raise ModelUnavailable(
                 f"provider.{provider.id}.options.concurrency is {value!r}; it must be a whole number above 0."

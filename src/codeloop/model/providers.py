@@ -72,7 +72,7 @@ or start a local server (such as Ollama), or name one in codeloop.json: {"model"
 class UsableProvider(Struct, frozen=True):
     """A provider that can be used now.
 
-    `source`: where its key is from: configuration, environment, credentials, none (not needed).
+    `key_source`: `configuration`, `environment`, `credentials` (stored, or signed in), or `none` (no key is needed).
     """
 
     provider: Provider
@@ -83,8 +83,8 @@ class Providers:
     """All providers and models that the catalog and the configuration name.
 
     `environment` is the process's; `credentials` are the stored keys; `local` are the servers that are looked for on
-    this machine; `config_files` finds the file that a setting was read from; `signs_in` returns the providers whose
-    requests a plugin sends or signs for the user who signed in.
+    this machine; `find_setting` finds where a setting was read from; `list_plugin_providers` returns the ids of the
+    providers whose requests a plugin sends or signs, once the user has signed in.
     """
 
     def __init__(
@@ -94,16 +94,16 @@ class Providers:
         credentials: Credentials,
         environment: Mapping[str, str],
         local: Sequence[LocalServer] = LOCAL_SERVERS,
-        config_files: SettingFinder = find_no_setting,
-        signs_in: Callable[[], AbstractSet[str]] = frozenset,
+        find_setting: SettingFinder = find_no_setting,
+        list_plugin_providers: Callable[[], AbstractSet[str]] = frozenset,
     ) -> None:
         self._config = config
         self._catalog = catalog
         self.credentials = credentials
         self.environment = environment
-        self.config_files = config_files
+        self.find_setting = find_setting
         self._local = {server.id: server for server in local}
-        self.signs_in = signs_in
+        self.list_plugin_providers = list_plugin_providers
         self._slots: dict[str, asyncio.Semaphore] = {}
         """By provider with `options.concurrency`: the semaphore of its requests."""
 
@@ -206,8 +206,8 @@ class Providers:
         provider = self.get_provider(provider_id)
         if (provider.accepts_any_model or not provider.has_model_list) and is_allowed(model_id, provider.config):
             # A local server costs nothing; a configured address may cost something, but nobody knows how much.
-            free = Prices(is_known=provider.accepts_any_model)
-            return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=free)
+            prices = Prices(is_known=provider.accepts_any_model)
+            return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=prices)
         names = [f"{provider_id}/{name}" for name in find_similar(model_id, models, parts=True)]
         raise UnknownModel(
             f"The provider `{provider_id}` has no model `{model_id}`.{format_suggestion(names)} "
@@ -215,8 +215,8 @@ class Providers:
             f"a newer one is added in codeloop.json under provider.{provider_id}.models."
         )
 
-    def open_model(self, ref: str, through: "Endpoint | None" = None) -> ChatModel:
-        """Return the model, without sending anything yet. `through`: a plugin's endpoint.
+    def open_model(self, ref: str, plugin_endpoint: "Endpoint | None" = None) -> ChatModel:
+        """Return the model, without sending anything yet. `plugin_endpoint`: one through which a plugin sends requests.
 
         Raises `ModelUnavailable`: unknown name, missing key, a key for another origin, an unsupported protocol.
         """
@@ -237,17 +237,17 @@ class Providers:
         from codeloop.model.retry import RetryingModel
 
         provider = self.get_provider(info.provider_id)
-        endpoint = through or make_endpoint(provider, self.credentials, self.environment, service)
-        endpoint = replace(endpoint, hints=make_hints(self, provider, info, is_signed_in=through is not None))
+        endpoint = plugin_endpoint or make_endpoint(provider, self.credentials, self.environment, service)
+        endpoint = replace(endpoint, hints=make_hints(self, provider, info, is_signed_in=plugin_endpoint is not None))
         adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load_object(ADAPTERS[service.protocol])
         model: ChatModel = adapter(info, endpoint, find_quirks(info))
-        if (most := read_concurrency(provider)) is not None:
+        if (limit := read_concurrency(provider)) is not None:
             from codeloop.model.wire.queued_model import QueuedModel
 
-            model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(most)))
+            model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(limit)))
         # Outside `QueuedModel`, so that a request that waits for its next attempt holds no slot.
         model = RetryingModel(model)
-        if through or not is_loopback(urlsplit(endpoint.base_url).hostname or ""):
+        if plugin_endpoint or not is_loopback(urlsplit(endpoint.base_url).hostname or ""):
             return model
         from codeloop.model.local.local_model import wrap_local_model
 
@@ -256,12 +256,13 @@ class Providers:
     async def choose_default(self, preferred: str | None = None) -> str:
         """Return the default `provider/model`: `preferred`, else the configured one, if there is one.
 
-        Then: a configured provider that lists models, a key in the environment, a stored key, a local server that
-        answers. Raises `NoModel` when there is nothing, `UnknownModel` when that one does not exist.
+        Otherwise the first that there is: a configured provider with models, a key in the environment, a stored key, a
+        local server that answers. Raises `NoModel` when there is none of these, `UnknownModel` when the preferred or
+        configured model does not exist.
         """
         if preferred or self._config.model:
             return self.find_model(preferred or self._config.model or "").ref
-        from codeloop.model.catalog.default_model import choose_default_model
+        from codeloop.model.catalog.model_choice import choose_default_model
 
         # Configured models come first: a key in the environment may be there for other programs.
         by_source: dict[str, list[Provider]] = {}
@@ -289,7 +290,7 @@ class Providers:
         """Return the model for titles: the configured one, or a small one of the provider of `ref`, if any."""
         if self._config.small_model:
             return self.find_model(self._config.small_model).ref
-        from codeloop.model.catalog.default_model import choose_small_model
+        from codeloop.model.catalog.model_choice import choose_small_model
 
         provider_id, _, model_name = ref.partition("/")
         model = choose_small_model(list_choices(self, provider_id).values(), model_name)
@@ -306,12 +307,12 @@ class Providers:
         return remove_keys(self.environment, self._catalog, secrets | config_keys)
 
     async def _find_local_model(self) -> str:
-        from codeloop.model.catalog.default_model import choose_local_model
+        from codeloop.model.catalog.model_choice import choose_local_model
 
-        for found in await self.discover_local_servers():
-            model = choose_local_model(found.models)
+        for discovered in await self.discover_local_servers():
+            model = choose_local_model(discovered.models)
             if model is not None:
-                return f"{found.server.id}/{model}"
+                return f"{discovered.server.id}/{model}"
         raise NoModel(self._describe_unsupported_keys() + NO_MODEL_MESSAGE)
 
     def _describe_unsupported_keys(self) -> str:
@@ -363,23 +364,34 @@ def list_choices(providers: Providers, provider_id: str) -> dict[str, ModelInfo]
 def make_hints(
     providers: Providers, provider: Provider, info: ModelInfo | None = None, *, is_signed_in: bool = False
 ) -> "ProviderHints":
-    """Return where a provider's key and address come from. `is_signed_in`: with a plugin that sends requests."""
+    """Return the hints for a provider, or for one of its models.
+
+    `is_signed_in`: whether the user signed in with a plugin, which sends the requests.
+    """
     from codeloop.model.provider_hints import ProviderHints
 
-    info = info or ModelInfo(provider_id=provider.id, id="", name="")
-    sources = (providers.credentials, providers.environment, providers.config_files)
-    return ProviderHints(provider, info, *sources, lambda: providers.list_models(provider.id), is_signed_in)
+    return ProviderHints(
+        provider=provider,
+        info=info or ModelInfo(provider_id=provider.id, id="", name=""),
+        credentials=providers.credentials,
+        environment=providers.environment,
+        find_setting=providers.find_setting,
+        list_models=lambda: providers.list_models(provider.id),
+        is_signed_in=is_signed_in,
+    )
 
 
 def is_signed_in(providers: Providers, provider: Provider) -> bool:
     """Return whether the user signed in at a provider: by a device code, or with a plugin that sends its requests."""
     if has_device_sign_in(provider, providers.credentials):
         return True
-    return provider.id in providers.signs_in() and providers.credentials.find_sign_in(provider.id) is not None
+    return (
+        provider.id in providers.list_plugin_providers() and providers.credentials.find_sign_in(provider.id) is not None
+    )
 
 
 def _sort_by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provider]:
-    rank = {provider_id: rank_number for rank_number, provider_id in enumerate(PREFERRED_PROVIDERS)}
+    ranks = {provider_id: rank for rank, provider_id in enumerate(PREFERRED_PROVIDERS)}
     providers: list[Provider] = []
     for source in ("configuration", "environment", "credentials", "none"):
         group = [
@@ -387,5 +399,5 @@ def _sort_by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provide
             for provider in by_source.get(source, [])
             if source != "environment" or provider.id not in EXPLICIT_PROVIDERS
         ]
-        providers += sorted(group, key=lambda provider: rank.get(provider.id, len(rank)))
+        providers += sorted(group, key=lambda provider: ranks.get(provider.id, len(ranks)))
     return providers

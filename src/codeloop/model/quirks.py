@@ -16,6 +16,7 @@ from codeloop.model.wire.tool_schema import SchemaDialect
 from codeloop.schema.wire import JSON, replace
 
 AnswerFormat = Literal["", "response_format", "output_config", "generation_config", "interaction_format"]
+"""Which body fields carry the JSON Schema of an answer; what they look like: `wire/structured_output.py`."""
 
 
 class Quirks(Struct, frozen=True):
@@ -69,6 +70,8 @@ class Quirks(Struct, frozen=True):
     """Spellings of body fields in the configuration -> on the wire."""
 
 
+ADAPTIVE_MODEL_PATTERN = re.compile(r"claude-(?:opus|sonnet|haiku|fable|mythos)-(?:4[.-][7-9]|[5-9])")
+"""Claude models that accept an effort in place of a thinking budget, and no temperature."""
 # The configuration uses the names of the AI SDK; most services those of OpenAI's chat completions.
 OPTION_NAMES = {
     "reasoningEffort": "reasoning_effort",
@@ -91,7 +94,7 @@ CONSTRAINT_KEYWORDS = frozenset(
     {"minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "multipleOf"}
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 )
-"""Schema keywords that services which compile schemas to grammars support in part: others make a request fail."""
+"""Schema keywords that make requests fail at some of the services that compile schemas to grammars."""
 GRAMMAR_REFUSED_KEYWORDS = OFTEN_REFUSED_KEYWORDS | CONSTRAINT_KEYWORDS
 
 COMPATIBLE_QUIRKS = Quirks(refused_keywords=OFTEN_REFUSED_KEYWORDS, option_names=OPTION_NAMES)
@@ -126,7 +129,7 @@ OPENAI_LIKE_QUIRKS = replace(
     reasoning_summary="",
     patch_grammar_models=(),
 )
-"""The row of any other service with OpenAI's protocol."""
+"""The row of any other service whose `npm` is that of OpenAI."""
 ANTHROPIC_QUIRKS = Quirks(
     accepts_hour_marks=True,
     answer_format="output_config",
@@ -154,8 +157,6 @@ AZURE_QUIRKS = Quirks(
     patch_grammar_models=OPENAI_QUIRKS.patch_grammar_models,
     option_names=OPTION_NAMES,
 )
-ADAPTIVE_MODEL_PATTERN = re.compile(r"claude-(?:opus|sonnet|haiku|fable|mythos)-(?:4[.-][7-9]|[5-9])")
-"""Claude models that accept an effort in place of a thinking budget, and no temperature."""
 GOOGLE_QUIRKS = Quirks(
     cache_minutes=60,
     answer_format="generation_config",
@@ -254,7 +255,7 @@ QUIRKS_BY_PROVIDER: dict[str, Quirks] = {
         accepts_pdf=False, refused_keywords=GRAMMAR_REFUSED_KEYWORDS, option_names=OPTION_NAMES
     ),
 }
-"""Quirks by provider id; all other providers have COMPATIBLE."""
+"""Quirks by provider id; see `find_quirks` for other providers."""
 
 
 class FamilyQuirks(Struct, frozen=True):

@@ -34,19 +34,22 @@ async def list_offers(
     Servers on this machine are asked whether they run. The models of unusable providers are only listed with `ids`.
     """
     stored_keys = providers.credentials.read_entries().keys()
-    wanted = [each for each in providers.list_all() if ids is None or each.id in ids]
-    reasons = {each.id: providers.explain_unusable(each, stored_keys) for each in wanted}
-    local = {each.id: each.url for each in wanted if is_loopback(urlsplit(each.url).hostname or "")}
-    answering = {found.server.id: found for found in await providers.discover_local_servers()}
+    listed = [each for each in providers.list_all() if ids is None or each.id in ids]
+    reasons = {each.id: providers.explain_unusable(each, stored_keys) for each in listed}
+    local_urls = {each.id: each.url for each in listed if is_loopback(urlsplit(each.url).hostname or "")}
+    served_models = {each.server.id: each.models for each in await providers.discover_local_servers()}
     # A server may run without a list of models, so accepting a connection is enough.
-    running = await find_listening_urls(url for name, url in local.items() if not reasons[name])
+    listening_urls = await find_listening_urls(url for name, url in local_urls.items() if not reasons[name])
     offers: list[ModelOffer] = []
-    for provider in wanted:
-        server = None if reasons[provider.id] else answering.get(provider.id)
-        if not reasons[provider.id] and provider.id in local and not server and local[provider.id] not in running:
-            reasons[provider.id] = SILENT_REASON
+    for provider in listed:
+        served: Collection[str] = ()
+        if not reasons[provider.id]:
+            served = served_models.get(provider.id, ())
+            is_silent = provider.id not in served_models and local_urls.get(provider.id) not in listening_urls
+            if provider.id in local_urls and is_silent:
+                reasons[provider.id] = SILENT_REASON
         if ids is not None or not reasons[provider.id]:
-            offers += _list_provider_offers(providers, provider, server.models if server else (), reasons[provider.id])
+            offers += _list_provider_offers(providers, provider, served, reasons[provider.id])
     return offers, {name: reason for name, reason in reasons.items() if reason}
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from codeloop.agent.request.request_cache import TOOLS_NOT_FOR_SMALL_MODELS
 from codeloop.app.toolbox import make_toolbox
+from codeloop.model.catalog.model_size import is_small
 from codeloop.model.catalog.overrides import apply_overrides
-from codeloop.model.catalog.vendors import is_small
 from codeloop.model.chat import ModelInfo, ModelRequest
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from codeloop.agent.engine import Engine
-from codeloop.model.catalog.vendors import is_small
+from codeloop.model.catalog.model_size import is_small
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session

@@ -85,7 +85,7 @@ class OpenModels:
         """Return the cheapest model of the provider of `ref`; None while answers are recorded."""
         if self._recorder is not None:
             return None
-        from codeloop.model.catalog.default_model import choose_cheapest_model
+        from codeloop.model.catalog.model_choice import choose_cheapest_model
 
         used_model = self._providers.find_model(ref)
         return choose_cheapest_model(used_model, list_choices(self._providers, used_model.provider_id).values()).ref

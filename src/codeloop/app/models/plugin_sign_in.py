@@ -73,7 +73,7 @@ class PluginSignIns:
             for name, sign_in_plugins in self._plugins.items()
             if any(each.offer.loader for each in sign_in_plugins)
         )
-        self._providers.signs_in = lambda: providers_with_loader
+        self._providers.list_plugin_providers = lambda: providers_with_loader
         if isinstance(self._source, OpenModels):
             self._source.use_sign_ins(self.open_model)
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from codeloop.app.models.open_models import ModelSource, SingleModel
 from codeloop.config.redact import redact_address, redact_model_options, redact_provider_options
-from codeloop.model.catalog.default_model import choose_default_model, choose_local_model
 from codeloop.model.catalog.local_servers import DiscoveredServer
+from codeloop.model.catalog.model_choice import choose_default_model, choose_local_model
 from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.variants import list_variants
 from codeloop.model.chat import ModelInfo

@@ -77,13 +77,13 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
 
     def to_info(self, provider: ProviderRow) -> ModelInfo:
         """Convert the row to the metadata that the rest of the program uses."""
-        context, output, limit = self.limits
+        context, output, input_limit = self.limits
         return ModelInfo(
             provider_id=provider.id,
             id=self.id,
             name=self.name,
             npm=self.npm or provider.npm,
-            limits=TokenLimits(context=context, output=output, input=limit),
+            limits=TokenLimits(context=context, output=output, input=input_limit),
             prices=_read_prices(self.prices),
             tool_call=bool(self.flags & TOOLS_FLAG),
             reasoning=bool(self.flags & REASONING_FLAG),
@@ -99,15 +99,23 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
 
 def _read_prices(rows: tuple[tuple[float, ...], ...]) -> Prices:
     """Decode `ModelRow.prices`. Cached tokens without a price of their own cost as much as other input."""
-    first, *longer = [(int(row[0]), _read_price_row(row[1:])) for row in rows] or [(0, Prices())]
-    return replace(first[1], tiers=tuple(PriceTier(above, prices) for above, prices in longer)) if longer else first[1]
+    if not rows:
+        return Prices()
+    first, *longer = [PriceTier(above_tokens=int(row[0]), prices=_read_price_row(row[1:])) for row in rows]
+    return replace(first.prices, tiers=tuple(longer)) if longer else first.prices
 
 
 def _read_price_row(row: tuple[float, ...]) -> Prices:
     match row:
-        case (first, output, cache_read, write, *more):
-            reasoning = more[0] if more else None
-            return Prices(first, output, cache_read or first, write or first, reasoning, is_known=True)
+        case (input_price, output_price, cache_read, cache_write, *rest):
+            return Prices(
+                input=input_price,
+                output=output_price,
+                cache_read=cache_read or input_price,
+                cache_write=cache_write or input_price,
+                reasoning=rest[0] if rest else None,
+                is_known=True,
+            )
         case _:
             return Prices()
 

@@ -1,24 +1,17 @@
-"""Discovers model servers on this machine, and sends small requests to them.
+"""Discovers the model servers that run on this machine, by asking at their addresses."""
 
-It speaks HTTP/1.0 over plain sockets: a start without any configured model waits for it, and importing an HTTP client
-would take longer than the servers' answers.
-"""
-
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
-from codeloop.kit.jsonc import is_object
+from codeloop.model.catalog.local_request import extract_body, send_request
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
-from codeloop.schema.limits import DISCOVER_BYTES, DISCOVER_TIME
-from codeloop.schema.wire import JSON
+from codeloop.schema.limits import DISCOVER_TIME
 
 DERIVED_PREFIX = "codeloop/"
 """The prefix of models that codeloop has created at Ollama: copies of others with more context. They are not listed."""
-_CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
 
 
 class DiscoveredServer(NamedTuple):
@@ -74,79 +67,14 @@ async def find_listening_urls(urls: Iterable[str]) -> frozenset[str]:
     return frozenset(url for url in answers if url is not None)
 
 
-async def request_json(url: str, body: JSON | None, seconds: float) -> JSON:
-    """Send a GET, or a POST of `body`, to a server on this machine; return the JSON object that it answers.
-
-    Empty without such an answer in time.
-    """
-    import asyncio
-
-    try:
-        async with asyncio.timeout(seconds):
-            answer = await _send_request(url, body)
-    except TimeoutError:
-        return {}
-    try:
-        data = msgspec.json.decode(_extract_body(answer or b""))
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return {}
-    return data if is_object(data) else {}
-
-
 async def _request_models(server: LocalServer) -> DiscoveredServer | None:
-    answer = await _send_request(f"{server.url}/models", None)
+    answer = await send_request(f"{server.url}/models", None)
     return None if answer is None else _parse_model_list(server, answer)
-
-
-async def _send_request(url: str, body: JSON | None) -> bytes | None:
-    """Send one request, and return the whole answer; None: no connection, or too long an answer."""
-    import asyncio
-
-    parts = urlsplit(url)
-    data = b"" if body is None else msgspec.json.encode(body)
-    host, port = parts.hostname or "127.0.0.1", parts.port or 80
-    try:
-        reader, writer = await asyncio.open_connection(host, port)
-    except OSError:
-        return None
-    try:
-        # HTTP/1.0: the answer comes in one piece without chunks, and the server closes the connection after it.
-        head = f"{'GET' if body is None else 'POST'} {parts.path} HTTP/1.0\r\nHost: {host}:{port}\r\n"
-        head += "Accept: application/json\r\n"
-        if body is not None:
-            head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
-        writer.write(f"{head}\r\n".encode() + data)
-        answer = bytearray()
-        while chunk := await reader.read(65_536):
-            answer += chunk
-            if len(answer) > DISCOVER_BYTES.value:
-                return None
-            if _has_complete_body(answer):
-                break
-    except OSError:
-        return None
-    finally:
-        writer.close()
-    return bytes(answer)
-
-
-def _has_complete_body(answer: bytearray) -> bool:
-    """Return whether the body is complete by its `content-length`: some servers keep the connection open even so."""
-    head, blank, body = answer.partition(b"\r\n\r\n")
-    length = _CONTENT_LENGTH.search(head) if blank else None
-    return length is not None and len(body) >= int(length[1])
-
-
-def _extract_body(answer: bytes) -> bytes:
-    """Return the body of a 200; empty for any other answer."""
-    head, _, body = answer.partition(b"\r\n\r\n")
-    status = head.split(b"\r\n", 1)[0].split(b" ")
-    return body if head.startswith(b"HTTP/1.") and len(status) > 1 and status[1] == b"200" else b""
 
 
 def _parse_model_list(server: LocalServer, answer: bytes) -> DiscoveredServer | None:
     try:
-        data = msgspec.json.decode(_extract_body(answer), type=_ModelList).data or []
+        data = msgspec.json.decode(extract_body(answer), type=_ModelList).data or []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     ids = (model.id for model in data if model.id.isprintable() and not model.id.startswith(DERIVED_PREFIX))

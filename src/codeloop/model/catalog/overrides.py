@@ -57,7 +57,7 @@ def is_allowed(name: str, config: ProviderConfig) -> bool:
 
 
 def _override_model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
-    reads = row.modalities.input if row.modalities and row.modalities.input is not None else None
+    modalities = row.modalities.input if row.modalities else None
     field = row.interleaved.get("field", "") if isinstance(row.interleaved, dict) else None
     return msgspec.structs.replace(
         model,
@@ -68,20 +68,21 @@ def _override_model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
         limits=_override_limits(model.limits, row.limit),
         answer_limit=(row.limit.output if row.limit else None) or model.answer_limit,
         prices=_override_prices(model.prices, row.cost),
-        tool_call=_value_or(row.tool_call, model.tool_call),
-        reasoning=_value_or(row.reasoning, model.reasoning),
-        temperature=_value_or(row.temperature, model.temperature),
-        attachment=_value_or(row.attachment, model.attachment),
-        input=frozenset(reads) if reads is not None else model.input,
+        tool_call=_choose_value(row.tool_call, model.tool_call),
+        reasoning=_choose_value(row.reasoning, model.reasoning),
+        temperature=_choose_value(row.temperature, model.temperature),
+        attachment=_choose_value(row.attachment, model.attachment),
+        input=frozenset(modalities) if modalities is not None else model.input,
         reasoning_field=str(field) if field is not None else model.reasoning_field,
         options={**model.options, **row.options},
         headers={**model.headers, **row.headers},
         variants={**model.variants, **row.variants},
-        small=_value_or(row.small, model.small),
+        small=_choose_value(row.small, model.small),
     )
 
 
-def _value_or(value: Value | None, fallback: Value) -> Value:
+def _choose_value(value: Value | None, fallback: Value) -> Value:
+    """Return a configured value; where there is none (None), the fallback."""
     return fallback if value is None else value
 
 
@@ -89,9 +90,9 @@ def _override_limits(limits: TokenLimits, config: ModelLimitConfig | None) -> To
     if config is None:
         return limits
     return TokenLimits(
-        context=_value_or(config.context, limits.context),
-        output=_value_or(config.output, limits.output),
-        input=_value_or(config.input, limits.input),
+        context=_choose_value(config.context, limits.context),
+        output=_choose_value(config.output, limits.output),
+        input=_choose_value(config.input, limits.input),
     )
 
 
@@ -100,29 +101,29 @@ def _override_prices(prices: Prices, config: ModelCostConfig | None) -> Prices:
         return prices
     base = _change_prices(prices, config)
     tiers = {tier.above_tokens: tier.prices for tier in prices.tiers}
-    longer = {each.tier.size: each for each in config.tiers or () if each.tier.type == "context"}
+    configured = {each.tier.size: each for each in config.tiers or () if each.tier.type == "context"}
     if config.context_over_200k is not None:
         # An explicit tier of the same size takes precedence.
-        longer = {200_000: config.context_over_200k, **longer}
-    for above, each in longer.items():
+        configured = {200_000: config.context_over_200k, **configured}
+    for above, each in configured.items():
         tiers[above] = _change_prices(tiers.get(above) or replace(base, tiers=()), each)
     return replace(base, tiers=tuple(PriceTier(above, tiers[above]) for above in sorted(tiers)))
 
 
 def _change_prices(prices: Prices, config: PricesConfig) -> Prices:
     """Return prices with the configured ones. Cached tokens without a price cost as much as input."""
-    first = _value_or(config.input, prices.input)
+    input_price = _choose_value(config.input, prices.input)
     return replace(
         prices,
-        input=first,
-        output=_value_or(config.output, prices.output),
-        reasoning=_value_or(config.reasoning, prices.reasoning),
+        input=input_price,
+        output=_choose_value(config.output, prices.output),
+        reasoning=_choose_value(config.reasoning, prices.reasoning),
         # A catalog's price of cached tokens is kept; one that only repeats the old price of input follows the new one.
-        cache_read=_value_or(
-            config.cache_read, first if prices.cache_read in {0.0, prices.input} else prices.cache_read
+        cache_read=_choose_value(
+            config.cache_read, input_price if prices.cache_read in {0.0, prices.input} else prices.cache_read
         ),
-        cache_write=_value_or(
-            config.cache_write, first if prices.cache_write in {0.0, prices.input} else prices.cache_write
+        cache_write=_choose_value(
+            config.cache_write, input_price if prices.cache_write in {0.0, prices.input} else prices.cache_write
         ),
         is_known=prices.is_known or (config.input is not None and config.output is not None),
     )

@@ -44,18 +44,18 @@ class _SourceCost(msgspec.Struct):
 
     def list_prices(self) -> tuple[tuple[float, ...], ...]:
         """Return the rows of `ModelRow.prices`: for all requests, then for longer ones, the shortest first."""
-        own = _list_prices(msgspec.to_builtins(self))
-        own_tiers = [
-            (each["tier"].get("size"), each)
-            for each in (self.tiers if is_list(self.tiers) else ())
-            if is_object(each) and is_object(each.get("tier")) and each["tier"].get("type") == "context"
-        ]
+        costs_by_size: dict[int, JSON] = {}
+        for cost in self.tiers if is_list(self.tiers) else ():
+            match cost:
+                case {"tier": {"type": "context", "size": int(size)}} if size > 0:
+                    costs_by_size[size] = cost
+                case _:
+                    continue
         # A model may have both forms, of which `tiers` is the newer and more precise one.
-        longer = own_tiers or (
-            [(LONG_REQUEST_TOKENS, self.context_over_200k)] if is_object(self.context_over_200k) else []
-        )
-        tiers = {size: (size, *_list_prices(each)) for size, each in longer if isinstance(size, int) and size > 0}
-        return ((0, *own), *(tiers[size] for size in sorted(tiers)))
+        if not costs_by_size and is_object(self.context_over_200k):
+            costs_by_size = {LONG_REQUEST_TOKENS: self.context_over_200k}
+        prices = _list_prices(msgspec.to_builtins(self))
+        return ((0, *prices), *((size, *_list_prices(costs_by_size[size])) for size in sorted(costs_by_size)))
 
 
 def _list_prices(cost: JSON) -> tuple[float, ...]:
@@ -63,11 +63,12 @@ def _list_prices(cost: JSON) -> tuple[float, ...]:
 
     Empty without a price of input or output.
     """
-    first, output, reasoning = cost.get("input"), cost.get("output"), cost.get("reasoning")
-    if not isinstance(first, int | float) or not isinstance(output, int | float):
+    input_price, output_price, reasoning = cost.get("input"), cost.get("output"), cost.get("reasoning")
+    if not isinstance(input_price, int | float) or not isinstance(output_price, int | float):
         return ()
-    own = (reasoning,) if isinstance(reasoning, int | float) and reasoning != output else ()
-    return (first, output, cost.get("cache_read") or 0, cost.get("cache_write") or 0, *own)
+    prices = (input_price, output_price, cost.get("cache_read") or 0, cost.get("cache_write") or 0)
+    has_reasoning_price = isinstance(reasoning, int | float) and reasoning != output_price
+    return (*prices, reasoning) if has_reasoning_price else prices
 
 
 class _SourceModalities(msgspec.Struct):

@@ -70,12 +70,13 @@ async def refresh_catalog(cache: Path, environment: Mapping[str, str], bundled: 
         _find_stamp_file(cache).touch()
         async with asyncio.timeout(CATALOG_DEADLINE.seconds):
             providers = sanitize_providers(parse_source(await _download(url)), bundled)
-            data = b""
+            packed = b""
             for step in iterate_packing(providers, time.strftime("%Y-%m-%d", time.gmtime())):
                 # Packing takes long: other tasks of the event loop run in between.
                 await asyncio.sleep(0)
-                data = step or data
-        _write_catalog(cache, data)
+                # All steps but the last are None.
+                packed = step or packed
+        _write_catalog(cache, packed)
     except TimeoutError:
         raise RefreshFailed(f"{url} did not answer within {CATALOG_DEADLINE.seconds:.0f} s.") from None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -86,7 +87,7 @@ async def refresh_catalog(cache: Path, environment: Mapping[str, str], bundled: 
 def sanitize_providers(source: dict[str, SourceProvider], bundled: Catalog) -> dict[str, SourceProvider]:
     """Return the fetched providers, with the addresses, protocols and variables of the bundled catalog.
 
-    Raises `RefreshFailed` when it has less than half of the providers that we know: then it is hardly a catalog.
+    Raises `RefreshFailed` when they are less than half of the providers that we know: then it is hardly a catalog.
     """
     source_providers: dict[str, SourceProvider] = {}
     for provider_id, provider in source.items():
@@ -97,7 +98,7 @@ def sanitize_providers(source: dict[str, SourceProvider], bundled: Catalog) -> d
         elif not _is_acceptable_provider(provider):
             continue
         else:
-            # Or a new provider could have the key of a known one sent to its own address.
+            # Otherwise a new provider could have the key of a known one sent to its own address.
             provider.env = [name for name in provider.env if name not in bundled.environment_names]
         provider.id = provider_id
         source_providers[provider_id] = provider

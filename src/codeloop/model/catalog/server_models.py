@@ -59,24 +59,28 @@ async def request_server_models(url: str, key: str = "") -> ServerAnswer:
         trust = load_service_tls_context()
     except (NetworkError, CodeloopError) as error:
         raise ModelUnavailable(f"{redact_url(url)} can't be reached: {error}.") from None
-    base = redact_url(url).rstrip("/")
+    typed_url = redact_url(url).rstrip("/")
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
         async with httpx2.AsyncClient(verify=trust, timeout=SERVER_MODELS.seconds) as http:
-            for at in filter(None, (base, guess_base_url(base))):
-                async with http.stream("GET", f"{at}/models", headers=headers) as response:
+            for base_url in filter(None, (typed_url, guess_base_url(typed_url))):
+                async with http.stream("GET", f"{base_url}/models", headers=headers) as response:
                     if response.status_code in _KEY_REFUSED_STATUSES:
-                        return ServerAnswer(at, needs_key=True)
+                        return ServerAnswer(base_url, needs_key=True)
                     if response.is_redirect:
-                        there = redact_url(response.headers.get("location", ""))
-                        raise ModelUnavailable(f"{at} redirects to {there}. Enter the address that answers itself.")
+                        target = redact_url(response.headers.get("location", ""))
+                        raise ModelUnavailable(
+                            f"{base_url} redirects to {target}. Enter the address that answers itself."
+                        )
                     if response.is_success and (models := await _read_model_ids(response)) is not None:
-                        return ServerAnswer(at, models)
+                        return ServerAnswer(base_url, models)
     except (httpx2.ConnectError, httpx2.TimeoutException) as error:
-        raise ModelUnavailable(f"Nothing answers at {base} ({error or 'too late'}). Is the server running?") from None
+        raise ModelUnavailable(
+            f"Nothing answers at {typed_url} ({error or 'too late'}). Is the server running?"
+        ) from None
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
-        raise ModelUnavailable(f"{base} can't be reached: {error or type(error).__name__}.") from None
-    return ServerAnswer(base)
+        raise ModelUnavailable(f"{typed_url} can't be reached: {error or type(error).__name__}.") from None
+    return ServerAnswer(typed_url)
 
 
 def _choose_scheme(address: str) -> str:

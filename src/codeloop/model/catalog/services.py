@@ -65,7 +65,7 @@ AZURE_COGNITIVE_URL = "https://${AZURE_COGNITIVE_SERVICES_RESOURCE_NAME}.cogniti
 # models.dev names one package for a provider, even if it serves some of its models by another protocol.
 SERVICE_ROWS = (
     *(
-        ServiceRow("@ai-sdk/azure", Service("openai-responses", url), provider, model)
+        ServiceRow("@ai-sdk/azure", Service("openai-responses", url), provider=provider, model=model)
         for provider, url in (("azure", AZURE_URL), ("azure-cognitive-services", AZURE_COGNITIVE_URL))
         for model in ("gpt-*", "o1*", "o3*", "o4*", "codex*", "model-router")
     ),
@@ -73,7 +73,7 @@ SERVICE_ROWS = (
     ServiceRow("@ai-sdk/azure", Service("openai-chat", AZURE_COGNITIVE_URL), provider="azure-cognitive-services"),
     ServiceRow("@ai-sdk/azure", RESPONSES),
     *(
-        ServiceRow("@ai-sdk/openai-compatible", RESPONSES, "github-copilot", model)
+        ServiceRow("@ai-sdk/openai-compatible", RESPONSES, provider="github-copilot", model=model)
         for model in ("gpt-5.*", "gpt-6*", "*codex*")
     ),
     ServiceRow("@ai-sdk/openai-compatible", CHAT_COMPLETIONS),
@@ -133,12 +133,13 @@ def list_service_urls(provider_id: str, rows: tuple[ServiceRow, ...] = SERVICE_R
 
 
 def choose_protocol_for_host(npm: str, host: str) -> str:
-    """Return the protocol at a configured address; empty: that of the model's row.
+    """Return the protocol at a configured address; empty: that of the model's row in SERVICE_ROWS.
 
     Services like OpenAI's support chat completions for sure, Responses only perhaps.
     """
-    is_own = any(host == host_name or host.endswith(f".{host_name}") for host_name in RESPONSES_HOSTS)
-    return CHAT_COMPLETIONS.protocol if npm in _RESPONSES_PACKAGES and not is_own else ""
+    if npm not in _RESPONSES_PACKAGES or any(host == name or host.endswith(f".{name}") for name in RESPONSES_HOSTS):
+        return ""
+    return CHAT_COMPLETIONS.protocol
 
 
 # Called for every model of the catalog when lists are made.

@@ -77,11 +77,10 @@ def list_variants(info: ModelInfo) -> dict[str, JSON]:
         return defaults
     variants: dict[str, JSON] = {}
     for name in (*defaults, *(name for name in info.variants if name not in defaults)):
-        data = info.variants.get(name, {})
-        if data.get("disabled") is not True:
-            variants[name] = merge_options(
-                defaults.get(name, {}), {key: data[key] for key in data if key != "disabled"}
-            )
+        configured = info.variants.get(name, {})
+        if configured.get("disabled") is not True:
+            options = {key: value for key, value in configured.items() if key != "disabled"}
+            variants[name] = merge_options(defaults.get(name, {}), options)
     return variants
 
 
@@ -114,8 +113,8 @@ def merge_options(options: JSON, over: JSON) -> JSON:
     """
     merged = {key: value for key, value in options.items() if key not in over}
     for key, value in over.items():
-        before = options.get(key)
-        merged[key] = merge_options(before, value) if is_object(before) and is_object(value) else value
+        below = options.get(key)
+        merged[key] = merge_options(below, value) if is_object(below) and is_object(value) else value
     return merged
 
 
@@ -124,19 +123,17 @@ def _list_default_variants(info: ModelInfo) -> dict[str, JSON]:
     row = next((row for row in VARIANT_ROWS if row.protocol == protocol and re.search(row.pattern, name)), None)
     if row is None:
         return {}
-    return (
-        _fit_budgets(info.limits.output or MODEL_OUTPUT_TOKENS.value)
-        if row.variants is BUDGET_VARIANTS
-        else row.variants
-    )
+    if row.variants is BUDGET_VARIANTS:
+        return _fit_budgets(info.limits.output or MODEL_OUTPUT_TOKENS.value)
+    return row.variants
 
 
 @lru_cache(maxsize=256)
-def _fit_budgets(output: int) -> dict[str, JSON]:
-    """Return thinking budgets for an output limit in tokens: at least a half or a quarter is left for the answer."""
-    shares, variants = {"high": output // 2, "max": output * 3 // 4}, dict[str, JSON]()
+def _fit_budgets(output_limit: int) -> dict[str, JSON]:
+    """Return the variants with budgets that leave half or a quarter of the output limit (tokens) for the answer."""
+    most_tokens, variants = {"high": output_limit // 2, "max": output_limit * 3 // 4}, dict[str, JSON]()
     for name, options in BUDGET_VARIANTS.items():
-        budget = min(options["thinking"]["budgetTokens"], shares[name])
+        budget = min(options["thinking"]["budgetTokens"], most_tokens[name])
         if budget >= MIN_BUDGET_TOKENS:
             variants[name] = {"thinking": {**options["thinking"], "budgetTokens": budget}}
     return variants

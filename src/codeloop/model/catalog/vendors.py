@@ -3,9 +3,6 @@
 import re
 from typing import NamedTuple
 
-from codeloop.kit.wildcard import matches
-from codeloop.model.chat import ModelInfo
-
 # models.dev names the package of the AI SDK for these, and the package has the address.
 BASE_URLS: dict[str, str] = {
     "aihubmix": "https://aihubmix.com/v1",
@@ -37,11 +34,11 @@ SETTING_VARIABLES: dict[str, dict[str, str]] = {
     "azure": {"resourceName": "AZURE_RESOURCE_NAME"},
     "azure-cognitive-services": {"resourceName": "AZURE_COGNITIVE_SERVICES_RESOURCE_NAME"},
 }
-"""By provider: configuration options, and the environment variables that they replace."""
+"""By provider: configuration options -> the environment variables that they take the place of."""
 
 
 class AskedSetting(NamedTuple):
-    """A setting that a new user is asked for if it is missing: the variable it replaces, a question, an example."""
+    """A setting that a new user is asked for if it is missing: the variable it takes the place of, and the question."""
 
     variable: str
     question: str
@@ -61,8 +58,7 @@ ASKED_SETTINGS: dict[str, dict[str, AskedSetting]] = {
         "resourceName": AskedSetting("AZURE_COGNITIVE_SERVICES_RESOURCE_NAME", _RESOURCE_QUESTION, _RESOURCE_EXAMPLE)
     },
 }
-"""By provider and option."""
-
+"""By provider and configuration option."""
 
 DEPLOYMENT_PROVIDERS = frozenset({"azure", "azure-cognitive-services"})
 """Providers that serve only models which the user has deployed there, by the name of the deployment."""
@@ -171,7 +167,7 @@ SMALL_MODELS = (
     "*gpt-oss-20b*",
     "*llama-3.1-8b*",
 )
-"""As PREFERRED_MODELS, for titles and summaries: quick and cheap."""
+"""The same for titles and summaries: quick and cheap models."""
 
 EXPLICIT_MODELS = (
     "*-fast", "*-fast:*", "*-fast-*", "*-pro-fast", "*-sol-pro", "*-luna-pro", "*flashx", "*image*", "*audio*",
@@ -191,27 +187,10 @@ PREFERRED_LOCAL_MODELS = (
     "*llama*",
     "*",
 )
-"""As PREFERRED_MODELS, for the models of a local server, whose age is unknown: the first that it lists counts."""
+"""The same for the models of a local server, whose age is unknown: the first that it lists counts."""
 
 NON_CHAT_MODELS = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*", "*clip*", "*guard*")
 """Models of a local server that can't hold a conversation."""
 
 REGION_PREFIX = re.compile(r"(?:us|us-gov|eu|apac|jp|au|ca|in|global)\.")
 """The region before the id of a model at Bedrock; most models are only available with one."""
-
-MAX_SMALL_BILLIONS = 9.0
-"""Billions of parameters up to which a model is small."""
-SMALL_FAMILIES = ("*gemma-3n*", "*gemma3n*", "*phi-3-mini*", "*phi-4-mini*", "*phi4-mini*", "*smollm*", "*tinyllama*")
-"""Wildcards over small models whose names contain no size."""
-# Not inside a word or number: `a3b` is the active part of a mixture of experts, `1.5b` is one number.
-_BILLIONS_PATTERN = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?)b(?![a-z0-9])")
-"""The size in a name, such as `qwen3:4b`; not the active part of it, such as `a3b`."""
-
-
-def is_small(info: ModelInfo) -> bool:
-    """Return whether a model is small: as configured, else by the size in its name."""
-    if info.small is not None:
-        return info.small
-    name = (info.api_id or info.id).lower()
-    sizes = [float(size) for size in _BILLIONS_PATTERN.findall(name)]
-    return max(sizes) <= MAX_SMALL_BILLIONS if sizes else any(matches(name, pattern) for pattern in SMALL_FAMILIES)

@@ -4,7 +4,8 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from codeloop.model.catalog.local_servers import DERIVED_PREFIX, request_json
+from codeloop.model.catalog.local_request import request_json
+from codeloop.model.catalog.local_servers import DERIVED_PREFIX
 from codeloop.model.local.context_length import get_server_root, identify_server, read_loaded_context
 from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.schema.limits import LOCAL_LOAD_TIME, LOCAL_STATUS_TIME

@@ -23,8 +23,8 @@ def choose_default_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
     # Preferred large ones, else preferred small ones, else the newest of any kind.
     plain = [model for model in candidates if not _matches_any(model.id, EXPLICIT_MODELS)]
     large = [model for model in plain if not _matches_any(model.id, SMALL_MODELS)]
-    own = PREFERRED_MODELS_BY_PROVIDER.get(candidates[0].provider_id, ()) if candidates else ()
-    patterns = (*own, *PREFERRED_MODELS)
+    provider_patterns = PREFERRED_MODELS_BY_PROVIDER.get(candidates[0].provider_id, ()) if candidates else ()
+    patterns = (*provider_patterns, *PREFERRED_MODELS)
     return (
         _find_newest_by_preference(large, patterns)
         or _find_newest_by_preference(plain, patterns)
@@ -39,22 +39,25 @@ def choose_small_model(models: Iterable[ModelInfo], model_name: str = "") -> Mod
     """
     plain = [model for model in models if _is_candidate(model) and not _matches_any(model.id, EXPLICIT_MODELS)]
     region = REGION_PREFIX.match(model_name)
-    near = [model for model in plain if region is not None and model.id.startswith(region[0])]
-    return _find_newest_by_preference(near, SMALL_MODELS) or _find_newest_by_preference(plain, SMALL_MODELS)
+    of_region = [model for model in plain if region is not None and model.id.startswith(region[0])]
+    return _find_newest_by_preference(of_region, SMALL_MODELS) or _find_newest_by_preference(plain, SMALL_MODELS)
 
 
-def choose_cheapest_model(own: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo:
-    """Return the cheapest of a provider's models, or `own` where none is known to cost less."""
+def choose_cheapest_model(current: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo:
+    """Return the cheapest of a provider's models, or `current` where none is known to cost less."""
 
-    def price(model: ModelInfo) -> float:
+    def add_prices(model: ModelInfo) -> float:
         return model.prices.input + model.prices.output
 
     cheaper = [
-        each
-        for each in models
-        if _is_candidate(each) and not _matches_any(each.id, EXPLICIT_MODELS) and price(each) > 0
+        model
+        for model in models
+        if _is_candidate(model)
+        and not _matches_any(model.id, EXPLICIT_MODELS)
+        # A price of 0 is mostly an unknown one.
+        and 0 < add_prices(model) < add_prices(current)
     ]
-    return min([own, *(each for each in cheaper if price(each) < price(own))], key=price)
+    return min(cheaper, key=add_prices, default=current)
 
 
 def choose_local_model(ids: Sequence[str]) -> str | None:
@@ -79,6 +82,7 @@ def _compile_patterns(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _translate_pattern(pattern: str) -> str:
+    """Return a wildcard as a regular expression for `search`."""
     start = "" if pattern.startswith("*") else r"\A"
     end = "" if pattern.endswith("*") else r"\Z"
     return start + ".*".join(map(re.escape, pattern.strip("*").split("*"))) + end
@@ -93,7 +97,7 @@ def _find_newest_by_preference(models: list[ModelInfo], patterns: Sequence[str])
 
 
 def _find_newest(models: list[ModelInfo]) -> ModelInfo | None:
-    """Return the newest model; of several of one day the shortest id, since longer ones name variants of it."""
+    """Return the newest model; of several of one day the one with the shortest id: longer ids name variants of it."""
     if not models:
         return None
     day = max(model.release_date for model in models)
