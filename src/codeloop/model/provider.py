@@ -26,7 +26,7 @@ from codeloop.schema.config import ProviderConfig
 from codeloop.schema.limits import KEY_HELPER_TTL, MODEL_FIRST_BYTE, MODEL_IDLE, MODEL_NO_DEADLINE
 
 if TYPE_CHECKING:
-    from codeloop.model.credentials.cloud_chain import Signer
+    from codeloop.model.credentials.signer import Signer
     from codeloop.model.wire.endpoint import Endpoint
 
 SettingFinder = Callable[[tuple[str, ...]], tuple[str, str] | None]

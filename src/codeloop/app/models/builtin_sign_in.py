@@ -109,7 +109,7 @@ class BuiltinSignIns:
         from codeloop.extend.mcp.sign_in.callback import CallbackServer, RedirectTarget, parse_redirect
 
         options, state, verifier = provider.config.options, make_verifier(), make_verifier()
-        port, home = int(options.get("signInPort", service.port)), str(options.get("signInURL") or service.home)
+        port, home = int(options.get("signInPort", service.port)), str(options.get("signInURL") or service.base_url)
         server = CallbackServer(RedirectTarget(port, "/"))
         await self._listener.aclose()
         try:

@@ -1,38 +1,22 @@
-"""The interface of cloud credentials: `CloudChain` and `Signer`.
+"""The interface of a cloud's credentials (`CloudChain`).
 
 A chain finds credentials in the cloud's own files and variables; its signer makes headers from them for each request.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
-
-class Signer(Protocol):
-    """Authorises requests to one service."""
-
-    async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """Return the headers that authorise a POST of `body` to `url`, which is sent with `headers`.
-
-        Raises `ModelUnavailable`, whose message says what to do: no credentials, or a sign-in that has run out.
-        """
-        ...
-
-
-@runtime_checkable
-class KeySigner(Signer, Protocol):
-    """Authorises requests with a key, empty while it is not known."""
-
-    key: str
+from codeloop.model.credentials.signer import Signer
 
 
 class CloudChain(NamedTuple):
-    """The functions that find one cloud's credentials. None of them sends anything.
+    """The functions that find one cloud's credentials. They only look at files and variables, and send nothing.
 
-    `find` returns where they come from in words that may be shown, empty when there are none: it only looks at
-    variables and files. `open_signer` takes the environment and the base URL of the service. `settings` returns what
-    files and other variables say of the variables that an address is made of, such as the region. `advice` says how to
-    get credentials, as a sentence. `accepts_key`: whether a stored key may be used in
-    their place.
+    `describe_credentials` takes the environment and returns where the credentials come from, in words that may be
+    shown; empty when there are none. `open_signer` takes the environment and the base URL of the service.
+    `find_settings` returns the variables that an address is made of, such as the region, by what the environment and
+    the cloud's files say. `advice` says how to get credentials, as a sentence. `accepts_key`: whether a stored key may
+    be used in their place.
     """
 
     describe_credentials: Callable[[Mapping[str, str]], str]

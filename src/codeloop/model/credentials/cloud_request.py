@@ -1,9 +1,9 @@
-"""Sends requests to token services (a cloud's sign-in, this machine's metadata service), and reads the answers."""
+"""Sends requests to token services (a cloud's sign-in, this machine's metadata service).
 
-import asyncio
-import time
+Also reads what they answer, and what their tools store in files: JSON and times.
+"""
+
 from collections.abc import Mapping
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,11 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_object
-from codeloop.kit.small_files import lock
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.http1 import NetworkError
 from codeloop.net.offline import require_reachable
 from codeloop.net.tls import load_service_tls_context
-from codeloop.schema.bounds.cloud import CLOUD_FILE, CLOUD_LOCK, CLOUD_METADATA, CLOUD_TOKEN
+from codeloop.schema.bounds.cloud import CLOUD_FILE, CLOUD_METADATA, CLOUD_TOKEN
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -39,7 +38,7 @@ class CloudAnswer(Struct, frozen=True):
         body = self.json
         inner: Any = body.get("error")
         inner = inner if is_object(inner) else body
-        # OAuth services and Google, then Amazon, which writes it in both ways.
+        # OAuth services; Google; Amazon, which writes it in either way.
         for name in ("error_description", "message", "Message", "error"):
             if isinstance(text := inner.get(name), str) and text:
                 return " ".join(text.split())[:300]
@@ -108,21 +107,3 @@ def read_file_or_empty(path: Path | None) -> bytes:
         return path.read_bytes() if path is not None else b""
     except OSError:
         return b""
-
-
-async def acquire_lock(stack: ExitStack, path: Path) -> None:
-    """Take a lock file until `stack` is closed.
-
-    Goes on without the lock if the folder can't be written to, or if another process holds it for long: renewing
-    a sign-in twice is better than not at all.
-    """
-    end = time.monotonic() + CLOUD_LOCK.seconds
-    while time.monotonic() < end:
-        try:
-            stack.enter_context(lock(path, 0))
-        except TimeoutError:
-            await asyncio.sleep(0.05)
-        except OSError:
-            return
-        else:
-            return

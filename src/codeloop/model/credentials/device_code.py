@@ -11,7 +11,8 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from codeloop.model.credentials.cloud_request import CloudAnswer, acquire_lock, send_request
+from codeloop.model.credentials.cloud_request import CloudAnswer, send_request
+from codeloop.model.credentials.renewal_lock import acquire_renewal_lock
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.cloud import CLOUD_RENEWAL_LEAD, DEVICE_CODE_TIME
@@ -27,12 +28,12 @@ CLIENT_ID_KEY = "client"
 
 
 class DeviceService(NamedTuple):
-    """A service that signs in by a code: its name, base URL (`home`) and paths, and the requested scope."""
+    """A service that signs in by a code: its name, addresses, and the requested scope."""
 
     name: str
-    home: str
+    base_url: str
     start_path: str
-    token_path: str
+    exchange_path: str
     scope: str
     missing_client_advice: str
     """What the user can do if no client id is configured, in sentences."""
@@ -40,24 +41,26 @@ class DeviceService(NamedTuple):
 
 DEVICE_SERVICES: dict[str, DeviceService] = {
     "github-copilot": DeviceService(
-        "GitHub",
-        "https://github.com",
-        "/login/device/code",
-        "/login/oauth/access_token",
-        "read:user",
-        "It is a fine-grained token with the permission Copilot Requests. GitHub has no client id for codeloop, so "
-        "signing in on its page needs one of yours: provider.github-copilot.options.clientId.",
+        name="GitHub",
+        base_url="https://github.com",
+        start_path="/login/device/code",
+        exchange_path="/login/oauth/access_token",
+        scope="read:user",
+        missing_client_advice=(
+            "It is a fine-grained token with the permission Copilot Requests. GitHub has no client id for codeloop, so "
+            "signing in on its page needs one of yours: provider.github-copilot.options.clientId."
+        ),
     )
 }
 """By provider."""
 
 
 class DeviceSignIn(NamedTuple):
-    """How to sign in at a provider: its service, the user's client id, and the service's address."""
+    """How to sign in at a provider: its service, the user's client id, and the service's address as configured."""
 
     service: DeviceService
     client_id: str
-    home: str
+    base_url: str
 
 
 class DeviceCode(NamedTuple):
@@ -75,13 +78,15 @@ def make_device_sign_in(provider_id: str, options: Mapping[str, Any]) -> DeviceS
     service, client_id = DEVICE_SERVICES.get(provider_id), str(options.get("clientId") or "").strip()
     if service is None or not client_id:
         return None
-    return DeviceSignIn(service, client_id, str(options.get("signInURL") or service.home).rstrip("/"))
+    return DeviceSignIn(service, client_id, str(options.get("signInURL") or service.base_url).rstrip("/"))
 
 
 def find_stored_sign_in(sign_in: DeviceSignIn | None, provider_id: str, credentials: Credentials) -> JSON | None:
     """Return the stored sign-in for this client id, or None."""
-    data = credentials.find_sign_in(provider_id) if sign_in is not None else None
-    return data if data is not None and sign_in is not None and data.get(CLIENT_ID_KEY) == sign_in.client_id else None
+    if sign_in is None:
+        return None
+    stored = credentials.find_sign_in(provider_id)
+    return stored if stored is not None and stored.get(CLIENT_ID_KEY) == sign_in.client_id else None
 
 
 async def request_code(sign_in: DeviceSignIn) -> DeviceCode:
@@ -89,10 +94,14 @@ async def request_code(sign_in: DeviceSignIn) -> DeviceCode:
     answer = await _post_form(sign_in, sign_in.service.start_path, {"scope": sign_in.service.scope})
     match answer.json:
         case {"device_code": str(secret), "user_code": str(code), "verification_uri": str(page), **more}:
-            # A service could name any time: the dialog waits for this one at most.
-            lasts = min(float(more.get("expires_in") or DEVICE_CODE_TIME.seconds), DEVICE_CODE_TIME.seconds)
+            # A service could name any time: the dialog waits for ours at most.
+            lifetime = min(float(more.get("expires_in") or DEVICE_CODE_TIME.seconds), DEVICE_CODE_TIME.seconds)
             return DeviceCode(
-                page, code, secret, time.monotonic() + lasts, float(more.get("interval") or _POLL_STEP_SECONDS)
+                page_url=page,
+                user_code=code,
+                device_code=secret,
+                expires_at=time.monotonic() + lifetime,
+                poll_seconds=float(more.get("interval") or _POLL_STEP_SECONDS),
             )
         case _:
             raise ModelUnavailable(
@@ -102,14 +111,14 @@ async def request_code(sign_in: DeviceSignIn) -> DeviceCode:
 
 
 async def wait_for_tokens(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
-    """Wait until the code was typed; return the tokens to store.
+    """Wait until the user has typed the code; return the tokens to store.
 
     Raises `ModelUnavailable`: it was refused, or ran out.
     """
     interval, form = code.poll_seconds, {"device_code": code.device_code, "grant_type": _DEVICE_GRANT}
     while time.monotonic() < code.expires_at:
         await asyncio.sleep(interval)
-        answer = await _post_form(sign_in, sign_in.service.token_path, form)
+        answer = await _post_form(sign_in, sign_in.service.exchange_path, form)
         if (tokens := _parse_tokens(sign_in, answer)) is not None:
             return tokens
         match answer.json.get("error"):
@@ -143,13 +152,13 @@ class DeviceSigner:
 
     async def _renew_token(self) -> str:
         with ExitStack() as held_lock:
-            await acquire_lock(held_lock, self._credentials.path.with_name("auth.renew.lock"))
-            data = self._find_stored()
+            await acquire_renewal_lock(held_lock, self._credentials.path.with_name("auth.renew.lock"))
+            stored = self._find_stored()
             # Another process was first: a second renewal could make its token invalid.
-            if (token := _get_valid_token(data)) is not None:
+            if (token := _get_valid_token(stored)) is not None:
                 return token
-            form = {"grant_type": "refresh_token", "refresh_token": str(data.get("refresh") or "")}
-            answer = await _post_form(self._sign_in, self._sign_in.service.token_path, form)
+            form = {"grant_type": "refresh_token", "refresh_token": str(stored.get("refresh") or "")}
+            answer = await _post_form(self._sign_in, self._sign_in.service.exchange_path, form)
             tokens = _parse_tokens(self._sign_in, answer)
             if tokens is None:
                 raise ModelUnavailable(
@@ -160,10 +169,12 @@ class DeviceSigner:
             return str(tokens["access"])
 
 
-def _get_valid_token(data: JSON) -> str | None:
-    token, end = str(data.get("access") or ""), float(data.get("expires") or 0) / 1000
+def _get_valid_token(sign_in: JSON) -> str | None:
+    """Return the token of a stored sign-in; None if there is none, or if it expires soon."""
+    token, expires_at = str(sign_in.get("access") or ""), float(sign_in.get("expires") or 0) / 1000
     # 0: the token does not expire, as with GitHub's OAuth applications.
-    return token if token and (not end or end > time.time() + CLOUD_RENEWAL_LEAD.seconds) else None
+    is_valid = not expires_at or expires_at > time.time() + CLOUD_RENEWAL_LEAD.seconds
+    return token if token and is_valid else None
 
 
 def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer) -> JSON | None:
@@ -171,15 +182,15 @@ def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer) -> JSON | None:
     data = answer.json
     if answer.status != 200 or not isinstance(token := data.get("access_token"), str) or not token:
         return None
-    lasts = float(data.get("expires_in") or 0)
+    lifetime = float(data.get("expires_in") or 0)
     return {
         "access": token,
         "refresh": str(data.get("refresh_token") or ""),
-        "expires": int((time.time() + lasts) * 1000) if lasts else 0,
+        "expires": int((time.time() + lifetime) * 1000) if lifetime else 0,
         CLIENT_ID_KEY: sign_in.client_id,
     }
 
 
 async def _post_form(sign_in: DeviceSignIn, path: str, form: Mapping[str, str]) -> CloudAnswer:
     body = urlencode({"client_id": sign_in.client_id, **form}).encode()
-    return await send_request("POST", sign_in.home + path, _FORM_HEADERS, body)
+    return await send_request("POST", sign_in.base_url + path, _FORM_HEADERS, body)

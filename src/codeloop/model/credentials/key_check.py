@@ -13,7 +13,6 @@ from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError
 
-# Both list their models to everybody.
 KEY_CHECK_PATHS = {"openrouter": "/key", "vercel": "/credits"}
 """Other paths than `/models`, by provider, for services whose list of models needs no key."""
 _REFUSAL_STATUSES = frozenset({401, 403})
@@ -32,11 +31,11 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
     """Send a request with the key's headers, then one without, to see whether the service checks keys at all."""
     import httpx2
 
-    at = f"{url.rstrip('/')}{KEY_CHECK_PATHS.get(provider_id, '/models')}"
+    check_url = f"{url.rstrip('/')}{KEY_CHECK_PATHS.get(provider_id, '/models')}"
     try:
         require_reachable(urlsplit(url).hostname or "")
         async with httpx2.AsyncClient(verify=load_service_tls_context(), timeout=SERVER_MODELS.seconds) as http:
-            answer = await http.get(at, headers=dict(headers))
+            answer = await http.get(check_url, headers=dict(headers))
             message = describe_refusal(answer.text, headers)
             # Google answers 400 to a wrong key.
             if answer.status_code in _REFUSAL_STATUSES or (answer.status_code == 400 and "key" in message.lower()):
@@ -44,12 +43,10 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
             if not answer.is_success:
                 return KeyCheck("unknown", f"HTTP {answer.status_code}")
             # A service that lists its models without a key has not looked at the key.
-            open_answer = await http.get(at)
-            return (
-                KeyCheck("accepted")
-                if not open_answer.is_success
-                else KeyCheck("unknown", "it lists its models to everybody")
-            )
+            open_answer = await http.get(check_url)
+            if open_answer.is_success:
+                return KeyCheck("unknown", "it lists its models to everybody")
+            return KeyCheck("accepted")
     except (NetworkError, CodeloopError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         return KeyCheck("unknown", str(error)[:_MAX_MESSAGE_LENGTH] or type(error).__name__)
 

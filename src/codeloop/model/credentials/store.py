@@ -22,7 +22,7 @@ from codeloop.schema.wire import JSON
 
 
 class ApiKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="api"):
-    """One entry. `origin` is `scheme://host[:port]`; empty: the provider's in the catalog."""
+    """An entry whose key is in the file. `origin` is `scheme://host[:port]`; empty: the provider's in the catalog."""
 
     key: str
     origin: str = ""
@@ -72,27 +72,30 @@ class Credentials:
         return stored_keys
 
     def list_secrets(self) -> set[str]:
-        """Return the keys of the file, and those that this process has read from the keyring. Raises as `entries`."""
+        """Return the keys of the file, and those that this process has read from the keyring.
+
+        Raises as `read_entries`.
+        """
         return self._read_keys | {entry.key for entry in self.read_entries().values() if isinstance(entry, ApiKey)}
 
     def remember_key(self, key: str) -> None:
-        """Add a key that was read from the keyring to `secrets`."""
+        """Add a key that was read from the keyring to those of `list_secrets`."""
         self._read_keys.add(key)
 
-    def find_key(self, provider: str, url: str, homes: Sequence[str] = ()) -> str | KeyringKey | None:
+    def find_key(self, provider: str, url: str, service_urls: Sequence[str] = ()) -> str | KeyringKey | None:
         """Return the provider's key for requests to `url`, or its entry if the keyring has it; None if none is stored.
 
-        `homes` are the provider's base URLs in the catalog: a key for one of them is for all of them, and entries
-        without an origin belong to them.
+        `service_urls` are the provider's base URLs in the catalog, its own first: a key for one of them is for all of
+        them, and an entry without an origin is for the first.
         Raises `WrongKeyOrigin` when the key is stored for another origin, `ModelUnavailable` when the file is broken.
         """
         entry = self.read_entries().get(provider)
         if entry is None:
             return None
         wanted_origin = parse_origin(url)
-        home_origins = [parse_origin(home) for home in homes]
-        bound_origin = entry.origin or (home_origins[0] if home_origins else "")
-        if bound_origin != wanted_origin and not {bound_origin, wanted_origin} <= set(home_origins):
+        service_origins = [parse_origin(service_url) for service_url in service_urls]
+        bound_origin = entry.origin or (service_origins[0] if service_origins else "")
+        if bound_origin != wanted_origin and not {bound_origin, wanted_origin} <= set(service_origins):
             raise WrongKeyOrigin(
                 f"The stored key of `{provider}` is for {bound_origin or 'no known address'}, "
                 f"and is not sent to {wanted_origin}.\n"
@@ -126,7 +129,10 @@ class Credentials:
         return entry
 
     def find_sign_in(self, provider: str) -> JSON | None:
-        """Return the stored result of a plugin's sign-in for a provider, or None. Raises as `entries` does."""
+        """Return the stored sign-in at a provider, by a plugin or a device code; None: there is none.
+
+        Raises as `read_entries`.
+        """
         raw = self._read_file().get(provider)
         with suppress(msgspec.MsgspecError):
             entry = None if raw is None else msgspec.json.decode(raw, type=JSON)
@@ -134,7 +140,10 @@ class Credentials:
         return None
 
     def store_sign_in(self, provider: str, entry: JSON) -> None:
-        """Store the result of a plugin's sign-in, replacing the provider's old entry. Raises as `put` does."""
+        """Store a sign-in, by a plugin or a device code, in place of the provider's old entry.
+
+        Raises as `store_key`.
+        """
         before = self.find_sign_in(provider) or {}
         # Only the plugin that made a sign-in can renew it, so its name is kept.
         plugin = {"plugin": before["plugin"]} if "plugin" in before else {}
@@ -144,7 +153,10 @@ class Credentials:
         self._change_file(lambda entries: {**entries, provider: raw})
 
     def remove_entry(self, provider: str) -> bool:
-        """Remove the provider's entry, its key in the keyring too; return whether it existed. Raises as `put` does."""
+        """Remove the provider's entry, its key in the keyring too; return whether it existed.
+
+        Raises as `store_key`.
+        """
         if provider not in self._read_file():
             return False
         self._clear_keyring(provider)

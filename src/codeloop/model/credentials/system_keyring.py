@@ -24,17 +24,17 @@ _LOCKED_MESSAGE = "it is locked ({error}). Unlock it, and try again"
 
 
 class KeyringSigner:
-    """Signs requests with a key of the keyring, read at the first one. `headers_of` makes the headers that carry it.
+    """Signs requests with a key of the keyring, which is read at the first one.
 
-    `remember` is called with the key when it was read.
+    `make_headers` makes the headers that carry the key; `remember` is called with the key once it has been read.
     """
 
     def __init__(
-        self, provider: str, origin: str, headers_of: Callable[[str], dict[str, str]], remember: Callable[[str], None]
+        self, provider: str, origin: str, make_headers: Callable[[str], dict[str, str]], remember: Callable[[str], None]
     ) -> None:
         self._provider = provider
         self._origin = origin
-        self._headers_of = headers_of
+        self._make_headers = make_headers
         self._remember = remember
         self.key = ""
         """Empty until it was read."""
@@ -55,7 +55,7 @@ class KeyringSigner:
                         f"{KEY_HELPER.seconds:g} s. Unlock it, and try again."
                     ) from None
                 self._remember(self.key)
-            return self._headers_of(self.key)
+            return self._make_headers(self.key)
 
 
 def read_key(provider: str, origin: str) -> str:
@@ -127,13 +127,13 @@ async def has_keyring() -> bool:
     if find_spec("keyring") is None:
         return False
 
-    def find() -> str:
-        with _open_keyring(""):
-            return "found"
+    def find_name() -> str:
+        with _open_keyring("") as keyring:
+            return type(keyring).__name__
 
     with suppress(ModelUnavailable, TimeoutError):
         async with asyncio.timeout(KEYRING_CHECK.seconds):
-            return bool(await _run_in_thread(find))
+            return bool(await _run_in_thread(find_name))
     return False
 
 

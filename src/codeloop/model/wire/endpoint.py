@@ -9,7 +9,7 @@ from codeloop.model.base_url import redact_url
 from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
 
 if TYPE_CHECKING:
-    from codeloop.model.credentials.cloud_chain import Signer
+    from codeloop.model.credentials.signer import Signer
 
 # OpenAI and most others, Anthropic, Azure, Google.
 KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.model.base_url import guess_base_url, redact_url
 from codeloop.model.catalog.vendors import DEPLOYMENT_PROVIDERS
 from codeloop.model.chat import ModelInfo
-from codeloop.model.credentials.cloud_chain import KeySigner
+from codeloop.model.credentials.signer import KeySigner
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.model.wire.error_patterns import (
     extract_message,

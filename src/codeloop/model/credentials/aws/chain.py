@@ -1,9 +1,10 @@
-"""Amazon's `CloudChain`. Apart from `discovery.py`, since the signer that it opens uses that module too."""
+"""Amazon's `CloudChain`, put together from `discovery.py` and the signer, which uses that module too."""
 
 from collections.abc import Mapping
 
 from codeloop.model.credentials.aws.discovery import ADVICE, describe_credentials, find_settings
-from codeloop.model.credentials.cloud_chain import CloudChain, Signer
+from codeloop.model.credentials.cloud_chain import CloudChain
+from codeloop.model.credentials.signer import Signer
 
 
 def open_signer(environment: Mapping[str, str], url: str) -> Signer:
@@ -13,4 +14,10 @@ def open_signer(environment: Mapping[str, str], url: str) -> Signer:
     return AwsSigner(environment, url)
 
 
-CHAIN = CloudChain(describe_credentials, open_signer, find_settings, ADVICE, accepts_key=True)
+CHAIN = CloudChain(
+    describe_credentials=describe_credentials,
+    open_signer=open_signer,
+    find_settings=find_settings,
+    advice=ADVICE,
+    accepts_key=True,
+)

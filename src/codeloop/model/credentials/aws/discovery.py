@@ -20,11 +20,12 @@ _VENDOR_FILES = (Path("/sys/devices/virtual/dmi/id/sys_vendor"), Path("/sys/clas
 
 def describe_credentials(environment: Mapping[str, str]) -> str:
     """Return where the credentials come from, in words for the user; empty if there are none."""
-    is_named = bool(environment.get("AWS_PROFILE"))
-    if environment.get("AWS_ACCESS_KEY_ID") and environment.get("AWS_SECRET_ACCESS_KEY") and not is_named:
+    has_named_profile = bool(environment.get("AWS_PROFILE"))
+    if environment.get("AWS_ACCESS_KEY_ID") and environment.get("AWS_SECRET_ACCESS_KEY") and not has_named_profile:
         return "AWS_ACCESS_KEY_ID"
     name = choose_profile(environment)
-    if is_named or any(key in PROFILE_SOURCE_KEYS for key in read_aws_files(environment).profiles.get(name, {})):
+    profile = read_aws_files(environment).profiles.get(name, {})
+    if has_named_profile or any(key in PROFILE_SOURCE_KEYS for key in profile):
         return f"the AWS profile {name}"
     if environment.get("AWS_WEB_IDENTITY_TOKEN_FILE") and environment.get("AWS_ROLE_ARN"):
         return "AWS_WEB_IDENTITY_TOKEN_FILE"
@@ -67,6 +68,9 @@ def format_host(service: str, region: str) -> str:
 
 def parse_region(host: str) -> str:
     """Return the region in a host name of Bedrock, also of a private endpoint (`vpce-...`); empty without one."""
+    # Such as `bedrock-runtime.us-east-1.amazonaws.com`: the region follows the service.
     labels = host.split(".")
-    at = next((at for at, label in enumerate(labels) if label.startswith("bedrock-")), len(labels))
-    return labels[at + 1] if at + 2 < len(labels) else ""
+    for index, label in enumerate(labels[:-2]):
+        if label.startswith("bedrock-"):
+            return labels[index + 1]
+    return ""

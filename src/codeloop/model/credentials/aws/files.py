@@ -31,9 +31,9 @@ def choose_profile(environment: Mapping[str, str]) -> str:
 
 def read_aws_files(environment: Mapping[str, str]) -> AwsFiles:
     """Return the profiles of both files; a file that is missing or broken has none."""
-    home = find_aws_folder(environment)
-    config = environment.get("AWS_CONFIG_FILE") or (home / "config" if home else "")
-    credentials = environment.get("AWS_SHARED_CREDENTIALS_FILE") or (home / "credentials" if home else "")
+    folder = find_aws_folder(environment)
+    config = environment.get("AWS_CONFIG_FILE") or (folder / "config" if folder else "")
+    credentials = environment.get("AWS_SHARED_CREDENTIALS_FILE") or (folder / "credentials" if folder else "")
     profiles: dict[str, Section] = {}
     sessions: dict[str, Section] = {}
     for title, section in _read_sections(config).items():

@@ -19,13 +19,13 @@ UNSIGNED_HEADERS = frozenset(
 
 
 class AwsKeys(Struct, frozen=True):
-    """An access key with its secret; `token` comes with temporary ones, which hold until `expires` (0: for ever)."""
+    """An access key with its secret; `session_token` belongs to temporary keys, which are valid until `expires_at`."""
 
     access_key: str
     secret_key: str
     session_token: str = ""
     expires_at: float = 0.0
-    """Seconds since the epoch."""
+    """Seconds since the epoch; 0: for ever."""
 
     def __repr__(self) -> str:
         """Return a text without secrets."""
@@ -37,17 +37,19 @@ def make_signature_headers(
 ) -> dict[str, str]:
     """Return the headers that authorise a POST of `body` to `url`; `moment` is UTC as `YYYYMMDDTHHMMSSZ`."""
     parts = urlsplit(url)
-    own_headers = {"x-amz-date": moment, **({"x-amz-security-token": keys.session_token} if keys.session_token else {})}
+    added_headers = {"x-amz-date": moment}
+    if keys.session_token:
+        added_headers["x-amz-security-token"] = keys.session_token
     signed_headers = {
         "host": format_host_header(parts),
         **{name.lower(): value for name, value in headers.items()},
-        **own_headers,
+        **added_headers,
     }
     signed_headers = {
         name: " ".join(value.split()) for name, value in sorted(signed_headers.items()) if name not in UNSIGNED_HEADERS
     }
     names = ";".join(signed_headers)
-    canonical = "\n".join(
+    canonical_request = "\n".join(
         (
             "POST",
             # Encoded once more than it is sent: all services but S3 want that.
@@ -60,14 +62,14 @@ def make_signature_headers(
         )
     )
     scope = f"{moment[:8]}/{region}/{service}/aws4_request"
-    text = "\n".join((ALGORITHM, moment, scope, hashlib.sha256(canonical.encode()).hexdigest()))
+    text = "\n".join((ALGORITHM, moment, scope, hashlib.sha256(canonical_request.encode()).hexdigest()))
     key = f"AWS4{keys.secret_key}".encode()
     # The key is bound to day, region and service, so that a leaked one is of little use.
     for step in (moment[:8], region, service, "aws4_request"):
         key = hmac.new(key, step.encode(), hashlib.sha256).digest()
     signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
     authorization = f"{ALGORITHM} Credential={keys.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
-    return {**own_headers, "authorization": authorization}
+    return {**added_headers, "authorization": authorization}
 
 
 def _normalize_path(path: str) -> str:

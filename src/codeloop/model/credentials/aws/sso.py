@@ -16,32 +16,32 @@ from codeloop.model.credentials.aws.discovery import format_host
 from codeloop.model.credentials.aws.files import AwsFiles, Section, find_aws_folder
 from codeloop.model.credentials.aws.signature import AwsKeys
 from codeloop.model.credentials.cloud_request import (
-    acquire_lock,
     parse_json_object,
     parse_timestamp,
     read_file_or_empty,
     send_request,
 )
+from codeloop.model.credentials.renewal_lock import acquire_renewal_lock
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.wire import JSON
 
 
 async def fetch_sso_keys(name: str, profile: Section, files: AwsFiles, environment: Mapping[str, str]) -> AwsKeys:
     """Return the keys of a profile. Raises `ModelUnavailable`, which says how to sign in again."""
-    again = f"Sign in: `aws sso login --profile {name}`."
+    advice = f"Sign in: `aws sso login --profile {name}`."
     session = profile.get("sso_session", "")
     settings = {**profile, **files.sessions.get(session, {})} if session else profile
-    start, region = settings.get("sso_start_url", ""), settings.get("sso_region", "")
-    home = find_aws_folder(environment)
-    # Amazon's tools name their cache files so.
-    file_name = hashlib.sha1((session or start).encode(), usedforsecurity=False).hexdigest()
-    cache_file = home / "sso" / "cache" / f"{file_name}.json" if home else None
+    region, aws_folder = settings.get("sso_region", ""), find_aws_folder(environment)
+    # As Amazon's tools name the files of their cache.
+    cache_key = session or settings.get("sso_start_url", "")
+    file_name = hashlib.sha1(cache_key.encode(), usedforsecurity=False).hexdigest()
+    cache_file = aws_folder / "sso" / "cache" / f"{file_name}.json" if aws_folder else None
     token = _get_valid_token(parse_json_object(await asyncio.to_thread(read_file_or_empty, cache_file)))
     # A session (`sso_session`) can be renewed; a sign-in of the older form can't, and has to be made again.
     if token is None and cache_file is not None:
         token = await _renew_token(cache_file, region, environment)
     if token is None:
-        raise ModelUnavailable(f"The sign-in of the AWS profile {name} has run out. {again}")
+        raise ModelUnavailable(f"The sign-in of the AWS profile {name} has run out. {advice}")
     account, role = profile.get("sso_account_id", ""), profile.get("sso_role_name", "")
     base = environment.get("AWS_ENDPOINT_URL_SSO") or f"https://{format_host('portal.sso', region)}"
     query = urlencode({"role_name": role, "account_id": account})
@@ -50,7 +50,7 @@ async def fetch_sso_keys(name: str, profile: Section, files: AwsFiles, environme
         case {"accessKeyId": str(access), "secretAccessKey": str(secret), "sessionToken": str(token), **more}:
             return AwsKeys(access, secret, token, float(more.get("expiration") or 0) / 1000)
         case _:
-            raise ModelUnavailable(f"AWS gives no keys for the profile {name}: {answer.describe_error()}. {again}")
+            raise ModelUnavailable(f"AWS gives no keys for the profile {name}: {answer.describe_error()}. {advice}")
 
 
 def _get_valid_token(token_data: JSON) -> str | None:
@@ -64,7 +64,7 @@ async def _renew_token(cache_file: Path, region: str, environment: Mapping[str, 
     A renewal may invalidate the refresh token that was sent, so the new one has to be stored for the next renewal.
     """
     with ExitStack() as held_lock:
-        await acquire_lock(held_lock, cache_file.with_suffix(".lock"))
+        await acquire_renewal_lock(held_lock, cache_file.with_suffix(".lock"))
         sign_in = parse_json_object(await asyncio.to_thread(read_file_or_empty, cache_file))
         if (token := _get_valid_token(sign_in)) is not None:
             return token
@@ -79,8 +79,8 @@ async def _renew_token(cache_file: Path, region: str, environment: Mapping[str, 
         token = answer.json.get("accessToken")
         if answer.status != 200 or not isinstance(token, str):
             return None
-        end = datetime.fromtimestamp(time.time() + float(answer.json.get("expiresIn") or 0), UTC)
-        tokens = {"accessToken": token, "expiresAt": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        expiry = datetime.fromtimestamp(time.time() + float(answer.json.get("expiresIn") or 0), UTC)
+        tokens = {"accessToken": token, "expiresAt": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")}
         tokens["refreshToken"] = str(answer.json.get("refreshToken") or refresh)
         # A token that can't be stored still serves this process.
         with suppress(OSError):

@@ -24,12 +24,14 @@ def find_credentials_file(environment: Mapping[str, str]) -> Path | None:
     """Return the credentials file: the configured one, else gcloud's; None without one."""
     if path := environment.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip():
         return Path(path).expanduser()
-    configured = environment.get("CLOUDSDK_CONFIG", "")
-    home = environment.get("HOME") or environment.get("USERPROFILE") or ""
-    folder = Path(configured) if configured else Path(home) / ".config" / "gcloud" if home else None
-    if folder is None or not (file := folder / "application_default_credentials.json").is_file():
+    if configured_folder := environment.get("CLOUDSDK_CONFIG", ""):
+        folder = Path(configured_folder)
+    elif home := environment.get("HOME") or environment.get("USERPROFILE"):
+        folder = Path(home) / ".config" / "gcloud"
+    else:
         return None
-    return file
+    file = folder / "application_default_credentials.json"
+    return file if file.is_file() else None
 
 
 def has_metadata_service(environment: Mapping[str, str]) -> bool:

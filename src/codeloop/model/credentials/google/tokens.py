@@ -8,6 +8,7 @@ import base64
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -42,8 +43,12 @@ MAX_LIFETIME_SECONDS = 3_600
 SIGN_IN_ADVICE = "Sign in again: `gcloud auth application-default login`."
 FORM_HEADERS = {"content-type": "application/x-www-form-urlencoded"}
 
-AccessToken = tuple[str, float]
-"""A token, and its expiry (seconds since the epoch)."""
+
+class AccessToken(NamedTuple):
+    """A token, and its expiry (seconds since the epoch)."""
+
+    text: str
+    expires_at: float
 
 
 class GoogleSigner:
@@ -51,7 +56,7 @@ class GoogleSigner:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._token: AccessToken = ("", 0.0)
+        self._token = AccessToken("", expires_at=0.0)
         self._lock = asyncio.Lock()
         self._project = ""
 
@@ -59,11 +64,11 @@ class GoogleSigner:
         """Return the header with the token. Raises `ModelUnavailable`: no credentials, or they are refused."""
         del url, headers, body
         async with self._lock:
-            if time.time() + CLOUD_RENEWAL_LEAD.seconds >= self._token[1]:
+            if time.time() + CLOUD_RENEWAL_LEAD.seconds >= self._token.expires_at:
                 self._token = await self._fetch_token()
         # The project that pays for the request, and whose quota counts.
         quota = {"x-goog-user-project": self._project} if self._project else {}
-        return {"authorization": f"Bearer {self._token[0]}", **quota}
+        return {"authorization": f"Bearer {self._token.text}", **quota}
 
     async def _fetch_token(self) -> AccessToken:
         file = find_credentials_file(self._environment)
@@ -115,8 +120,8 @@ async def _fetch_service_account_token(content: JSON, file: Path) -> AccessToken
 async def _fetch_impersonated_token(url: str, content: JSON, file: Path) -> AccessToken:
     """Return the token of a service account that the credentials inside the file may act as."""
     source: JSON = content.get("source_credentials") or {}
-    token, _ = await fetch_token(source, file)
-    return await _impersonate(url, token, content.get("delegates") or [], file)
+    token = await fetch_token(source, file)
+    return await _impersonate(url, token.text, content.get("delegates") or [], file)
 
 
 async def _impersonate(url: str, token: str, delegates: list[str], file: Path) -> AccessToken:
@@ -129,7 +134,7 @@ async def _impersonate(url: str, token: str, delegates: list[str], file: Path) -
         raise ModelUnavailable(
             f"Google does not let the credentials of {file} act as another: {answer.describe_error()}."
         )
-    return access_token, time.time() + MAX_LIFETIME_SECONDS
+    return AccessToken(access_token, time.time() + MAX_LIFETIME_SECONDS)
 
 
 async def _fetch_federated_token(content: JSON, file: Path) -> AccessToken:
@@ -152,10 +157,10 @@ async def _fetch_federated_token(content: JSON, file: Path) -> AccessToken:
     fields = {"grant_type": EXCHANGE_GRANT, "audience": str(content["audience"]), "scope": SCOPE}
     fields |= {"requested_token_type": REQUESTED_TYPE, "subject_token": subject}
     fields["subject_token_type"] = str(content.get("subject_token_type") or "")
-    token, end = await _exchange_grant(str(content["token_url"]), fields, file, "Look at the pool and its provider.")
+    token = await _exchange_grant(str(content["token_url"]), fields, file, "Look at the pool and its provider.")
     if role := content.get("service_account_impersonation_url"):
-        return await _impersonate(str(role), token, [], file)
-    return token, end
+        return await _impersonate(str(role), token.text, [], file)
+    return token
 
 
 async def _exchange_grant(url: str, form: Mapping[str, str], file: Path, advice: str) -> AccessToken:
@@ -163,7 +168,7 @@ async def _exchange_grant(url: str, form: Mapping[str, str], file: Path, advice:
     data = answer.json
     if answer.status != 200 or not isinstance(token := data.get("access_token"), str):
         raise ModelUnavailable(f"Google refused the credentials of {file}: {answer.describe_error()}. {advice}")
-    return token, time.time() + _read_lifetime(data)
+    return AccessToken(token, time.time() + _read_lifetime(data))
 
 
 async def _fetch_metadata_token(environment: Mapping[str, str]) -> AccessToken:
@@ -175,12 +180,12 @@ async def _fetch_metadata_token(environment: Mapping[str, str]) -> AccessToken:
         raise ModelUnavailable(f"The metadata service of this machine ({host}) gives no token: {error}.") from None
     if answer.status != 200 or not isinstance(token := answer.json.get("access_token"), str):
         raise ModelUnavailable(f"The metadata service of this machine gives no token: {answer.describe_error()}.")
-    return token, time.time() + _read_lifetime(answer.json)
+    return AccessToken(token, time.time() + _read_lifetime(answer.json))
 
 
 def _read_lifetime(data: JSON) -> float:
-    life = data.get("expires_in")
-    return float(life) if isinstance(life, (int, float)) else float(MAX_LIFETIME_SECONDS)
+    lifetime = data.get("expires_in")
+    return float(lifetime) if isinstance(lifetime, (int, float)) else float(MAX_LIFETIME_SECONDS)
 
 
 async def sign_rs256(data: bytes, key: str, file: Path) -> bytes:
