@@ -6,14 +6,16 @@ import os
 import pty
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from textual.app import App
 
 from codeloop.tui.render.picture_rows import PictureBox
-from codeloop.tui.terminal.pictures.picture_view import make_picture_screen
+from codeloop.tui.terminal.pictures.picture_view import make_picture_screen, show_picture
 from tests.tui.parts import file
 
 PROGRAM = """
@@ -90,6 +92,32 @@ def test_elsewhere_a_copy_is_left_and_its_place_told(tmp_path: Path) -> None:
     shown = run(answer=b"", until=b"told: ", TERM="xterm-256color", TMPDIR=str(tmp_path))
     assert b"A copy is at " in shown
     assert [path.read_bytes() for path in tmp_path.glob("picture-*.png")] == [dot()]
+
+
+async def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: Path) -> str:
+    """Show a picture on a desktop whose viewer can't be started; return what the user is told."""
+    viewer = tmp_path / ("open" if sys.platform == "darwin" else "xdg-open")
+    viewer.write_text(f"#!{tmp_path}/missing\n")
+    viewer.chmod(0o755)
+    for name, value in {"TERM": "dumb", "DISPLAY": ":0", "PATH": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+    picture = file("a.png", url=f"data:image/png;base64,{base64.b64encode(dot()).decode()}")
+    return await show_picture(App[None](), picture)
+
+
+async def test_a_viewer_that_does_not_start_is_told_with_the_place_of_the_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = await show(tmp_path, monkeypatch, tmp_path)
+    (copy,) = tmp_path.glob("picture-*.png")
+    assert message.endswith(f"can't be started: No such file or directory. A copy of the picture is at {copy}.")
+
+
+async def test_a_copy_that_can_not_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = await show(tmp_path, monkeypatch, tmp_path / "missing")
+    assert message.startswith("[image a.png 10x20, ")
+    assert message.endswith("] can't be shown: No such file or directory.")
 
 
 def test_what_is_gone_is_said() -> None:

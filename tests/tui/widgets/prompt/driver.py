@@ -88,6 +88,8 @@ class QueueServer:
     def __init__(self, *texts: str) -> None:
         self.waiting: list[MessageWithParts] = []
         self.is_working_on_it = False
+        self.deleted: list[MessageId] = []
+        self.before_delete: Callable[[], object] = bool
         for text in texts:
             self.add(text)
 
@@ -101,6 +103,8 @@ class QueueServer:
 
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
         if isinstance(args, MessageId):
+            self.before_delete()
+            self.deleted.append(args)
             if self.is_working_on_it:
                 raise OperationError("SessionBusyError", "it works on it")
             self.waiting = [each for each in self.waiting if each.info.id != args.message_id]

@@ -318,6 +318,22 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         assert [entry.text for entry in hand.app.prompt.queue.local_prompts] == ["for after a crash"]
 
 
+@pytest.mark.parametrize("to_editor", [True, False])
+async def test_a_switch_of_the_session_leaves_withdrawn_prompts_to_their_own(tmp_path: Path, to_editor: bool) -> None:
+    server = QueueServer("one", "two")
+    async with prompting(tmp_path) as hand:
+        queue = hand.app.prompt.queue
+        queue.open_session(server, "ses_1")
+        queue.add(PromptEntry("three"))
+        await queue.reload()
+        server.before_delete = lambda: queue.open_session(QueueServer(), "ses_2")
+        await queue.withdraw_unread(queue.server_prompts, to_editor=to_editor)
+        assert {each.session_id for each in server.deleted} == {"ses_1"}
+        assert (queue.local_prompts, hand.app.text) == ([], "")
+        queue.open_session(server, "ses_1")
+        assert [entry.text for entry in queue.local_prompts] == ["one", "two", "three"]
+
+
 async def test_a_prompt_that_was_sent_is_edited_again_with_its_images(tmp_path: Path) -> None:
     place = FilePartSourceText(value="[Image]", start=4, end=11)
     image = FilePartInput(

@@ -83,11 +83,17 @@ async def _open_in_viewer(part: FilePart, data: bytes) -> str:
     """
     opener = find_program("open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH"))
     has_desktop = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    descriptor, name = tempfile.mkstemp(prefix="picture-", suffix=_SUFFIXES.get(part.mime, ""))
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix="picture-", suffix=_SUFFIXES.get(part.mime, ""))
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        return f"{describe_attachment(part)} can't be shown: {error.strerror}."
     if opener is None or not has_desktop or part.mime not in _SUFFIXES:
         return f"This terminal can't show pictures. A copy is at {name}."
     silent = asyncio.subprocess.DEVNULL
-    await start_desktop_program((opener, name), stdin=silent, output=silent)
+    try:
+        await start_desktop_program((opener, name), stdin=silent, output=silent)
+    except OSError as error:
+        return f"{opener} can't be started: {error.strerror}. A copy of the picture is at {name}."
     return ""

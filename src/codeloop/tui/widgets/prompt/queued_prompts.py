@@ -115,17 +115,22 @@ class QueuedPrompts(CachedWidget):
     async def withdraw_unread(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
         """Withdraw the prompts that waited for a stopped turn, which will not answer them.
 
-        They are put into the editor, or unless `to_editor` into the queue of this process.
+        They are put into the editor, or unless `to_editor` into the queue of this process. If another session is shown
+        by then, they are put into the queue of their own session.
         """
+        client = self._client
+        if client is None or not messages:
+            return
+        session_id = messages[0].info.session_id
         entries: list[PromptEntry] = []
         for message in messages:
-            if self._client is not None:
-                # A prompt that can't be withdrawn stays in the conversation.
-                with suppress(CodeloopError):
-                    ids = MessageId(session_id=self._session_id, message_id=message.info.id)
-                    await self._client.call(MESSAGE_DELETE, ids)
-                    entries.append(restore_entry(message))
-        if entries and to_editor:
+            # A prompt that can't be withdrawn stays in the conversation.
+            with suppress(CodeloopError):
+                await client.call(MESSAGE_DELETE, MessageId(session_id=session_id, message_id=message.info.id))
+                entries.append(restore_entry(message))
+        if entries and session_id != self._session_id:
+            self._save(session_id, [*entries, *self._store.drafts.load_queue(session_id)])
+        elif entries and to_editor:
             files = tuple(file for entry in entries for file in entry.files)
             self._edit(PromptEntry("\n\n".join(entry.text for entry in entries), files=files))
         elif entries:
@@ -136,7 +141,7 @@ class QueuedPrompts(CachedWidget):
         if self._client is None:
             return
         try:
-            ids = MessageId(session_id=self._session_id, message_id=message.info.id)
+            ids = MessageId(session_id=message.info.session_id, message_id=message.info.id)
             await self._client.call(MESSAGE_DELETE, ids)
         except CodeloopError as error:
             self._show_note(f"The prompt can't be taken back any more: {error}")
@@ -147,11 +152,15 @@ class QueuedPrompts(CachedWidget):
     def _replace_local(self, entries: list[PromptEntry]) -> None:
         """Replace the prompts that wait for the end of the turn, here and in their file."""
         self.local_prompts = entries
+        self._save(self._session_id, entries)
+        self._show()
+
+    def _save(self, session_id: str, entries: list[PromptEntry]) -> None:
+        """Write the queue of a session to its file; the user is told of a failure."""
         try:
-            self._store.drafts.save_queue(self._session_id, entries)
+            self._store.drafts.save_queue(session_id, entries)
         except OSError as error:
             self._show_note(f"The waiting prompts can't be stored in {self._store.folder}: {error.strerror or error}.")
-        self._show()
 
     def _list_rows(self) -> list[tuple[str, str]]:
         return [
