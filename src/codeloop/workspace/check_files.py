@@ -35,7 +35,7 @@ _SKIPPED_FOLDERS = frozenset(
 )
 # The most files and folders of a project that are listed.
 _MAX_ENTRIES = 200_000
-# Of a file that is hashed; and of a script that is searched for others.
+# The bytes of a file that are hashed, and those of a script that are searched for other scripts.
 _MAX_HASHED_BYTES = 16 * 1024 * 1024
 _MAX_SCRIPT_BYTES = 256 * 1024
 # Scripts that run scripts are followed to this depth.
@@ -45,7 +45,7 @@ _SCRIPT_FILE = re.compile(r"(?:^|/)(?:(?:GNUm|M|m)akefile|[^/]*\.(?:mk|sh|bash)|
 # Names of programs that are likely to be checks.
 _CHECK_PROGRAM = re.compile(r"(?:test|check|lint|verif|spec)[^/]*$", re.IGNORECASE)
 _RUNNER_FILES = ("GNUmakefile", "makefile", "Makefile", "justfile", "package.json")
-# Sections of these files that don't affect checks, so that a dependency may be added.
+# Sections of these files that don't affect checks: dependencies may be added. Those of pyproject.toml are below `tool`.
 _UNRELATED_SECTIONS = {
     "pyproject.toml": ("poetry", "uv", "setuptools"),
     "package.json": ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "version"),
@@ -108,18 +108,23 @@ def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> set[
     texts = [*commands, *(_read(root / file) for file in _RUNNER_FILES)]
     for depth in range(_MAX_SCRIPT_DEPTH):
         words = dict.fromkeys(word for text in texts for word in _WORD.findall(text))
-        new = {name for word in words if (name := _resolve_script(root, word, path, is_given=depth == 0)) is not None}
-        texts = [_read(root / name) for name in new - scripts if _SCRIPT_FILE.search(name) or _is_shell(root / name)]
-        scripts |= new
+        # Only the commands themselves name programs that are found on the PATH.
+        names = (_resolve_script(root, word, path, may_be_program=depth == 0) for word in words)
+        found = {name for name in names if name is not None}
+        texts = [_read(root / name) for name in found - scripts if _SCRIPT_FILE.search(name) or _is_shell(root / name)]
+        scripts |= found
         if not texts:
             break
     return scripts
 
 
-def _resolve_script(root: Path, word: str, path: str | None, *, is_given: bool) -> str | None:
-    """Return the relative name of the script or program below `root` that a word refers to, or None."""
+def _resolve_script(root: Path, word: str, path: str | None, *, may_be_program: bool) -> str | None:
+    """Return the relative name of the script or program below `root` that a word refers to, or None.
+
+    `may_be_program`: the word may name a program on the PATH, as those of the commands themselves do.
+    """
     file = root / word
-    if "/" not in word and is_given and not file.is_file():
+    if "/" not in word and may_be_program and not file.is_file():
         program = find_program(word, path, in_project=True)
         file = Path(program) if program is not None else file
     if not file.is_file() or not _is_below(file, root):
@@ -157,7 +162,7 @@ def _hash(root: Path, name: str) -> str:
 def _extract_relevant_part(name: str, data: bytes) -> bytes:
     """Return a file's content without the sections that don't affect checks."""
     file = Path(name).name
-    other: Iterable[str] = _UNRELATED_SECTIONS.get(file, ())
+    unrelated: Iterable[str] = _UNRELATED_SECTIONS.get(file, ())
     try:
         match file:
             case "package.json":
@@ -166,8 +171,8 @@ def _extract_relevant_part(name: str, data: bytes) -> bytes:
                 table = tomllib.loads(data.decode())["tool"]
             case _:
                 return data
-        other_entries = {key: value for key, value in table.items() if key not in other}
-        return json.dumps(other_entries, sort_keys=True, default=str).encode()
+        related_entries = {key: value for key, value in table.items() if key not in unrelated}
+        return json.dumps(related_entries, sort_keys=True, default=str).encode()
     # A malformed file counts as a whole.
     except (ValueError, KeyError, AttributeError):
         return data

@@ -18,8 +18,11 @@ from codeloop.kit.small_files import read_start
 
 # A larger file is not read.
 _MAX_FILE_BYTES = 256 * 1024
+# `ModuleNotFoundError: No module named 'yaml.loader'`
 _PYTHON_ERROR = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([A-Za-z_]\w*)")
+# `Cannot find module '@scope/name/file.js'`
 _NODE_ERROR = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[a-z][\w.-]*)")
+# Names that may be repeated to the model as part of a command.
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
 _REQUIREMENTS_GLOBS = ("requirements*.txt", "*requirements.txt", "requirements/*.txt")
 _MAX_LISTS = 20
@@ -33,9 +36,10 @@ _PACKAGES_BY_MODULE = {
 }  # fmt: skip
 
 
+# The usual names of groups of dependencies: those for tests alone, and those for development in general.
 _TEST_GROUPS = ("test", "tests", "testing")
 _DEV_GROUPS = ("dev", "develop", "development")
-_MAX_SHOWN = 5
+_MAX_SHOWN_PACKAGES = 5
 
 
 class _Declaration(NamedTuple):
@@ -45,19 +49,29 @@ class _Declaration(NamedTuple):
     command: str
 
 
+def _declare_extra(name: str, *, uses_uv: bool) -> _Declaration:
+    command = f"uv sync --extra {name}" if uses_uv else f"pip install -e '.[{name}]'"
+    return _Declaration(f"in the extra `{name}` of pyproject.toml", command)
+
+
+def _declare_group(name: str, *, uses_uv: bool) -> _Declaration:
+    command = f"uv sync --group {name}" if uses_uv else f"pip install --group {name}"
+    return _Declaration(f"in the group `{name}` of pyproject.toml", command)
+
+
 def find_missing_module(output: str, folder: Path, root: Path) -> str:
     """Return a sentence on the module that a command did not find; "" when none is missing or listed.
 
     The lists are those of the nearest folder from `folder` up to `root` that has one with the module.
     """
-    python, node = [*_PYTHON_ERROR.finditer(output)], [*_NODE_ERROR.finditer(output)]
-    if not python and not node:
+    python_errors, node_errors = [*_PYTHON_ERROR.finditer(output)], [*_NODE_ERROR.finditer(output)]
+    if not python_errors and not node_errors:
         return ""
-    name = (python or node)[-1][1]
-    find = _find_python_declarations if python else _find_node_declarations
+    name = (python_errors or node_errors)[-1][1]
+    find_declarations = _find_python_declarations if python_errors else _find_node_declarations
     folders = [each for each in (folder, *folder.parents) if each.is_relative_to(root)]
     for each in folders:
-        for declaration in find(each, name):
+        for declaration in find_declarations(each, name):
             return f"`{name}` is {declaration.list_clause}; it is not installed. To install it: {declaration.command}"
     return ""
 
@@ -65,10 +79,11 @@ def find_missing_module(output: str, folder: Path, root: Path) -> str:
 def find_missing_test_packages(folder: Path, root: Path, environment: Mapping[str, str]) -> str:
     """Return a sentence on the packages that tests need, by the project's own lists, and that are not installed.
 
-    "" when none is missing, or that is unknown: there is no list, or no Python whose packages can be listed. Of groups
-    that are for more than tests (`dev`) only plugins of pytest count.
+    "" when none is missing, or when that is unknown: there is no list, or no Python whose packages can be listed. In
+    groups that are for more than tests (`dev`), only plugins of pytest count.
     """
-    for each in (each for each in (folder, *folder.parents) if each.is_relative_to(root)):
+    folders = [each for each in (folder, *folder.parents) if each.is_relative_to(root)]
+    for each in folders:
         if (each / "package.json").is_file() and not (each / "node_modules").is_dir():
             command = next((found.command for found in _find_node_declarations(each, None)), "")
             if command:
@@ -80,78 +95,82 @@ def find_missing_test_packages(folder: Path, root: Path, environment: Mapping[st
         for names, declaration in wanted if installed else ():
             missing = sorted(name for name in names if name not in installed)
             if missing:
-                more = f" and {len(missing) - _MAX_SHOWN} more" if len(missing) > _MAX_SHOWN else ""
-                are = "is" if len(missing) == 1 else "are"
-                listed = f"{', '.join(missing[:_MAX_SHOWN])}{more}, {declaration.list_clause},"
-                return f"Tests here may need {listed} which {are} not installed. To install: {declaration.command}"
+                hidden_count = len(missing) - _MAX_SHOWN_PACKAGES
+                rest = f" and {hidden_count} more" if hidden_count > 0 else ""
+                verb = "is" if len(missing) == 1 else "are"
+                listed = f"{', '.join(missing[:_MAX_SHOWN_PACKAGES])}{rest}, {declaration.list_clause},"
+                return f"Tests here may need {listed} which {verb} not installed. To install: {declaration.command}"
     return ""
 
 
 def _list_test_packages(folder: Path) -> Iterator[tuple[set[str], _Declaration]]:
-    """Yield the packages of each list that tests need, with where it is."""
+    """Yield the names of the packages that tests need, a set for each list, with the list's declaration."""
     project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
-    extras, groups = (
-        _get_table(_get_table(project, "project"), "optional-dependencies"),
-        _get_table(project, "dependency-groups"),
-    )
+    extras = _get_table(_get_table(project, "project"), "optional-dependencies")
+    groups = _get_table(project, "dependency-groups")
     for group in (*_TEST_GROUPS, *_DEV_GROUPS):
         if names := _choose_for_tests(group, extras.get(group)):
-            command = f"uv sync --extra {group}" if uses_uv else f"pip install -e '.[{group}]'"
-            yield names, _Declaration(f"in the extra `{group}` of pyproject.toml", command)
+            yield names, _declare_extra(group, uses_uv=uses_uv)
         if names := _choose_for_tests(group, groups.get(group)):
-            command = f"uv sync --group {group}" if uses_uv else f"pip install --group {group}"
-            yield names, _Declaration(f"in the group `{group}` of pyproject.toml", command)
+            yield names, _declare_group(group, uses_uv=uses_uv)
         for path in (folder / f"requirements-{group}.txt", folder / "requirements" / f"{group}.txt"):
             if names := _choose_for_tests(group, _read(path).decode("utf-8", "replace").splitlines()):
                 name = path.relative_to(folder).as_posix()
                 yield names, _Declaration(f"in {name}", f"pip install -r {name}")
 
 
-def _choose_for_tests(group: str, rows: Any) -> set[str]:
+def _choose_for_tests(group: str, requirements: Any) -> set[str]:
     """Return the names in a list of requirements that tests need everywhere: those with conditions are left out."""
-    plain = [row for row in rows if isinstance(row, str) and ";" not in row] if is_list(rows) else []
-    return {name for name in _read_package_names(plain) if group in _TEST_GROUPS or name.startswith("pytest")}
+    if not is_list(requirements):
+        return set()
+    # `colorama; sys_platform == "win32"` has a condition.
+    unconditional = [each for each in requirements if isinstance(each, str) and ";" not in each]
+    return {name for name in _read_package_names(unconditional) if group in _TEST_GROUPS or name.startswith("pytest")}
 
 
 def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[str]:
     """Return the normalized names of the packages of the project's Python, else of that on PATH; empty: not known."""
-    own = next((folder / name for name in PROJECT_PROGRAM_FOLDERS if (folder / name / "python").exists()), None)
+    project_programs = (folder / name for name in PROJECT_PROGRAM_FOLDERS)
+    programs = next((each for each in project_programs if (each / "python").exists()), None)
     on_path = find_program("python", environment.get("PATH")) or find_program("python3", environment.get("PATH"))
-    programs = own or (Path(on_path).parent if on_path else None)
+    if programs is None and on_path:
+        programs = Path(on_path).parent
     if programs is None:
         return frozenset()
     if not (programs.parent / "pyvenv.cfg").is_file() and on_path:
+        # Not a virtual environment: its packages are next to the program that links lead to.
         programs = Path(os.path.realpath(on_path)).parent
     try:
+        # Debian has its packages in `dist-packages`.
         folders = [each for name in ("site", "dist") for each in programs.parent.glob(f"lib/python3*/{name}-packages")]
-        found = [each.name for folder in folders for each in folder.iterdir()]
+        entries = [each.name for folder in folders for each in folder.iterdir()]
     except OSError:
         return frozenset()
-    names = [name for name in found if name.endswith((".dist-info", ".egg-info"))]
+    # `PyYAML-6.0.2.dist-info`
+    names = [name for name in entries if name.endswith((".dist-info", ".egg-info"))]
     return frozenset(_normalize(name.rpartition(".")[0].partition("-")[0]) for name in names)
 
 
 def _find_python_declarations(folder: Path, module: str) -> Iterator[_Declaration]:
+    """Yield the lists of a folder that have the package of a module, and the project's own module of that name."""
     if (folder / module / "__init__.py").is_file() or (folder / f"{module}.py").is_file():
         yield _Declaration("in this folder", f"run from {folder}, or with PYTHONPATH={folder}")
     if (folder / "src" / module).is_dir():
         yield _Declaration("this project's own, below src", "pip install -e . (or PYTHONPATH=src)")
     names = {_normalize(module), _normalize(_PACKAGES_BY_MODULE.get(module, module))}
     project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
-    about = _get_table(project, "project")
-    if names & _read_package_names(about.get("dependencies")):
+    project_table = _get_table(project, "project")
+    if names & _read_package_names(project_table.get("dependencies")):
         yield _Declaration("a dependency of pyproject.toml", "uv sync" if uses_uv else "pip install -e .")
-    for group, rows in _get_table(about, "optional-dependencies").items():
-        if names & _read_package_names(rows) and _SAFE_NAME.fullmatch(group):
-            command = f"uv sync --extra {group}" if uses_uv else f"pip install -e '.[{group}]'"
-            yield _Declaration(f"in the extra `{group}` of pyproject.toml", command)
-    for group, rows in _get_table(project, "dependency-groups").items():
-        if names & _read_package_names(rows) and _SAFE_NAME.fullmatch(group):
-            command = f"uv sync --group {group}" if uses_uv else f"pip install --group {group}"
-            yield _Declaration(f"in the group `{group}` of pyproject.toml", command)
+    for extra, requirements in _get_table(project_table, "optional-dependencies").items():
+        if names & _read_package_names(requirements) and _SAFE_NAME.fullmatch(extra):
+            yield _declare_extra(extra, uses_uv=uses_uv)
+    for group, requirements in _get_table(project, "dependency-groups").items():
+        if names & _read_package_names(requirements) and _SAFE_NAME.fullmatch(group):
+            yield _declare_group(group, uses_uv=uses_uv)
     poetry = _get_table(_get_table(project, "tool"), "poetry")
-    for group, rows in _get_table(poetry, "group").items():
-        if names & _read_package_names([*_get_table(rows, "dependencies")]) and _SAFE_NAME.fullmatch(group):
+    for group, table in _get_table(poetry, "group").items():
+        if names & _read_package_names([*_get_table(table, "dependencies")]) and _SAFE_NAME.fullmatch(group):
             yield _Declaration(f"in the group `{group}` of pyproject.toml", f"poetry install --with {group}")
     if names & _read_package_names([*_get_table(poetry, "dependencies")]):
         yield _Declaration("a dependency of pyproject.toml", "poetry install")
@@ -165,13 +184,13 @@ def _find_python_declarations(folder: Path, module: str) -> Iterator[_Declaratio
 
 
 def _find_node_declarations(folder: Path, module: str | None) -> Iterator[_Declaration]:
-    """Yield the lists of package.json that have a package; None: those that have any."""
+    """Yield the lists of package.json that have a package. `module` None: those that have any package."""
     try:
         package_json: Any = msgspec.json.decode(_read(folder / "package.json") or b"{}")
     except (msgspec.DecodeError, RecursionError):
         return
     locks = {"pnpm-lock.yaml": "pnpm install", "yarn.lock": "yarn install", "bun.lock": "bun install"}
-    command = next((run for lock, run in locks.items() if (folder / lock).is_file()), "npm install")
+    command = next((command for lock, command in locks.items() if (folder / lock).is_file()), "npm install")
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
         listed = _get_table(package_json, key)
         if module in listed or (module is None and listed):
@@ -204,11 +223,12 @@ def _get_table(value: Any, key: str) -> Mapping[str, Any]:
     return table if is_object(table) else {}
 
 
-def _read_package_names(rows: Any) -> set[str]:
-    """Return the normalized names of packages in a list of requirements."""
-    texts = [row.strip() for row in rows if isinstance(row, str)] if is_list(rows) else []
+def _read_package_names(requirements: Any) -> set[str]:
+    """Return the normalized names of the packages in a list of requirements; none for anything but a list."""
+    texts = [each.strip() for each in requirements if isinstance(each, str)] if is_list(requirements) else []
     return {_normalize(match[0]) for text in texts if (match := re.match(r"[A-Za-z0-9][\w.-]*", text))}
 
 
 def _normalize(name: str) -> str:
+    """Return the name of a Python package as indexes compare it: `Foo_Bar.baz` -> `foo-bar-baz`."""
     return re.sub(r"[-_.]+", "-", name).lower()

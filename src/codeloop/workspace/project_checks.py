@@ -24,8 +24,11 @@ _KINDS_BY_WORD = {
     **dict.fromkeys(("types", "type", "typecheck", "typing", "mypy", "pyright", "tsc", "dts"), "types"),
     **dict.fromkeys(("build", "compile", "dist", "package"), "build"),
 }
+# Names of scripts, targets and tables, so that nothing else of a project's files reaches the model.
 _SCRIPT_NAME = re.compile(r"[A-Za-z][\w:.-]{0,29}", re.ASCII)
+# `test: build`, but not an assignment such as `TEST := 1`.
 _MAKE_TARGET = re.compile(r"^([A-Za-z][\w.-]*+)[ \t]*+:(?![=:])", re.ASCII | re.MULTILINE)
+# `test filter="":`, but not an assignment such as `name := "x"`.
 _JUST_RECIPE = re.compile(r"^@?([A-Za-z][\w-]*+)[^:=\n]*+:(?!=)", re.ASCII | re.MULTILINE)
 _TOML_TABLE = re.compile(r"\[\[?([\w.\"-]{1,100})\]", re.ASCII)
 _TOML_KEY = re.compile(r"\"?([A-Za-z][\w:.-]*)\"?[ \t]*=", re.ASCII)
@@ -60,13 +63,10 @@ _CHECKS_BY_FILE = {
     ".golangci.yml": ("lint", "golangci-lint run"),
     ".golangci.yaml": ("lint", "golangci-lint run"),
 }
-
-
-# A line of a recipe that begins with a program's plain name.
+# A line of a recipe that begins with a program's plain name, perhaps after variables: `\t@CI=1 pytest -q`.
 _RECIPE_PROGRAM = re.compile(
     r"\t[ \t@+-]{0,9}(?:[A-Za-z_]\w*=\S*[ \t]){0,5}([A-Za-z][\w.+-]{0,29})(?=[ \t;]|$)", re.ASCII
 )
-# Shell builtins.
 _SHELL_BUILTINS = frozenset(
     (
         *("case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for", "if", "printf", "pwd"),
@@ -76,8 +76,6 @@ _SHELL_BUILTINS = frozenset(
 _MAX_RECIPE_LINES = 20
 # Bytes of a script of package.json that are looked through.
 _MAX_SCRIPT_BYTES = 400
-
-
 # Programs recognised in a script of package.json; its other words are ignored.
 _SCRIPT_PROGRAMS = re.compile(
     r"(?<![\w./@-])(vitest|jest|mocha|ava|jasmine|playwright|cypress|tap|tsc|vue-tsc|eslint|biome|prettier|oxlint|xo"
@@ -110,13 +108,16 @@ class Check(NamedTuple):
 def describe_project_checks(folder: Path, root: Path, names: Iterable[str], path: str | None) -> str:
     """Describe a project's check commands in one line, by kind; "" when its files name none.
 
-    `names`: the entries of `folder`; a link is read only if it leads inside `root`. A command is marked if its program
-    is neither in the project's own environment nor on `path`.
+    `names`: the entries of `folder`; a link is read only if it leads inside `root`. `path`: the PATH. A command is
+    marked if its program is neither there nor in the project's own environment.
     """
     checks = _collect_commands(folder, root, names, path)
-    rows = [f"{kind}: {', '.join(_choose_usable(commands))}" for kind, commands in checks.items() if commands]
-    one = next((row for command in _choose_usable(checks["test"]) if (row := _format_single_test(command))), "")
-    return "; ".join([*rows, *([f"one test: {one}"] if one else [])])
+    clauses = [f"{kind}: {', '.join(_choose_usable(commands))}" for kind, commands in checks.items() if commands]
+    single_tests = filter(None, map(_format_single_test, _choose_usable(checks["test"])))
+    single_test = next(single_tests, "")
+    if single_test:
+        clauses.append(f"one test: {single_test}")
+    return "; ".join(clauses)
 
 
 def has_usable_check(folder: Path, root: Path, names: Iterable[str], path: str | None) -> bool:
@@ -126,27 +127,29 @@ def has_usable_check(folder: Path, root: Path, names: Iterable[str], path: str |
 
 
 def _collect_commands(folder: Path, root: Path, names: Iterable[str], path: str | None) -> dict[str, dict[str, None]]:
-    """Return the check commands that a project's files name, by kind, in order."""
-    there = frozenset(names)
-    reader = _Reader(folder, root, there)
+    """Return the check commands that a project's files name, by kind, in order (a dict is used as an ordered set)."""
+    entries = frozenset(names)
+    reader = _Reader(folder, root, entries)
     checks: dict[str, dict[str, None]] = {kind: {} for kind in CHECK_KINDS}
-    for check in chain.from_iterable(source(reader) for source in _CHECK_SOURCES):
-        checks[check.kind].setdefault(_add_location(check, folder, there, path))
+    for check in chain.from_iterable(read_checks(reader) for read_checks in _CHECK_SOURCES):
+        checks[check.kind].setdefault(_add_location(check, folder, entries, path))
     return checks
 
 
 def _choose_usable(commands: Iterable[str]) -> list[str]:
     """Return the commands that can be run; where none can, all of them."""
-    every = [*commands]
-    return [each for each in every if not _lacks_program(each)] or every
+    all_commands = [*commands]
+    return [each for each in all_commands if not _lacks_program(each)] or all_commands
 
 
 def _lacks_program(command: str) -> bool:
+    """Return whether `_add_location` has marked a command."""
     return command.endswith(("(not installed)", "on the PATH)"))
 
 
 def _format_single_test(command: str) -> str:
     """Return the command for one test, given the command for all; "" where it is unknown."""
+    # The runner may follow its folder (`.venv/bin/pytest`), or be among a script's programs (`npm test (tsc, jest)`).
     runner = next(
         (name for name in _SINGLE_TEST_COMMANDS if re.search(rf"(?:^|[/(]|, ){name}(?![\w-])", command)), None
     )
@@ -154,10 +157,14 @@ def _format_single_test(command: str) -> str:
 
 
 class _Package(msgspec.Struct):
+    """The field of a package.json that names checks."""
+
     scripts: dict[str, msgspec.Raw] = {}
 
 
 class _Reader(NamedTuple):
+    """Reads the files of a project's folder. `names`: its entries."""
+
     folder: Path
     root: Path
     names: frozenset[str]
@@ -189,12 +196,13 @@ class _Reader(NamedTuple):
 
 def _match_names(names: Iterable[str], command: str) -> Iterator[Check]:
     """Yield a check for each script or target that is named after a kind, the shortest names first."""
-    usable = sorted({name for name in names if _SCRIPT_NAME.fullmatch(name)}, key=lambda name: (len(name), name))
+    valid_names = sorted({name for name in names if _SCRIPT_NAME.fullmatch(name)}, key=lambda name: (len(name), name))
     for kind in CHECK_KINDS:
-        fitting = (
-            name for name in usable if _KINDS_BY_WORD.get(re.split(r"[:._-]", name, maxsplit=1)[0].lower()) == kind
+        # The first word of `test:unit`, `test-all` or `test.unit`.
+        names_of_kind = (
+            name for name in valid_names if _KINDS_BY_WORD.get(re.split(r"[:._-]", name, maxsplit=1)[0].lower()) == kind
         )
-        yield from (Check(kind, f"{command} {name}") for name in islice(fitting, _MAX_PER_SOURCE))
+        yield from (Check(kind, f"{command} {name}") for name in islice(names_of_kind, _MAX_PER_SOURCE))
 
 
 def _read_makefile(reader: _Reader) -> Iterator[Check]:
@@ -234,6 +242,7 @@ def _read_package_json(reader: _Reader) -> Iterator[Check]:
 
 
 def _add_script_programs(checks: Iterable[Check], scripts: Mapping[str, msgspec.Raw]) -> Iterator[Check]:
+    """Yield the checks with the known programs that their scripts run."""
     for check in checks:
         script = bytes(scripts[check.command.rpartition(" ")[2]])[:_MAX_SCRIPT_BYTES].decode("utf-8", "replace")
         yield check._replace(script_programs=tuple(dict.fromkeys(_SCRIPT_PROGRAMS.findall(script)))[:_MAX_PER_SOURCE])
@@ -248,11 +257,12 @@ def _read_pyproject(reader: _Reader) -> Iterator[Check]:
         if hatch := _HATCH_SCRIPTS.fullmatch(table):
             prefix = "hatch run " if hatch[1] == "default" else f"hatch run {hatch[1]}:"
             yield from (Check(each.kind, prefix + each.command.strip()) for each in _match_names(scripts, ""))
-    yield from (Check(*meaning) for name, meaning in _CHECKS_BY_TOOL.items() if name in tools)
+    yield from (Check(kind, command) for name, (kind, command) in _CHECKS_BY_TOOL.items() if name in tools)
     if "build-system" in tables:
-        uv = ["uv"] if "uv.lock" in reader.names else []
-        builders = (*uv, *(name for name in ("poetry", "pdm", "hatch") if name in tools))
-        yield from (Check("build", f"{builder} build") for builder in builders[:1])
+        builders = ["uv"] if "uv.lock" in reader.names else []
+        builders += [name for name in ("poetry", "pdm", "hatch") if name in tools]
+        if builders:
+            yield Check("build", f"{builders[0]} build")
 
 
 def _find_installed_pytest(reader: _Reader) -> Iterator[Check]:
@@ -274,9 +284,9 @@ def _read_go_module(reader: _Reader) -> Iterator[Check]:
 
 
 def _find_marker_files(reader: _Reader) -> Iterator[Check]:
-    for name, meaning in _CHECKS_BY_FILE.items():
+    for name, (kind, command) in _CHECKS_BY_FILE.items():
         if name in reader.names:
-            yield Check(*meaning)
+            yield Check(kind, command)
 
 
 _CHECK_SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
@@ -294,9 +304,9 @@ _CHECK_SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
 def _add_location(check: Check, folder: Path, names: frozenset[str], path: str | None) -> str:
     """Return a command with the folder of its program, if that is the project's own; a missing program is marked."""
     program = check.command.partition(" ")[0]
-    own = _find_own_programs(folder, names, program)
-    if own:
-        return f"{own}/{check.command}"
+    programs_folder = _find_own_programs(folder, names, program)
+    if programs_folder:
+        return f"{programs_folder}/{check.command}"
     if not find_program(program, path, in_project=True):
         return f"{check.command} (not installed)"
     missing = next((each for each in check.programs if not find_program(each, path, in_project=True)), None)
@@ -306,8 +316,9 @@ def _add_location(check: Check, folder: Path, names: frozenset[str], path: str |
 
 
 def _find_own_programs(folder: Path, names: frozenset[str], program: str) -> str | None:
-    """Return the folder of the project's own programs that has this one."""
-    for own in PROJECT_PROGRAM_FOLDERS:
-        if own.partition("/")[0] in names and os.access(folder / own / program, os.X_OK):
-            return own
+    """Return the folder of the project's own programs (relative) that has this one; None: it is in none of them."""
+    for programs_folder in PROJECT_PROGRAM_FOLDERS:
+        # Most projects lack most of these folders, which their entries show without a look at the disk.
+        if programs_folder.partition("/")[0] in names and os.access(folder / programs_folder / program, os.X_OK):
+            return programs_folder
     return None

@@ -4,7 +4,7 @@ A few files are read, with bounds; nothing is run. File names are untrusted: the
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from codeloop.workspace.git.tree_state import read_tree_state
 from codeloop.workspace.project_checks import describe_project_checks, has_usable_check
 
 _MAX_NAMES = 40
+# The characters of a file's or branch's name, and of the sentence on missing packages.
 _MAX_NAME_CHARS = 40
 _MAX_MISSING_CHARS = 300
 # The most entries of a folder that are read.
@@ -30,22 +31,21 @@ def describe_project(root: Path, directory: Path, environment: Mapping[str, str]
     checks = describe_project_checks(directory, root, entries, environment.get("PATH"))
     if not checks and root != directory:
         checks = describe_project_checks(root, root, _list_folder(root), environment.get("PATH"))
-    head = [_describe_git(root, environment) if (root / ".git").exists() else "Git repository: no"]
+    git_line = _describe_git(root, environment) if (root / ".git").exists() else "Git repository: no"
     missing = ""
     if root != directory or any(name in _PACKAGE_LISTS or "requirements" in name for name in entries):
         from codeloop.workspace.missing_modules import find_missing_test_packages
 
         missing = find_missing_test_packages(directory, root, environment)
-    tail = [
-        *([f"Its own checks: {checks}"] if checks else []),
-        *([one_line(missing, _MAX_MISSING_CHARS)] if missing else []),
-    ]
-    remaining = FACTS_BYTES.value - sum(len(line.encode()) + 1 for line in (*head, *tail))
-    if remaining < 0:
-        tail = [_cut(line, FACTS_BYTES.value - sum(len(each.encode()) + 1 for each in head)) for line in tail]
-        remaining = 0
-    names = _list_top_names(entries, remaining)
-    return "\n".join((*head, *([names] if names else []), *tail))
+    last_lines = [f"Its own checks: {checks}"] if checks else []
+    if missing:
+        last_lines.append(one_line(missing, _MAX_MISSING_CHARS))
+    remaining_bytes = FACTS_BYTES.value - _count_bytes([git_line, *last_lines])
+    if remaining_bytes < 0:
+        last_lines = [_cut_line(line, FACTS_BYTES.value - _count_bytes([git_line])) for line in last_lines]
+        remaining_bytes = 0
+    names_line = _list_top_names(entries, remaining_bytes)
+    return "\n".join([git_line, *([names_line] if names_line else []), *last_lines])
 
 
 def has_runnable_check(root: Path, directory: Path, environment: Mapping[str, str]) -> bool:
@@ -54,8 +54,14 @@ def has_runnable_check(root: Path, directory: Path, environment: Mapping[str, st
     return any(has_usable_check(folder, root, _list_folder(folder), path) for folder in {directory, root})
 
 
-def _cut(line: str, size: int) -> str:
+def _count_bytes(lines: Iterable[str]) -> int:
+    """Return the bytes of lines with their line ends."""
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+def _cut_line(line: str, size: int) -> str:
     """Return a line cut to so many bytes, with an ellipsis."""
+    # The ellipsis takes three bytes, the line end one.
     return line.encode()[: size - 4].decode(errors="ignore") + "…"
 
 
@@ -69,41 +75,42 @@ def _list_folder(folder: Path) -> dict[str, bool]:
 
 
 def _list_top_names(entries: Mapping[str, bool], size: int) -> str:
-    """Return the names at the top in one line of at most `size` bytes, folders first."""
-    seen = sorted(
+    """Return the names at the top in one line of at most `size` bytes, folders first; "" if none fits."""
+    shown = sorted(
         (not is_folder, name)
         for name, is_folder in entries.items()
         if not name.startswith(".") and name not in _UNLISTED_NAMES and not name.endswith((".egg-info", ".pyc"))
     )
-    line, more = "Files here: ", " and {} more"
-    for count, (is_file, name) in enumerate(seen):
-        text = ("" if not count else ", ") + one_line(name, _MAX_NAME_CHARS) + ("" if is_file else "/")
-        if count == _MAX_NAMES or len((line + text + more.format(len(seen))).encode()) + 1 > size:
-            return line + more.format(len(seen) - count) if count else ""
+    line, ending = "Files here: ", " and {} more"
+    for count, (is_file, name) in enumerate(shown):
+        text = (", " if count else "") + one_line(name, _MAX_NAME_CHARS) + ("" if is_file else "/")
+        # There must always be room for the ending.
+        if count == _MAX_NAMES or _count_bytes([line + text + ending.format(len(shown))]) > size:
+            return line + ending.format(len(shown) - count) if count else ""
         line += text
-        if count == len(seen) - 1:
-            return line
-    return ""
+    return line if shown else ""
 
 
 def _describe_git(root: Path, environment: Mapping[str, str]) -> str:
     branch = Head(root).branch
-    where = f"Git: branch {one_line(branch, _MAX_NAME_CHARS)}" if branch else "Git: no branch is checked out"
+    head = f"Git: branch {one_line(branch, _MAX_NAME_CHARS)}" if branch else "Git: no branch is checked out"
     state = read_tree_state(root, environment)
     if state is None:
-        return where
+        return head
     changes = {"staged": state.staged, "unstaged": state.unstaged, "untracked": state.untracked}
     if not any(paths or paths is None for paths in changes.values()):
-        return f"{where}, clean"
-    unsure = None in changes.values()
+        return f"{head}, clean"
+    # If one kind of change is not known, it is said of the others that there are none.
+    is_any_unknown = None in changes.values()
+    # One kind of change alone has room for one path more.
     count = _MAX_SHOWN_CHANGES if sum(bool(paths) for paths in changes.values()) == 1 else _MAX_SHOWN_CHANGES - 1
-    texts = [f"{word}: {_format_paths(paths, count)}" for word, paths in changes.items() if paths or unsure]
-    return "; ".join((where, *texts))
+    texts = [f"{word}: {_format_paths(paths, count)}" for word, paths in changes.items() if paths or is_any_unknown]
+    return "; ".join((head, *texts))
 
 
 def _format_paths(paths: list[str] | None, count: int) -> str:
-    """Return the first of the paths, and the number of the others."""
+    """Return the first `count` paths, and the number of the others. `paths` None: not known."""
     if not paths:
         return "not known" if paths is None else "none"
-    more = f" and {len(paths) - count} more" if len(paths) > count else ""
-    return ", ".join(one_line(path, _MAX_NAME_CHARS) for path in paths[:count]) + more
+    rest = f" and {len(paths) - count} more" if len(paths) > count else ""
+    return ", ".join(one_line(path, _MAX_NAME_CHARS) for path in paths[:count]) + rest

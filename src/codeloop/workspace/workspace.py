@@ -79,11 +79,14 @@ class Workspace:
         self.sandbox = sandbox
         self.own_folders = own_folders
         self.read_log = ReadLog()
-        # The real paths when the work tree is opened: if a folder is replaced by a link later, that leads outside.
+        # Resolved now: if a folder of the path is replaced by a link later, that link leads outside.
         self._roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
         self._scratch = Path(os.path.realpath(scratch))
-        folders = [Path(os.path.realpath(path)) for path in own_folders]
-        self._inner_folders = tuple(folder for folder in folders if any(top in folder.parents for top in self._roots))
+        real_own_folders = [Path(os.path.realpath(path)) for path in own_folders]
+        # Our own folders inside the work tree, which don't count as part of it.
+        self._inner_folders = tuple(
+            folder for folder in real_own_folders if any(root in folder.parents for root in self._roots)
+        )
         self._services: list[RunningService] = []
 
     @property
@@ -136,7 +139,7 @@ class Workspace:
         """Hand the terminals over to the work tree that replaces this one; closing this one spares them."""
         terminals = self.terminals
         self._services.remove(terminals)
-        # So that they are handed over once only: the work tree after the next one gets them from the next one.
+        # So that this work tree makes new ones, should it still be asked: these belong to the next one.
         del self.terminals
         return terminals
 
@@ -147,7 +150,7 @@ class Workspace:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something other than a turn runs here."""
+        """Whether a service has a process that runs: a background command or a terminal."""
         return any(service.is_busy for service in self._services)
 
     async def close(self) -> None:
@@ -174,8 +177,9 @@ class Workspace:
         """
         if real == self._scratch or self._scratch in real.parents:
             return True
-        above = (real, *real.parents)
-        return any(root in above for root in self._roots) and not any(folder in above for folder in self._inner_folders)
+        folders = (real, *real.parents)
+        is_below_root = any(root in folders for root in self._roots)
+        return is_below_root and not any(inner in folders for inner in self._inner_folders)
 
     def format_for_user(self, path: Path) -> str:
         """Format a path for users: relative to the root if it is below it ("" for the root itself)."""

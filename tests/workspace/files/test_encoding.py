@@ -5,15 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.workspace.edit.edit import Edit, apply_edit
-from codeloop.workspace.files.encoding import (
-    Encoding,
-    NormalizedText,
-    NotText,
-    decode_text,
-    encode_text,
-    find_main_line_end,
-    is_binary,
-)
+from codeloop.workspace.files.encoding import Encoding, NotText, decode_text, encode_text, find_main_line_end, is_binary
 
 GBK = "第一行是你好世界。\n第二行这是一个测试文件。\nold\n第三行结束。\n"
 LATIN = "première ligne: déjà vu\nold\nça va très bien, où êtes-vous\n"
@@ -93,21 +85,6 @@ def test_binary_samples_are_told_from_text() -> None:
     assert not is_binary("plain\ttext\r\n\x1b[0m grüße".encode())
     assert not is_binary("text in two bytes each".encode("utf-16-le"))
     assert not is_binary(LATIN.encode("latin-1"))
-
-
-@given(st.text("ab\r\n", max_size=30), st.data())
-def test_positions_lead_back_to_the_original(original: str, data: st.DataObject) -> None:
-    source = NormalizedText(original)
-    assert source.text == original.replace("\r\n", "\n")
-    start = data.draw(st.integers(0, len(source.text)))
-    end = data.draw(st.integers(start, len(source.text)))
-    assert source.slice_original(start, end).replace("\r\n", "\n") == source.text[start:end]
-    assert (
-        source.slice_original(0, start)
-        + source.slice_original(start, end)
-        + source.slice_original(end, len(source.text))
-        == original
-    )
 
 
 def test_the_main_line_end_is_that_of_most_lines() -> None:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from codeloop.workspace.edit.edit_errors import EditRefused, count_limit, make_ambiguity_error, quote_nearest
+from codeloop.workspace.edit.edit_errors import EditRefused, get_count_limit, make_ambiguity_error, quote_nearest
 from codeloop.workspace.edit.matchers import (
     APPROXIMATE_MATCHERS,
     EDIT_MATCHERS,
@@ -24,18 +24,19 @@ from codeloop.workspace.edit.matchers import (
     match_loose_whitespace,
     match_unescaped,
 )
+from codeloop.workspace.edit.normalized_text import NormalizedText
 from codeloop.workspace.edit.splice import find_replaced_lines, splice
-from codeloop.workspace.files.encoding import NormalizedText, check_surrogates
+from codeloop.workspace.files.encoding import check_surrogates
 
-# The most effort of the edits of one call together, by `estimate_effort`: a unit takes about a nanosecond.
+# The most effort of all edits of one call together, by `estimate_effort`: a unit takes about a nanosecond.
 MAX_EFFORT = 1_000_000_000
 # An inexact match takes so many times the effort of an exact one.
 _INEXACT_EFFORT = 30
-# The most occurrences that `replaceAll` edits one by one.
+# The most similar places that `replaceAll` edits. Exact occurrences are replaced all at once, without this limit.
 _MAX_REPLACED_PLACES = 100_000
 # A text of so many characters is not in a file by accident.
 _MIN_DISTINCTIVE_CHARS = 20
-# Lines that an approximate match removes must be so similar to the lines that the model remembers, 0 to 1.
+# How similar the lines that an approximate match removes must be to those that the model remembers, 0 to 1.
 _MIN_REMOVED_SIMILARITY = 0.6
 
 
@@ -66,8 +67,10 @@ def apply_edit(content: str, edit: Edit, suffix: str = "") -> EditResult:
     if not old:
         raise EditRefused("The text to replace is empty.", "Give it as oldString, with enough lines to be unique.")
     source = NormalizedText(content)
-    if edit.replaces_all and (replaced := _replace_all(source, old, new)) is not None:
-        return EditResult(replaced)
+    if edit.replaces_all:
+        replaced = _replace_all(source, old, new)
+        if replaced is not None:
+            return EditResult(replaced)
     matcher, spans = find_spans(source.text, old, EDIT_MATCHERS, every=edit.replaces_all)
     if not spans or matcher is None:
         # A model that repeats an edit gets this far.
@@ -84,17 +87,20 @@ def _find_existing_line(text: str, new: str) -> int:
     lines = new.strip("\n")
     if len(lines.strip()) < _MIN_DISTINCTIVE_CHARS:
         return 0
-    at = f"\n{text}\n".find(f"\n{lines}\n")
-    return text.count("\n", 0, at) + 1 if at >= 0 else 0
+    index = f"\n{text}\n".find(f"\n{lines}\n")
+    return text.count("\n", 0, index) + 1 if index >= 0 else 0
 
 
-def estimate_effort(content: str, how: str) -> int:
-    """Estimate the effort of an edit in characters compared: many more when the old text was not found exactly."""
-    return len(content) * (_INEXACT_EFFORT if how else 1)
+def estimate_effort(content: str, match_note: str) -> int:
+    """Estimate the effort of an edit in characters compared: many more when the old text was not found exactly.
+
+    `match_note`: that of the edit's result.
+    """
+    return len(content) * (_INEXACT_EFFORT if match_note else 1)
 
 
 def _replace_all(source: NormalizedText, old: str, new: str) -> str | None:
-    """Replace every exact occurrence of a text; None when there is none, or when line ends are mixed."""
+    """Replace every exact occurrence of a text at once; None when there is none, or when line ends are mixed."""
     if old not in source.text:
         return None
     if source.text == source.original:
@@ -107,14 +113,15 @@ def _replace_all(source: NormalizedText, old: str, new: str) -> str | None:
 def find_spans(
     text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False
 ) -> tuple[Matcher | None, list[Span]]:
-    """Return the first matcher that finds anything, and its spans: with `every` all that do not overlap.
+    """Return the first matcher of a cascade that finds anything, and its spans; (None, []) when none does.
 
-    Otherwise overlapping spans count too, and only as many are returned as `count_limit` allows.
-    Raises EditRefused when that would take too long.
+    `every`: return all spans that do not overlap. Otherwise overlapping ones count too, and only as many are returned
+    as `get_count_limit` allows. Raises EditRefused when that would take too long.
     """
     for matcher in cascade:
+        found_spans = matcher(text, old)
         try:
-            spans = (_drop_overlaps if every else _take_limited)(matcher(text, old))
+            spans = _drop_overlaps(found_spans) if every else _take_limited(found_spans)
         except TooManyCandidates as error:
             raise EditRefused(
                 f"The text to replace was not found as it is, and {error}.",
@@ -127,17 +134,21 @@ def find_spans(
 
 def _take_limited(spans: Iterator[Span]) -> list[Span]:
     first = next(spans, None)
-    return [] if first is None else [first, *islice(spans, count_limit(first) - 1)]
+    if first is None:
+        return []
+    return [first, *islice(spans, get_count_limit(first) - 1)]
 
 
 def _drop_overlaps(spans: Iterator[Span]) -> list[Span]:
-    kept: list[Span] = []
-    for number, span in enumerate(spans):
+    separate_spans: list[Span] = []
+    last_end = 0
+    for number, (start, end) in enumerate(spans):
         if number > _MAX_REPLACED_PLACES:
             raise TooManyCandidates(f"the file has more than {_MAX_REPLACED_PLACES:,} places like it")
-        if not kept or span[0] >= kept[-1][1]:
-            kept.append(span)
-    return kept
+        if start >= last_end:
+            separate_spans.append((start, end))
+            last_end = end
+    return separate_spans
 
 
 def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
@@ -146,17 +157,18 @@ def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matche
     Raises EditRefused when an approximate match would remove different words.
     """
     pieces: list[str] = []
-    done = 0
+    # The end of the last span that was replaced.
+    last_end = 0
     for start, end in spans:
-        if start < done:
+        if start < last_end:
             continue
         segment = source.text[start:end]
         old, new = _adapt_to_match(segment, matcher, edit)
         if matcher in APPROXIMATE_MATCHERS:
             _check_removed_lines(source.text, start, segment, Edit(old, new))
-        pieces.extend((source.slice_original(done, start), splice(source, (start, end), old, new)))
-        done = end
-    pieces.append(source.original[source.to_original(done) :])
+        pieces.extend((source.slice_original(last_end, start), splice(source, (start, end), old, new)))
+        last_end = end
+    pieces.append(source.original[source.to_original(last_end) :])
     content = "".join(pieces)
     if content == source.original:
         raise EditRefused("the file already has newString there; nothing would change")
@@ -166,7 +178,8 @@ def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matche
 def _adapt_to_match(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
     """Return the old and new text as the file spells them: without escapes, with plain quotes, without outer blanks.
 
-    Blanks and blank lines at the ends that the match left out are also removed from the new text.
+    Blanks and blank lines at the ends that the match left out are also removed from the new text. `segment`: the text
+    that was matched.
     """
     if matcher is match_unescaped:
         for undo in UNDO_FUNCTIONS:
@@ -176,17 +189,20 @@ def _adapt_to_match(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, st
     old, new = edit.old, edit.new
     if matcher is match_loose_whitespace and segment.isascii() and not old.isascii():
         old, new = fold_typography(old), fold_typography(new)
+    # Blank lines before the text, which the match left out.
     lead = re.match(r"(?:[ \t]*\n)*", old)
     if lead and lead.end() and segment[:1] != "\n" and segment.count("\n") < old.count("\n"):
-        new = new[lead.end() :] if new.startswith(lead.group()) else new
+        new = new.removeprefix(lead.group())
         old = old[lead.end() :]
-    blank = old[len(old.rstrip(" \t\n")) :]
-    tail = blank[blank.find("\n") :] if "\n" in blank else ""
+    # The line end of the last line, and blank lines after it.
+    blank_end = old[len(old.rstrip(" \t\n")) :]
+    tail = blank_end[blank_end.find("\n") :] if "\n" in blank_end else ""
     if tail and not segment.endswith("\n") and segment.count("\n") < old.count("\n"):
-        new = new[: len(new) - len(tail)] if new.endswith(tail) else new
-        old = old[: len(old) - len(tail)]
+        new = new.removesuffix(tail)
+        old = old.removesuffix(tail)
+    # Blanks around a text within one line.
     if "\n" not in old and not segment.endswith((" ", "\t")) and old != segment:
-        new = new.rstrip(" \t") if old != old.rstrip(" \t") else new
+        new = new.rstrip(" \t") if old.endswith((" ", "\t")) else new
         old = old.rstrip(" \t")
         if not segment[:1].isspace():
             new = new.lstrip(" \t") if old[:1].isspace() else new
@@ -203,7 +219,7 @@ def _check_removed_lines(text: str, start: int, segment: str, edit: Edit) -> Non
         remembered = "\n".join(line.strip() for line in change.remembered)
         actual = "\n".join(line.strip() for line in change.actual)
         try:
-            budget.compare(remembered, actual)
+            budget.spend_for_comparison(remembered, actual)
         except TooManyCandidates as error:
             raise EditRefused(f"oldString only resembles the file, and {error}.", "Give the exact text.") from error
         if Levenshtein.normalized_similarity(remembered, actual) < _MIN_REMOVED_SIMILARITY:

@@ -10,14 +10,14 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.edit.matchers import Span
 from codeloop.workspace.search.blocks import CodeBlock, list_blocks
 
-# The most occurrences that are counted of a text that should be unique, and their characters together, since they may
-# overlap.
+# The most occurrences that are counted of a text that should be unique, and the most characters of them together, since
+# they may overlap.
 _MAX_COUNTED = 1_000
 _MAX_COUNTED_CHARS = 5_000_000
 # Cells of Levenshtein tables that are computed at once, and in all.
 _CELLS_AT_ONCE = 40_000_000
 _MAX_CELLS = 3_000_000_000
-# Of a text that is found more than once: occurrences whose lines are listed, and those that are quoted.
+# The occurrences of an ambiguous text whose line numbers are listed, and those that are quoted.
 _MAX_LISTED_LINES = 10
 _MAX_QUOTED_PLACES = 3
 # Lines before and after a quoted occurrence, and characters of each line.
@@ -39,14 +39,15 @@ _MAX_COMPARED_CHARS = 500
 _CODE_WEIGHT = 4
 # A line that is found one line above or below its place counts a little less.
 _MOVED_LINE_WEIGHT = 0.95
-# Other places are named whose score is so little below the nearest one's; and at most so many.
+# Other places are named if their score is at most so much below that of the nearest one; and at most so many.
 _MAX_SCORE_DISTANCE = 0.1
 _MAX_OTHER_PLACES = 5
 # A longer line is cut before it is compared with one line of the old text.
 _MAX_PROBE_CHARS = 2000
-# Of the nearest place: lines that are quoted, and characters of each.
+# The lines of the nearest place that are quoted, and the characters of each.
 _MAX_NEAREST_LINES = 12
 _MAX_NEAREST_CHARS = 300
+# The start of a comment in the usual languages: `#`, `//`, `/*`, ` * text`, `-- `, `<!--`; not `#include` and the like.
 _COMMENT_START = re.compile(
     r"(?:#(?!\s*(?:include|define|if|ifdef|ifndef|endif|else)\b)|//|/\*|\*(?:[\s/]|$)|--\s|<!--)"
 )
@@ -61,9 +62,10 @@ class EditRefused(CodeloopError):
         self.advice = advice
 
 
-def count_limit(span: Span) -> int:
-    """Return the most occurrences that are counted of a text with the length of this one."""
-    return max(2, min(_MAX_COUNTED, _MAX_COUNTED_CHARS // (span[1] - span[0] + 1)))
+def get_count_limit(span: Span) -> int:
+    """Return the most occurrences that are counted of a text as long as this one."""
+    start, end = span
+    return max(2, min(_MAX_COUNTED, _MAX_COUNTED_CHARS // (end - start + 1)))
 
 
 def make_ambiguity_error(
@@ -71,15 +73,15 @@ def make_ambiguity_error(
 ) -> EditRefused:
     """Make the error for a text that was found more than once; it names each place with its function.
 
-    `or_else`: what else the model may do; empty: change every place. `suffix`: the end of the file's name.
+    `exactly`: False if whitespace was ignored. `or_else`: what surrounding lines would do, or what else the model may
+    do; "": the usual advice. `suffix`: the end of the file's name.
     """
     lines = [text.count("\n", 0, start) + 1 for start, _ in spans[:_MAX_LISTED_LINES]]
-    more = f" and {len(spans) - _MAX_LISTED_LINES} more" if len(spans) > _MAX_LISTED_LINES else ""
-    least = "at least " if len(spans) == count_limit(spans[0]) > 2 else ""
+    rest = f" and {len(spans) - _MAX_LISTED_LINES} more" if len(spans) > _MAX_LISTED_LINES else ""
+    count = f"at least {len(spans)}" if len(spans) == get_count_limit(spans[0]) > 2 else f"{len(spans)}"
     how = "" if exactly else " (ignoring whitespace)"
     return EditRefused(
-        f"The text to replace was found {least}{len(spans)} times{how}, "
-        f"at lines {_name_places(text, lines, suffix)}{more}.",
+        f"The text to replace was found {count} times{how}, at lines {_name_places(text, lines, suffix)}{rest}.",
         f"Add surrounding lines{or_else or ' to make it unique, or set replaceAll to change every place'}.\n"
         f"{_quote_spans(text, _choose_quoted(text, spans))}",
     )
@@ -100,38 +102,45 @@ def _choose_quoted(text: str, spans: Sequence[Span]) -> list[Span]:
     """Return the places that are quoted, in their order: those in code, then those in comments and docstrings."""
     if len(spans) <= _MAX_QUOTED_PLACES:
         return list(spans)
-    prose = find_prose_lines(text.split("\n"))
+    prose = _find_prose_lines(text.split("\n"))
     chosen = sorted(spans[:_MAX_COUNTED], key=lambda span: prose[text.count("\n", 0, span[0])])[:_MAX_QUOTED_PLACES]
     return sorted(chosen)
 
 
-def find_prose_lines(lines: Sequence[str]) -> list[bool]:
+def _find_prose_lines(lines: Sequence[str]) -> list[bool]:
     """Return for each line whether it is a comment, or part of a text between three quotes such as a docstring."""
     prose: list[bool] = []
-    closing = ""
+    # The quotes that end the text that a line is inside of; "": it is inside of none.
+    closing_quotes = ""
     for line in lines:
         text = line.strip()
-        is_inside = bool(closing)
-        for quotes in _TRIPLE_QUOTES.findall(text) if "'''" in text or '"""' in text else ():
-            closing = "" if closing == quotes else closing or quotes
-        prose.append(is_inside or text.lstrip("rRuU")[:3] in {'"""', "'''"} or _COMMENT_START.match(text) is not None)
+        starts_inside = bool(closing_quotes)
+        for quotes in _TRIPLE_QUOTES.findall(text):
+            if not closing_quotes:
+                closing_quotes = quotes
+            elif closing_quotes == quotes:
+                closing_quotes = ""
+        is_text = text.lstrip("rRuU")[:3] in {'"""', "'''"}
+        prose.append(starts_inside or is_text or _COMMENT_START.match(text) is not None)
     return prose
 
 
 def _quote_spans(text: str, spans: Sequence[Span]) -> str:
     """Quote the first and last lines of spans with the lines around them, numbered as in search results."""
     lines = text.split("\n")
-    quotes: dict[int, str] = {}
+    # By the index of a quoted line, the mark after its number: `:` for a line of a span, `-` for one around it.
+    marks: dict[int, str] = {}
     for start, end in spans:
         first, last = text.count("\n", 0, start), text.count("\n", 0, max(start, end - 1))
         around = (*range(first - _CONTEXT_LINES, first), *range(last + 1, last + 1 + _CONTEXT_LINES))
-        quotes = dict.fromkeys(around, "-") | quotes | {first: ":", last: ":"}
+        marks = dict.fromkeys(around, "-") | marks | {first: ":", last: ":"}
     listing: list[str] = []
-    before = -1
-    for number in sorted(number for number in quotes if 0 <= number < len(lines)):
-        listing += ["--"] if listing and number > before + 1 else []
-        listing.append(f"{number + 1}{quotes[number]} {lines[number][:_MAX_QUOTED_CHARS]}")
-        before = number
+    previous = -1
+    for index in sorted(index for index in marks if 0 <= index < len(lines)):
+        if listing and index > previous + 1:
+            listing.append("--")
+        listing.append(f"{index + 1}{marks[index]} {lines[index][:_MAX_QUOTED_CHARS]}")
+        previous = index
     return "\n".join(listing)
 
 
@@ -152,15 +161,15 @@ def quote_nearest(text: str, old: str, suffix: str = "") -> str:
     listing = "\n".join(f"{begin + index + 1}: {line[:_MAX_NEAREST_CHARS]}" for index, line in enumerate(excerpt))
     difference = _describe_difference(old_lines, lines[begin : begin + len(old_lines)], begin)
     places = _name_places(text, [other + 1 for other in others], suffix)
-    also = f"\nNearly as close: line{'s' if len(others) > 1 else ''} {places}." if others else ""
-    return f"The closest match is:\n{listing}\n{difference}{also}"
+    other_places = f"\nNearly as close: line{'s' if len(others) > 1 else ''} {places}." if others else ""
+    return f"The closest match is:\n{listing}\n{difference}{other_places}"
 
 
 def _list_nearest(old_lines: Sequence[str], stripped: Sequence[str]) -> list[int]:
     """Return the indexes of the lines at which the old text is likely to begin, the most similar place first."""
     weights = [
         min(len(line.strip()), _MAX_COMPARED_CHARS) * (1 if is_prose else _CODE_WEIGHT)
-        for line, is_prose in zip(old_lines, find_prose_lines(old_lines), strict=True)
+        for line, is_prose in zip(old_lines, _find_prose_lines(old_lines), strict=True)
     ]
     begins = dict.fromkeys(max(0, begin) for begin in _list_candidates(old_lines, stripped, weights))
     scores = {begin: _rate_place(old_lines, stripped, weights, begin) for begin in begins}
@@ -179,15 +188,17 @@ def _list_candidates(old_lines: Sequence[str], stripped: Sequence[str], weights:
     """
     for probe in sorted(range(len(weights)), key=weights.__getitem__, reverse=True)[:_MAX_PROBES]:
         similar = _list_similar(old_lines[probe].strip()[:_MAX_PROBE_CHARS], stripped) if weights[probe] else []
-        yield from (at - probe for at in similar)
+        yield from (index - probe for index in similar)
         if similar:
             break
-    places: dict[str, list[int]] = {line.strip(): [] for line in old_lines if len(line.strip()) >= _MIN_LOCATING_CHARS}
-    for at, line in enumerate(stripped):
-        if line in places and len(places[line]) < _MAX_EQUAL_LINES:
-            places[line].append(at)
-    for index, line in enumerate(old_lines[:_MAX_COMPARED_LINES]):
-        yield from (at - index for at in places.get(line.strip(), ()))
+    equal_lines: dict[str, list[int]] = {
+        line.strip(): [] for line in old_lines if len(line.strip()) >= _MIN_LOCATING_CHARS
+    }
+    for index, line in enumerate(stripped):
+        if line in equal_lines and len(equal_lines[line]) < _MAX_EQUAL_LINES:
+            equal_lines[line].append(index)
+    for old_index, line in enumerate(old_lines[:_MAX_COMPARED_LINES]):
+        yield from (index - old_index for index in equal_lines.get(line.strip(), ()))
 
 
 def _list_similar(key: str, lines: Sequence[str]) -> list[int]:
@@ -195,8 +206,9 @@ def _list_similar(key: str, lines: Sequence[str]) -> list[int]:
     from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
 
-    found: list[tuple[float, int]] = []
-    begin = cells = done = 0
+    # Of the most similar lines so far: their similarity, negative so that the best sort first, and their index.
+    best: list[tuple[float, int]] = []
+    begin = cells = total_cells = 0
     for end, line in enumerate(lines, 1):
         cells += len(key) * (len(line) + 1)
         if cells < _CELLS_AT_ONCE and end < len(lines):
@@ -208,12 +220,12 @@ def _list_similar(key: str, lines: Sequence[str]) -> list[int]:
             score_cutoff=_MIN_LINE_SIMILARITY,
             limit=_MAX_SIMILAR_LINES,
         )
-        found = sorted([*found, *((-score, begin + index) for _, score, index in matches)])[:_MAX_SIMILAR_LINES]
-        done += cells
-        if done > _MAX_CELLS:
+        best = sorted([*best, *((-score, begin + index) for _, score, index in matches)])[:_MAX_SIMILAR_LINES]
+        total_cells += cells
+        if total_cells > _MAX_CELLS:
             break
         begin, cells = end, 0
-    return [index for _, index in found]
+    return [index for _, index in best]
 
 
 def _rate_place(old_lines: Sequence[str], stripped: Sequence[str], weights: Sequence[int], begin: int) -> float:
@@ -225,13 +237,13 @@ def _rate_place(old_lines: Sequence[str], stripped: Sequence[str], weights: Sequ
         if not weights[index]:
             continue
         best = 0.0
-        for at, share in (
+        for candidate, share in (
             (begin + index, 1.0),
             (begin + index - 1, _MOVED_LINE_WEIGHT),
             (begin + index + 1, _MOVED_LINE_WEIGHT),
         ):
-            if best < share and 0 <= at < len(stripped):
-                actual = stripped[at][:_MAX_COMPARED_CHARS]
+            if best < share and 0 <= candidate < len(stripped):
+                actual = stripped[candidate][:_MAX_COMPARED_CHARS]
                 best = max(best, share * Levenshtein.normalized_similarity(line.strip()[:_MAX_COMPARED_CHARS], actual))
         score += best * weights[index]
     return score / max(1, sum(weights[:_MAX_COMPARED_LINES]))

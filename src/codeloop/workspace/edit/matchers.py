@@ -16,7 +16,7 @@ Matcher = Callable[[str, str], Iterator[Span]]
 
 # How similar the lines between two equal edge lines must be, 0 to 1.
 _MIN_MIDDLE_SIMILARITY = 0.7
-# The share of lines that must be equal when an edge line differs.
+# The share of lines that must be equal when the first or the last line may differ.
 _MIN_EQUAL_LINES = 0.75
 # How similar such a block must be as a whole, 0 to 1.
 _MIN_BLOCK_SIMILARITY = 0.8
@@ -34,9 +34,12 @@ _PLAIN_CHARACTERS = str.maketrans(
     "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2010\u2011\u2012\u2013\u2014\u2212\u00a0\u2002\u2003\u2009\u202f\u3000",
     "''''\"\"\"\"------      ",
 )
+# `\n` in place of a line end, `\"` in place of a quote.
 _ESCAPE = re.compile(r"\\(n|t|r|\"|'|`|\$|\\)")
 _ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r"}
+# The number before a line, as `read` and `grep` show it: `12: `, `12| `, `12\t`, `12- `.
 _LINE_NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:: ?|\| ?|\t|-(?: |$))")
+# Blanks that are not between two words.
 _LOOSE_SPACE = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -46,7 +49,7 @@ class TooManyCandidates(CodeloopError):
 
 
 class ComparisonBudget:
-    """Counts the steps of one matcher. Its methods raise TooManyCandidates when there were too many."""
+    """Counts the steps of one search. Its methods raise TooManyCandidates when there are too many."""
 
     __slots__ = ("_remaining_steps",)
 
@@ -59,24 +62,26 @@ class ComparisonBudget:
         if self._remaining_steps < 0:
             raise TooManyCandidates("the file has too many places like it to compare them all")
 
-    def compare(self, one: str, other: str) -> None:
-        """Use up the steps that a comparison of two texts takes. Call it before."""
+    def spend_for_comparison(self, one: str, other: str) -> None:
+        """Use up the steps that the comparison of two texts takes. Call it before comparing them."""
         steps = len(one) * len(other) // _CELLS_PER_STEP
         self.spend(steps + 20 if steps <= _MAX_COMPARISON_STEPS else _MAX_STEPS + 1)
 
 
 def match_exact(content: str, old: str) -> Iterator[Span]:
     """Yield every exact occurrence, overlapping ones too."""
-    at = content.find(old)
-    while at >= 0:
-        yield at, at + len(old)
-        at = content.find(old, at + 1)
+    start = content.find(old)
+    while start >= 0:
+        yield start, start + len(old)
+        start = content.find(old, start + 1)
 
 
 def match_exact_lines(content: str, old: str) -> Iterator[Span]:
     """Yield exact occurrences that are whole lines: `match_exact` for patches."""
     lines = old.removesuffix("\n")
     if lines.strip():
+        # Both get a line end before and after them. So in `content`, offsets are one less, and the match begins one
+        # character later: the start stays, the end is two less, or one if the last line end belongs to `old`.
         for start, end in match_exact(f"\n{content}\n", f"\n{lines}\n"):
             yield start, min(end - 2 + old.endswith("\n"), len(content))
 
@@ -154,7 +159,7 @@ def match_block_edges(content: str, old: str) -> Iterator[Span]:
     slack = max(1, len(wanted) // 4)
     middle = "\n".join(wanted[1:-1])
     for begin in _find_positions(lines, wanted[0])[:_MAX_CANDIDATES]:
-        best, size = 0.0, 0
+        best_similarity, best_count = 0.0, 0
         for count in range(max(3, len(wanted) - slack), len(wanted) + slack + 1):
             stop = begin + count
             if stop > len(lines):
@@ -164,44 +169,46 @@ def match_block_edges(content: str, old: str) -> Iterator[Span]:
                 continue
             budget.spend(count)
             actual = "\n".join(lines[begin + 1 : stop - 1])
-            budget.compare(middle, actual)
+            budget.spend_for_comparison(middle, actual)
             similarity = Levenshtein.normalized_similarity(middle, actual, score_cutoff=_MIN_MIDDLE_SIMILARITY)
-            if similarity > best:
-                best, size = similarity, count
-        if best >= _MIN_MIDDLE_SIMILARITY:
-            yield _make_span(starts, begin, size, closed=old.endswith("\n"))
+            if similarity > best_similarity:
+                best_similarity, best_count = similarity, count
+        if best_similarity >= _MIN_MIDDLE_SIMILARITY:
+            yield _make_span(starts, begin, best_count, with_line_end=old.endswith("\n"))
 
 
 def match_most_lines(content: str, old: str) -> Iterator[Span]:
-    """Yield blocks of as many lines in which most lines are equal, where the first or the last may have drifted."""
+    """Yield blocks with the same number of lines as the old text, most of them equal; any line may differ."""
     wanted = [line.strip() for line in _split_lines(old)]
-    solid = [index for index, line in enumerate(wanted) if line]
-    if len(solid) < 4:
+    nonblank = [index for index, line in enumerate(wanted) if line]
+    if len(nonblank) < 4:
         return
     # Blocks are looked for around the places of the longest lines, which are the rarest.
-    longest = sorted(solid, key=lambda index: -len(wanted[index]))[:3]
-    anchors = [index for index in longest if wanted[index] in content]
+    longest_lines = sorted(nonblank, key=lambda index: -len(wanted[index]))[:3]
+    anchors = [index for index in longest_lines if wanted[index] in content]
     if not anchors:
         return
     from rapidfuzz.distance import Levenshtein
 
     lines, budget = [line.strip() for line in content.split("\n")], ComparisonBudget()
     starts = _find_line_starts(content)
-    begins = {at - anchor for anchor in anchors for at in _find_positions(lines, wanted[anchor])[:_MAX_CANDIDATES]}
+    begins = {
+        position - anchor for anchor in anchors for position in _find_positions(lines, wanted[anchor])[:_MAX_CANDIDATES]
+    }
     text = "\n".join(wanted)
     for begin in sorted(begins):
         block = lines[begin : begin + len(wanted)] if begin >= 0 else []
         if len(block) < len(wanted):
             continue
         budget.spend(2 * len(wanted))
-        equal = sum(1 for index in solid if block[index] == wanted[index])
-        if equal < _MIN_EQUAL_LINES * len(solid):
+        equal_count = sum(1 for index in nonblank if block[index] == wanted[index])
+        if equal_count < _MIN_EQUAL_LINES * len(nonblank):
             continue
         actual = "\n".join(block)
-        budget.compare(text, actual)
+        budget.spend_for_comparison(text, actual)
         similarity = Levenshtein.normalized_similarity(text, actual, score_cutoff=_MIN_BLOCK_SIMILARITY)
         if similarity >= _MIN_BLOCK_SIMILARITY:
-            yield _make_span(starts, begin, len(wanted), closed=old.endswith("\n"))
+            yield _make_span(starts, begin, len(wanted), with_line_end=old.endswith("\n"))
 
 
 # The matchers of an edit, in the order in which they are tried: the strictest first.
@@ -256,18 +263,18 @@ def _undo_entities(text: str) -> str:
 def strip_line_numbers(text: str) -> str:
     """Return a text without the line numbers that `read` and `grep` show.
 
-    Each line must have a number, or the numbers must rise: of a block of `grep`, only the first line and matches have
-    one.
+    It stays as it is unless each line has a number, or the numbers rise: in the output of `grep`, not every line of a
+    block has one.
     """
     lines = text.split("\n")
     numbers = [int(found[1]) for line in lines if (found := _LINE_NUMBER.match(line))]
     is_numbered = all(_LINE_NUMBER.match(line) for line in lines if line.strip())
-    if not is_numbered and any(number >= after for number, after in pairwise(numbers)):
+    if not is_numbered and any(number >= next_number for number, next_number in pairwise(numbers)):
         return text
     return "\n".join(_LINE_NUMBER.sub("", line, count=1) for line in lines)
 
 
-# Functions that undo changes which a text undergoes between a file and a model's call.
+# Functions that undo what may happen to a text between a file and a model's call.
 UNDO_FUNCTIONS: tuple[Callable[[str], str], ...] = (_undo_backslashes, _undo_entities, strip_line_numbers)
 
 
@@ -293,7 +300,7 @@ def _find_blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[
     starts: list[int] = []
     for begin, _ in match_exact(content_characters, "".join(map(characters.__getitem__, wanted))):
         starts = starts or _find_line_starts(content)
-        yield _make_span(starts, begin, len(wanted), closed=old.endswith("\n"))
+        yield _make_span(starts, begin, len(wanted), with_line_end=old.endswith("\n"))
 
 
 def _find_line_starts(content: str) -> list[int]:
@@ -301,26 +308,30 @@ def _find_line_starts(content: str) -> list[int]:
     return [0, *accumulate(len(line) + 1 for line in content.split("\n"))]
 
 
-def _make_span(starts: Sequence[int], begin: int, count: int, *, closed: bool) -> Span:
-    """Return the offsets of whole lines; `closed`: with the end of the last line."""
-    return starts[begin], min(starts[begin + count] - (0 if closed else 1), starts[-1] - 1)
+def _make_span(starts: Sequence[int], begin: int, count: int, *, with_line_end: bool) -> Span:
+    """Return the offsets of `count` whole lines from line `begin` on. `starts`: as `_find_line_starts` returns them."""
+    end = starts[begin + count] - (0 if with_line_end else 1)
+    # The last line of a text may have no line end.
+    return starts[begin], min(end, starts[-1] - 1)
 
 
 def _find_inside_lines(content: str, tokens: Sequence[str], budget: ComparisonBudget) -> Iterator[Span]:
     """Yield the spans in which the tokens follow one another on a line, with any blanks between them."""
     text, match_tokens = "".join(tokens), re.compile(_join_tokens(tokens)).match
-    end = 0
+    last_end = 0
     for start, stop in pairwise(_find_line_starts(content)):
         line = content[start : stop - 1]
-        squeezed = _remove_spaces(line)
-        if text not in squeezed:
+        # A search without blanks first, which is fast; the expression is then tried only where the text begins.
+        compact_line = _remove_spaces(line)
+        if text not in compact_line:
             continue
-        solid = [start + at for at, char in enumerate(line) if not char.isspace()]
-        for at, _ in match_exact(squeezed, text):
+        # The offset in `content` of each character of `compact_line`.
+        offsets = [start + column for column, char in enumerate(line) if not char.isspace()]
+        for index, _ in match_exact(compact_line, text):
             budget.spend(20 + len(text))
-            match = match_tokens(content, solid[at]) if solid[at] >= end else None
+            match = match_tokens(content, offsets[index]) if offsets[index] >= last_end else None
             if match is not None:
-                end = match.end()
+                last_end = match.end()
                 yield match.span()
 
 
@@ -337,18 +348,18 @@ def _join_tokens(tokens: Sequence[str]) -> str:
     parts = [r"(?<!\w)"] if tokens[0][0].isalnum() else []
     for index, token in enumerate(tokens):
         if index:
-            both = (tokens[index - 1][-1] + token[0]).replace("_", "a").isalnum()
-            parts.append("[ \t]+" if both else "[ \t]*")
+            is_between_words = _is_word(tokens[index - 1][-1]) and _is_word(token[0])
+            parts.append("[ \t]+" if is_between_words else "[ \t]*")
         parts.append(re.escape(token))
     parts.extend([r"(?!\w)"] if tokens[-1][-1].isalnum() else [])
     return "".join(parts)
 
 
 def _stands_alone(content: str, start: int, end: int) -> bool:
-    """Return whether a found text does not begin or end inside a word."""
-    before = start > 0 and _is_word(content[start - 1]) and _is_word(content[start])
-    after = end < len(content) and _is_word(content[end]) and _is_word(content[end - 1])
-    return not before and not after
+    """Return whether a found text neither begins nor ends inside a word."""
+    begins_inside = start > 0 and _is_word(content[start - 1]) and _is_word(content[start])
+    ends_inside = end < len(content) and _is_word(content[end]) and _is_word(content[end - 1])
+    return not begins_inside and not ends_inside
 
 
 def _is_word(char: str) -> bool:
@@ -357,5 +368,5 @@ def _is_word(char: str) -> bool:
 
 def _widen(content: str, start: int, end: int) -> Span:
     """Extend a span that begins its line over the indentation, so that the replacement can be indented alike."""
-    line = content.rfind("\n", 0, start) + 1
-    return (line if not content[line:start].strip() else start), end
+    line_start = content.rfind("\n", 0, start) + 1
+    return (line_start if not content[line_start:start].strip() else start), end

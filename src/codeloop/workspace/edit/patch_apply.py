@@ -15,7 +15,8 @@ from codeloop.workspace.edit.edit import (
 )
 from codeloop.workspace.edit.edit_errors import EditRefused, make_ambiguity_error, quote_nearest
 from codeloop.workspace.edit.matchers import PATCH_MATCHERS, Span, match_exact, strip_line_numbers
-from codeloop.workspace.files.encoding import NormalizedText, check_surrogates
+from codeloop.workspace.edit.normalized_text import NormalizedText
+from codeloop.workspace.files.encoding import check_surrogates
 
 _MAX_SECTION_PLACES = 1_000
 
@@ -39,10 +40,13 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
     """Apply hunks in order. Raises EditRefused for the first that can't be applied; its message names the hunk."""
     for hunk in hunks:
         check_surrogates("\n".join(hunk.new))
-    end, effort, how = 0, 0, list[str]()
+    # The end of the last applied hunk, as an offset in the text with `\n` as its line ends.
+    last_end = 0
+    effort = 0
+    match_notes: list[str] = []
     for number, hunk in enumerate(hunks, 1):
         try:
-            result, end = _apply_hunk(content, hunk, end)
+            result, last_end = _apply_hunk(content, hunk, last_end)
         except EditRefused as error:
             reason = str(error).replace("oldString", "the hunk")
             where = f"hunk {number} of {len(hunks)} (line {hunk.patch_line} of the patch)"
@@ -51,38 +55,40 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
         if effort > MAX_EFFORT and number < len(hunks):
             raise EditRefused(f"the file is too large for {len(hunks)} hunks at once.", f"Send {number} in one patch.")
         content = result.content
-        how += [f"hunk {number} was matched {result.match_note}"] if result.match_note else []
-    return EditResult(content, "; ".join(how))
+        if result.match_note:
+            match_notes.append(f"hunk {number} was matched {result.match_note}")
+    return EditResult(content, "; ".join(match_notes))
 
 
-def _apply_hunk(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
-    """Apply one hunk after offset `done` of the text; return the result and the offset after the hunk."""
+def _apply_hunk(content: str, hunk: Hunk, last_end: int) -> tuple[EditResult, int]:
+    """Apply one hunk after offset `last_end` of the text; return the result and the offset after the hunk."""
     source = NormalizedText(content)
     text = source.text
-    start, after = _find_section(text, hunk, done)
+    start, section_end = _find_section(text, hunk, last_end)
     if not hunk.old:
-        return _insert_lines(source, hunk, after)
+        return _insert_lines(source, hunk, section_end)
     if hunk.old == hunk.new:
         raise EditRefused("it changes nothing")
     old, new = "\n".join(hunk.old), "\n".join(hunk.new)
     # Lines are removed with their ends.
     if not hunk.new:
         old += "\n"
-    how = ""
+    match_note = ""
     matcher, spans = find_spans(text[start:], old, PATCH_MATCHERS)
     if not spans and (plain := strip_line_numbers(old)) != old:
         # Numbers are removed from context and new lines alike, but a new line may have none.
         old, new = plain, "\n".join(strip_line_numbers(line) for line in hunk.new)
         matcher, spans = find_spans(text[start:], old, PATCH_MATCHERS)
-        how = "without its line numbers"
+        match_note = "without its line numbers"
     spans = [(begin + start, end + start) for begin, end in spans]
     if matcher is None or not spans:
-        before = " after the part that the patch changed before it" if start else ""
-        raise EditRefused(f"its lines were not found{before}.", quote_nearest(text, old))
+        place = " after the part that the patch changed before it" if start else ""
+        raise EditRefused(f"its lines were not found{place}.", quote_nearest(text, old))
     span = _choose_span(text, spans, hunk)
     edited = replace_spans(source, [span], matcher, Edit(old, new))
-    length = len(NormalizedText(edited.content).text) - (len(text) - span[1])
-    return replace(edited, match_note=edited.match_note or how), max(length, 0)
+    # What follows the hunk is as long as before.
+    hunk_end = len(NormalizedText(edited.content).text) - (len(text) - span[1])
+    return replace(edited, match_note=edited.match_note or match_note), max(hunk_end, 0)
 
 
 def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
@@ -102,12 +108,12 @@ def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
     return spans[distances.index(nearest)]
 
 
-def _find_section(text: str, hunk: Hunk, end: int) -> Span:
-    """Return the span of the last `@@` line of a hunk, from offset `end` on; an empty span if there is none.
+def _find_section(text: str, hunk: Hunk, start: int) -> Span:
+    """Return the span of the last `@@` line of a hunk, from offset `start` on; an empty span there if it has none.
 
     The first of them must be unique; each further one is the first occurrence after the one before.
     """
-    span = (end, end)
+    span = (start, start)
     # In a unified diff, which has line numbers, the text after `@@` is only a remark.
     if hunk.line:
         return span
@@ -120,7 +126,7 @@ def _find_section(text: str, hunk: Hunk, end: int) -> Span:
         if not spans:
             raise EditRefused(f"the line `@@ {section}` was not found.", quote_nearest(text, section))
         if len(spans) > 1 and index == 0:
-            lines = ", ".join(str(text.count("\n", 0, begin + start) + 1) for start, _ in spans[:5])
+            lines = ", ".join(str(text.count("\n", 0, begin + found) + 1) for found, _ in spans[:5])
             raise EditRefused(
                 f"the line `@@ {section}` occurs at several lines: {lines}.", "Use a line that is unique."
             )
@@ -129,21 +135,25 @@ def _find_section(text: str, hunk: Hunk, end: int) -> Span:
 
 
 def _insert_lines(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditResult, int]:
-    """Insert lines after the `@@` line, or after the line with the hunk's number, else at the end of the file."""
+    """Insert lines after the `@@` line, or after the line with the hunk's number, else at the end of the file.
+
+    `start`: an offset in the `@@` line. Return the result and the offset after the hunk.
+    """
     text = source.text
     if hunk.sections and not hunk.line:
-        end = text.find("\n", start)
-        at = end + 1 if end >= 0 else len(text)
+        section_line_end = text.find("\n", start)
+        offset = section_line_end + 1 if section_line_end >= 0 else len(text)
     elif hunk.line and text.count("\n") >= hunk.line:
-        at = 0
+        offset = 0
         for _ in range(hunk.line):
-            at = text.index("\n", at) + 1
+            offset = text.index("\n", offset) + 1
     else:
-        at = len(text)
-    ending = source.find_line_end(max(at - 1, 0), at)
-    block = "".join(line + ending for line in hunk.new)
-    if at and text[at - 1] != "\n":
-        block = ending + block.removesuffix(ending)
-    to_original = source.to_original(at)
-    edited = source.original[:to_original] + block + source.original[to_original:]
-    return EditResult(edited), at + len(block.replace("\r\n", "\n"))
+        offset = len(text)
+    line_end = source.find_line_end(max(offset - 1, 0), offset)
+    block = "".join(line + line_end for line in hunk.new)
+    # The last line of the file has no line end: it gets one, and the inserted lines have none at their end instead.
+    if offset and text[offset - 1] != "\n":
+        block = line_end + block.removesuffix(line_end)
+    original_offset = source.to_original(offset)
+    edited = source.original[:original_offset] + block + source.original[original_offset:]
+    return EditResult(edited), offset + len(block.replace("\r\n", "\n"))

@@ -6,7 +6,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from codeloop.kit.text.diff import BoundedMatcher, list_edits
-from codeloop.workspace.files.encoding import NormalizedText
+from codeloop.workspace.edit.normalized_text import NormalizedText
 
 # The most comparisons of lines in one edit.
 _MAX_COMPARISONS = 1_000_000
@@ -20,9 +20,9 @@ class LineChange(Struct, frozen=True):
 
 
 def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) -> str:
-    """Return the text, with the file's line ends, that replaces a span in which `old` was found by `new`.
+    """Return the text that replaces a span in which `old` was found: `new`, with the file's line ends and indentation.
 
-    A line that `old` and `new` share stays as the file has it, also where the model remembers it wrongly.
+    A line that `old` and `new` share stays as the file has it, even where the model remembers it wrongly.
     """
     start, end = span
     segment = source.text[start:end]
@@ -47,10 +47,11 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
             continue
         # The old lines that new ones replace, each with its index in the file; "" and -1 where there is none.
         replaced = [*zip(old_lines[i1:i2], edges[i1:i2], strict=True), *[("", -1)] * (j2 - j1)]
-        for line, (old_line, at) in zip(new_lines[j1:j2], replaced, strict=False):
-            has_text = 0 <= at < len(file_lines) and line.strip() and old_line.strip()
-            if has_text and _get_indent(line) == _get_indent(old_line):
-                indented = _get_indent(file_lines[at]) + line.lstrip(" \t")
+        for line, (old_line, file_index) in zip(new_lines[j1:j2], replaced, strict=False):
+            have_text = 0 <= file_index < len(file_lines) and line.strip() and old_line.strip()
+            # A line that keeps the indentation of the old one gets that of the file's line.
+            if have_text and _get_indent(line) == _get_indent(old_line):
+                indented = _get_indent(file_lines[file_index]) + line.lstrip(" \t")
             else:
                 indented = indentation.reindent(line)
             pieces.append((indented, line_end))
@@ -76,7 +77,7 @@ def _match_end(segment: str, old: str, new: str) -> str:
 
 
 def _find_edges(old: Sequence[str], file_lines: Sequence[str]) -> list[int]:
-    """Return, for each line of the old text and for its end, the index of the line of the file where it begins."""
+    """Return for each line of the old text, and for its end, the index of the file's line where it begins."""
     if len(old) == len(file_lines):
         return list(range(len(old) + 1))
     edges = [0] * (len(old) + 1)
@@ -89,7 +90,7 @@ def _find_edges(old: Sequence[str], file_lines: Sequence[str]) -> list[int]:
 
 
 def _pair_indents(old: Sequence[str], file_lines: Sequence[str], edges: Sequence[int]) -> list[tuple[str, str]]:
-    """Return the indent of each old line with that of the one line of the file which it is."""
+    """Return the indent of each old line with that of the file's line, where exactly one line corresponds to it."""
     pairs: list[tuple[str, str]] = []
     for index, line in enumerate(old):
         if edges[index + 1] - edges[index] == 1:
@@ -138,6 +139,7 @@ class Indentation:
         return self._convert(lead)
 
     def _convert(self, extra: str) -> str:
+        """Convert a part of an indent: whole units of the model's become steps of the file's."""
         if not self._unit or not self._step:
             return extra
         units, rest = divmod(len(extra), len(self._unit))
@@ -147,8 +149,12 @@ class Indentation:
 
 
 def _learn_step(indents: dict[str, str]) -> tuple[str, str]:
-    """Learn one step of indentation, the model's and the file's (four blanks, a tab); empty where they are equal."""
+    """Learn one step of indentation, the model's and the file's (four blanks, a tab); ("", "") where they are equal.
+
+    `indents`: the model's -> the file's.
+    """
     pairs = sorted(indents.items(), key=lambda pair: len(pair[0]))
+    # What a deeper line has more than the line before it is one or more steps.
     for (model_low, file_low), (model_high, file_high) in pairwise(pairs):
         model, file = model_high[len(model_low) :], file_high[len(file_low) :]
         if model_high.startswith(model_low) and file_high.startswith(file_low) and model and file and model != file:
@@ -157,6 +163,7 @@ def _learn_step(indents: dict[str, str]) -> tuple[str, str]:
             if model == "\t" * len(model) and len(file) % len(model) == 0:
                 return "\t", file[: len(file) // len(model)]
             return model, file
+    # Without two depths to compare, only the change between tabs and blanks shows.
     for model, file in pairs:
         if model and file and set(model) != set(file):
             if set(file) == {"\t"} and set(model) == {" "} and len(model) % len(file) == 0:

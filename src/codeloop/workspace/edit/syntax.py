@@ -41,7 +41,7 @@ _BRACKETS = {*_CLOSERS, *_CLOSERS.values()}
 _LOOSE_BRACKET_LANGUAGES = {"bash"}
 # Languages with macros, where a grammar can't tell what is valid: only brackets count.
 _MACRO_LANGUAGES = {"c", "cpp"}
-# Of an unexpected text that is quoted.
+# The characters of an unexpected text that are quoted.
 _MAX_EXCERPT_CHARS = 60
 
 
@@ -62,7 +62,7 @@ def find_syntax_problem(path: Path, before: str, after: str) -> SyntaxProblem | 
     check = _CHECKS.get(suffix) or (partial(_check_tree, suffix) if suffix[1:] in LANGUAGES else None)
     if check is None or max(len(before), len(after)) > _MAX_CHARS:
         return None
-    # A program that was one before is no template: there braces may be doubled.
+    # An existing file that a grammar parses is not a template: in programs, braces may be doubled.
     if (suffix in _CHECKS or not before) and any(each in after for each in _TEMPLATE_SIGNS):
         return None
     if path.suffix == ".json" and path.name.startswith(_COMMENTED_JSON_FILES):
@@ -135,24 +135,26 @@ def _explain_error(root: Node, text: str, language: str) -> tuple[int, str] | No
     An unpaired bracket is looked for first: where one is missing, the grammar's error is far from it.
     """
     leaves = [each for each in _list_nodes(root) if not each.child_count or each.is_error]
-    if language not in _LOOSE_BRACKET_LANGUAGES and (bracket := _find_bracket(leaves, text.split("\n"))) is not None:
-        return bracket
+    if language not in _LOOSE_BRACKET_LANGUAGES:
+        bracket_problem = _find_unpaired_bracket(leaves, text.split("\n"))
+        if bracket_problem is not None:
+            return bracket_problem
     if language in _MACRO_LANGUAGES:
         return None
-    last = text.removesuffix("\n").count("\n") + 1
+    last_line = text.removesuffix("\n").count("\n") + 1
     reader_note = f"(as tree-sitter's grammar of {language} reads it)"
     missing = next((each for each in leaves if each.is_missing), None)
     error = next((each for each in leaves if each.is_error), None)
-    if error is None or (missing is not None and missing.start_byte <= error.start_byte):
-        return (
-            None if missing is None else (min(_find_line(missing), last), f"`{missing.type}` is missing {reader_note}")
-        )
+    if missing is not None and (error is None or missing.start_byte <= error.start_byte):
+        return min(_get_line(missing), last_line), f"`{missing.type}` is missing {reader_note}"
+    if error is None:
+        return None
     excerpt = (error.text or b"").decode(errors="replace").strip().split("\n")[0][:_MAX_EXCERPT_CHARS]
-    return _find_line(error), f"`{excerpt}` was not expected {reader_note}"
+    return _get_line(error), f"`{excerpt}` was not expected {reader_note}"
 
 
-def _find_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, str] | None:
-    """Return line and description of the unpaired bracket; of several candidates, the one with odd indentation."""
+def _find_unpaired_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, str] | None:
+    """Return the line and a description of an unpaired bracket; of several candidates, the one with odd indentation."""
     # Brackets that are open, each with the bracket that closes it.
     open_brackets: list[tuple[Node, str]] = []
     # The first bracket whose closer is indented less than it, or more: one is missing after it, or before the closer.
@@ -164,19 +166,19 @@ def _find_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, st
             continue
         if not any(closer == bracket for _, closer in open_brackets):
             wrong = each if open_brackets else early or each
-            return _find_line(wrong), f"`{_quote(wrong)}` closes nothing"
+            return _get_line(wrong), f"`{_quote(wrong)}` closes nothing"
         opener, closer = open_brackets.pop()
         if closer != bracket:
-            where = f"before the `{_quote(each)}` of line {_find_line(each)}"
-            return _find_line(opener), f"`{_quote(opener)}` is not closed {where}"
+            where = f"before the `{_quote(each)}` of line {_get_line(each)}"
+            return _get_line(opener), f"`{_quote(opener)}` is not closed {where}"
         indent, outer = _measure_indent(lines, each), _measure_indent(lines, opener)
-        if lines[_find_line(each) - 1].lstrip().startswith(_quote(each)):
+        if lines[_get_line(each) - 1].lstrip().startswith(_quote(each)):
             unclosed = unclosed or (opener if indent < outer else None)
             early = early or (each if indent > outer else None)
     if not open_brackets:
         return None
     wrong = unclosed or open_brackets[-1][0]
-    return _find_line(wrong), f"`{_quote(wrong)}` is never closed"
+    return _get_line(wrong), f"`{_quote(wrong)}` is never closed"
 
 
 def _list_brackets(leaves: Sequence[Node]) -> Iterator[tuple[Node, str]]:
@@ -198,12 +200,12 @@ def _list_nodes(root: Node) -> Iterator[Node]:
         waiting += reversed(node.children)
 
 
-def _find_line(node: Node) -> int:
+def _get_line(node: Node) -> int:
     return node.start_point[0] + 1
 
 
 def _measure_indent(lines: Sequence[str], node: Node) -> int:
-    line = lines[_find_line(node) - 1].expandtabs(4)
+    line = lines[_get_line(node) - 1].expandtabs(4)
     return len(line) - len(line.lstrip())
 
 

@@ -30,8 +30,8 @@ class FileChanged(FileRefused):
 class Replacement(Struct, frozen=True):
     """The planned content of the file `real`, a resolved path.
 
-    `before`: the content that it must still have (None: there is no file); `data`: the new bytes, None deletes the
-    file; `mode`: of a new file that is a moved one.
+    `before`: the content that it must still have (None: there is no file); `data`: the new bytes (None: the file is
+    deleted); `mode`: the mode of a new file that another one is moved to.
     """
 
     real: Path
@@ -60,15 +60,20 @@ def replace_files(replacements: Sequence[Replacement], records_folder: Path | No
     links and the like, OSError (no space, no permission); in each case every file keeps its old bytes.
     """
     names = [_TemporaryNames(make_temporary_name(), make_temporary_name()) for _ in replacements]
-    paths = [each.real.with_name(name) for each, both in zip(replacements, names, strict=True) for name in both]
-    with record_temporary_files(records_folder, paths):
-        return _replace_files([*zip(replacements, names, strict=True)])
+    named_replacements = [*zip(replacements, names, strict=True)]
+    temporary_paths = [
+        replacement.real.with_name(name)
+        for replacement, temporary_names in named_replacements
+        for name in temporary_names
+    ]
+    with record_temporary_files(records_folder, temporary_paths):
+        return _replace_files(named_replacements)
 
 
-def _replace_files(replacements: Sequence[tuple[Replacement, _TemporaryNames]]) -> list[FileStamp | None]:
+def _replace_files(named_replacements: Sequence[tuple[Replacement, _TemporaryNames]]) -> list[FileStamp | None]:
     pending: list[_PendingReplacement] = []
     try:
-        pending.extend(_PendingReplacement(replacement, names) for replacement, names in replacements)
+        pending.extend(_PendingReplacement(replacement, names) for replacement, names in named_replacements)
         # All are checked before the first is replaced, so that a roll-back is rarely needed.
         for each in pending:
             each.check()
@@ -99,7 +104,7 @@ class _PendingReplacement:
         self._old: str | None = None
         self._is_committed = False
         self.stamp: FileStamp | None = None
-        # Everything below is done by the folder's descriptor: its path may become a link meanwhile.
+        # Everything below goes through the folder's descriptor: its path may become a link meanwhile.
         with open_folder(replacement.real.parent, create=replacement.data is not None) as folder:
             self._folder = os.dup(folder)
         try:

@@ -2,7 +2,6 @@
 
 import codecs
 import re
-from bisect import bisect_left
 
 from msgspec import Struct
 
@@ -23,10 +22,13 @@ _SAMPLE_BYTES = 65536
 _MIN_UTF16_BYTES = 16
 # Control characters that texts hold: tab, line ends, form feed, backspace, escape.
 _USUAL_CONTROLS = b"\t\n\r\f\b\x1b"
-# Shares and counts by which an encoding is guessed.
+# A file with a greater share of control characters is binary.
 _BINARY_CONTROL_SHARE = 0.3
+# The share of NUL among the high bytes that UTF-16 must have: English text has nearly 1.
 _UTF16_NUL_SHARE = 0.4
+# In GBK, so much of the bytes beyond ASCII is in runs of even length.
 _GBK_PAIRED_SHARE = 0.8
+# With so many valid characters beyond ASCII, a file is UTF-8, whatever else is in it.
 _CONVINCING_UTF8_CHARACTERS = 20
 
 # What an error advises the model to do with a file that can't be edited as text.
@@ -47,7 +49,8 @@ class NotText(CodeloopError):
 class Encoding(Struct, frozen=True):
     """The encoding of a file.
 
-    `codec`: Python's name; `mark`: its byte-order mark; `keeps_stray_bytes`: bytes that are not valid are kept.
+    `codec`: its name in Python; `mark`: the byte-order mark, b"" for none; `keeps_stray_bytes`: invalid bytes are
+    kept as surrogates.
     """
 
     codec: str = "utf-8"
@@ -181,43 +184,6 @@ def _survives_round_trip(data: bytes, codec: str) -> bool:
         return data.decode(codec).encode(codec) == data
     except UnicodeError:
         return False
-
-
-class NormalizedText:
-    r"""A text with `\n` for every `\r\n`, and the way back to positions in the original.
-
-    Edits search `text`, and then replace the same place in `original`.
-    """
-
-    __slots__ = ("_returns", "original", "text")
-
-    def __init__(self, original: str) -> None:
-        self.original = original
-        # The offsets in `text` of the line ends that lost a `\r`, in their order.
-        self._returns: list[int] = []
-        self.text = original
-        if "\r\n" in original:
-            self._returns = [match.start() - index for index, match in enumerate(re.finditer("\r\n", original))]
-            self.text = original.replace("\r\n", "\n")
-
-    def to_original(self, offset: int) -> int:
-        r"""Return the position in the original text of an offset in `text`: before the `\r` of a line end."""
-        return offset + bisect_left(self._returns, offset)
-
-    def slice_original(self, start: int, end: int) -> str:
-        """Return the original text between two offsets in `text`."""
-        return self.original[self.to_original(start) : self.to_original(end)]
-
-    def find_line_end(self, start: int, end: int) -> str:
-        r"""Return the line end between two offsets; without one there, that of the line, else of the line before."""
-        at = self.text.find("\n", start, end)
-        if at < 0:
-            at = self.text.find("\n", end)
-        if at < 0:
-            at = self.text.rfind("\n", 0, start)
-        if at < 0:
-            return "\n"
-        return "\r\n" if self.original[self.to_original(at)] == "\r" else "\n"
 
 
 def find_main_line_end(content: str) -> str:

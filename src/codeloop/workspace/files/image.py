@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _ORIENTATION_TAG = 0x0112
+# Tried in this order until the picture is small enough.
 _QUALITY_STEPS = (85, 70, 50)
+# The kinds of pixels that a format can store, by Pillow's names.
 _SUPPORTED_MODES = {"JPEG": ("RGB", "L"), "PNG": ("RGB", "RGBA", "L", "LA", "P", "1")}
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Bytes of a PNG chunk without its content: length, kind, checksum.
@@ -49,11 +51,11 @@ class FittedImage(Struct, frozen=True):
         return f"{text}, re-encoded" if is_same_size else f"{text}, scaled down from {before}"
 
 
-def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE.value) -> FittedImage:
-    """Fit a PNG, JPEG, GIF or WebP into `side` pixels a side and `size` bytes, rotated as its EXIF data says.
+def fit_image(data: bytes, max_side: int = READ_PIXELS.value, max_bytes: int = READ_IMAGE.value) -> FittedImage:
+    """Fit a PNG, JPEG, GIF or WebP into `max_side` pixels a side and `max_bytes`, rotated as its EXIF data says.
 
-    An image that fits is returned unchanged. Else the format stays where it can: a GIF becomes a PNG of its first
-    frame, and one that is still too large becomes a JPEG. Takes up to a second; raises ImageRefused.
+    An image that fits is returned unchanged. Otherwise the format is kept where possible: a GIF becomes a PNG of its
+    first frame, and one that is still too large becomes a JPEG. Takes up to a second; raises ImageRefused.
     """
     media = inspect_media(data)
     if media is None or not media.is_image:
@@ -62,24 +64,24 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
         raise ImageRefused(f"it begins like {media.mime}, but is broken")
     _check_size(media.size)
     try:
-        image, original = _decode(data, media.mime, side)
+        image, original = _decode(data, media.mime, max_side)
     except ImageRefused:
         # A broken optional chunk makes Pillow refuse a PNG that viewers show.
-        repaired = drop_optional_chunks(data) if media.mime == "image/png" else None
+        repaired = _drop_optional_chunks(data) if media.mime == "image/png" else None
         if repaired is None or repaired == data:
             raise
-        return fit_image(repaired, side, size)
+        return fit_image(repaired, max_side, max_bytes)
     is_upright = _read_orientation(image) in {0, 1}
-    if is_upright and max(original) <= side and len(data) <= size:
+    if is_upright and max(original) <= max_side and len(data) <= max_bytes:
         return FittedImage(media.mime, data, original)
     try:
         image = _to_eight_bits(image)
-        image.thumbnail((side, side), reducing_gap=2.0)
+        image.thumbnail((max_side, max_side), reducing_gap=2.0)
         if not is_upright:
             from PIL import ImageOps
 
             image = ImageOps.exif_transpose(image)
-        return _fit_size(image, original, media.mime, size)
+        return _fit_bytes(image, original, media.mime, max_bytes)
     # Pillow can't do every operation with every kind of pixels.
     except (OSError, ValueError, KeyError, MemoryError) as error:
         raise ImageRefused(f"its kind of pixels ({image.mode}) can't be scaled: {error}. Convert it first") from error
@@ -112,10 +114,10 @@ def _check_size(size: PixelSize) -> None:
         )
 
 
-def _decode(data: bytes, mime: str, side: int) -> tuple["Image", PixelSize]:
-    """Decode the whole picture, so that a broken one is found here and not by the service. Returns its full size, too.
+def _decode(data: bytes, mime: str, min_side: int) -> tuple["Image", PixelSize]:
+    """Decode the whole picture, so that a broken one is found here and not by the service. Return its full size, too.
 
-    A JPEG is decoded at half, a quarter or an eighth of its size when that is still at least `side` a side.
+    A JPEG is decoded at half, a quarter or an eighth of its size when that is still at least `min_side` a side.
     """
     from PIL import Image
 
@@ -124,7 +126,7 @@ def _decode(data: bytes, mime: str, side: int) -> tuple["Image", PixelSize]:
         image = Image.open(BytesIO(data), formats=(image_format,))
         _check_size(image.size)
         size = image.size
-        image.draft(None, (side, side))
+        image.draft(None, (min_side, min_side))
         image.load()
     except ImageRefused:
         raise
@@ -145,17 +147,18 @@ def _decode(data: bytes, mime: str, side: int) -> tuple["Image", PixelSize]:
     return image, size
 
 
-def _fit_size(image: "Image", original: PixelSize, mime: str, size: int) -> FittedImage:
-    """Encode a picture in at most `size` bytes: with less quality, then as JPEG, then at half the size, and so on."""
+def _fit_bytes(image: "Image", original: PixelSize, mime: str, max_bytes: int) -> FittedImage:
+    """Encode a picture in at most `max_bytes`: with less quality, then as JPEG, then at half the size, and so on."""
     formats = {"image/jpeg": ("JPEG",), "image/webp": ("WEBP", "JPEG")}.get(mime, ("PNG", "JPEG"))
     while True:
         for image_format in formats:
+            # PNG loses nothing, so it has no quality.
             for quality in _QUALITY_STEPS if image_format != "PNG" else (0,):
                 data = _encode(image, image_format, quality)
-                if len(data) <= size:
+                if len(data) <= max_bytes:
                     return FittedImage(f"image/{image_format.lower()}", data, image.size, original)
         if min(image.size) < 2:
-            raise ImageRefused(f"it can't be brought below {size:,} bytes")
+            raise ImageRefused(f"it can't be brought below {max_bytes:,} bytes")
         image.thumbnail((max(1, image.width // 2), max(1, image.height // 2)))
 
 
@@ -180,25 +183,26 @@ def _paste_on_white(image: "Image") -> "Image":
     return background
 
 
-def drop_optional_chunks(data: bytes) -> bytes | None:
-    """Return an image without its optional chunks; its transparency stays if it is valid.
+def _drop_optional_chunks(data: bytes) -> bytes | None:
+    """Return a PNG without its optional chunks; its transparency stays if it is valid.
 
-    None: it is not made of whole chunks.
+    None: it is not a PNG, or not made of whole chunks.
     """
     if not data.startswith(_PNG_SIGNATURE):
         return None
     chunks = [_PNG_SIGNATURE]
-    at = len(_PNG_SIGNATURE)
-    while at + _CHUNK_OVERHEAD <= len(data):
-        (length,) = struct.unpack_from(">I", data, at)
-        end = at + _CHUNK_OVERHEAD + length
+    start = len(_PNG_SIGNATURE)
+    # A chunk: the length of its content, its kind, the content, and a checksum of kind and content.
+    while start + _CHUNK_OVERHEAD <= len(data):
+        (length,) = struct.unpack_from(">I", data, start)
+        end = start + _CHUNK_OVERHEAD + length
         if end > len(data):
             return None
-        kind, body = data[at + 4 : at + 8], data[at + 4 : end - 4]
-        is_sound = struct.unpack_from(">I", data, end - 4)[0] == zlib.crc32(body)
+        kind, checked_bytes = data[start + 4 : start + 8], data[start + 4 : end - 4]
+        is_sound = struct.unpack_from(">I", data, end - 4)[0] == zlib.crc32(checked_bytes)
         if not kind[0] & _OPTIONAL_BIT or (kind == _TRANSPARENCY_CHUNK and is_sound):
-            chunks.append(data[at:end])
-        at = end
+            chunks.append(data[start:end])
+        start = end
         if kind == b"IEND":
             return b"".join(chunks)
     return None

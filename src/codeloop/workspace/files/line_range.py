@@ -29,10 +29,10 @@ class LineRange(Struct, frozen=True):
     stamp: FileStamp
 
 
-def read_head(real: Path, size: int = _SAMPLE_BYTES) -> bytes:
+def read_head(real: Path, max_bytes: int = _SAMPLE_BYTES) -> bytes:
     """Return the first bytes of a file. Raises as `open_file`."""
     with open_file(real) as fd:
-        return os.read(fd, size)
+        return os.read(fd, max_bytes)
 
 
 def read_lines(real: Path, first: int, limit: int) -> LineRange:
@@ -54,8 +54,13 @@ def read_lines(real: Path, first: int, limit: int) -> LineRange:
         stamp = FileStamp(info.st_mtime_ns, info.st_size, digest.digest() if is_complete else None)
     # `_read_chunks` gives UTF-16 and UTF-32 as UTF-8.
     codec = encoding.codec if encoding.codec in {"gb18030", "cp1252", "latin-1"} else "utf-8"
-    lines = tuple(_cut_line(line, codec) for line in collector.lines)
-    return LineRange(lines, first, collector.count if is_complete else None, collector.cut, stamp)
+    return LineRange(
+        lines=tuple(_cut_line(line, codec) for line in collector.lines),
+        first=first,
+        total_lines=collector.count if is_complete else None,
+        reached_limit=collector.reached_limit,
+        stamp=stamp,
+    )
 
 
 def _detect_encoding(sample: bytes) -> Encoding:
@@ -96,35 +101,38 @@ def _read_chunks(fd: int, encoding: Encoding, on_read: Callable[[bytes], None]) 
 
 
 class _LineCollector:
-    """Collects the wanted lines from chunks; of each line only as many bytes as can be shown are kept."""
+    """Collects the wanted lines from chunks; of each line only as many bytes as can be shown are kept.
+
+    `count`: the number of lines so far, also of those that are not wanted; `reached_limit`: as in LineRange.
+    """
 
     def __init__(self, first: int, limit: int) -> None:
         self.lines: list[bytes] = []
         self.count = 0
-        self.cut = ""
+        self.reached_limit = ""
         self._first = first
         self._end = first + limit
         # A character takes up to four bytes; a few more show that the line is longer.
-        self._kept_bytes = READ_LINE.value * 4 + 8
+        self._max_line_bytes = READ_LINE.value * 4 + 8
         self._line = b""
         # Whether a line has begun that has no end yet.
         self._is_line_open = False
-        self._size = 0
+        self._shown_bytes = 0
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        at = 0
-        while at < len(chunk):
-            if self.cut or self.count + 1 < self._first:
-                at = self._skip(chunk, at)
+        start = 0
+        while start < len(chunk):
+            if self.reached_limit or self.count + 1 < self._first:
+                start = self._skip(chunk, start)
                 continue
-            end = chunk.find(b"\n", at)
-            stop = end if end >= 0 else len(chunk)
-            remaining = max(self._kept_bytes - len(self._line), 0)
-            self._line += chunk[at : min(stop, at + remaining)]
-            self._is_line_open = end < 0
-            at = stop + 1
-            if end >= 0:
+            line_end = chunk.find(b"\n", start)
+            stop = line_end if line_end >= 0 else len(chunk)
+            remaining = max(self._max_line_bytes - len(self._line), 0)
+            self._line += chunk[start : min(stop, start + remaining)]
+            self._is_line_open = line_end < 0
+            start = stop + 1
+            if line_end >= 0:
                 self._end_line()
 
     def finish(self) -> None:
@@ -132,33 +140,33 @@ class _LineCollector:
         if self._is_line_open:
             self._end_line()
 
-    def _skip(self, chunk: bytes, at: int) -> int:
+    def _skip(self, chunk: bytes, start: int) -> int:
         """Count lines to the end of the chunk, or to the first wanted line; return the position there."""
-        ends = chunk.count(b"\n", at)
-        if self.cut or self.count + ends + 1 < self._first:
+        ends = chunk.count(b"\n", start)
+        if self.reached_limit or self.count + ends + 1 < self._first:
             self.count += ends
             self._is_line_open = not chunk.endswith(b"\n")
             return len(chunk)
         for _ in range(self._first - 1 - self.count):
-            at = chunk.index(b"\n", at) + 1
+            start = chunk.index(b"\n", start) + 1
         self.count = self._first - 1
         self._is_line_open = False
-        return at
+        return start
 
     def _end_line(self) -> None:
         self.count += 1
         self._is_line_open = False
         line, self._line = self._line.removesuffix(b"\r"), b""
-        if self.cut:
+        if self.reached_limit:
             return
         if self.count >= self._end:
-            self.cut = "lines"
+            self.reached_limit = "lines"
             return
         # Each line is shown with its number, a separator and a line end.
-        self._size += min(len(line), READ_LINE.value * 4) + len(str(self.count)) + 3
+        self._shown_bytes += min(len(line), READ_LINE.value * 4) + len(str(self.count)) + 3
         # One line is shown even if it is longer than the limit.
-        if self._size > READ_BYTES.value and self.lines:
-            self.cut = "bytes"
+        if self._shown_bytes > READ_BYTES.value and self.lines:
+            self.reached_limit = "bytes"
             return
         self.lines.append(line)
 

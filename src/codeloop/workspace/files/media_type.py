@@ -32,7 +32,7 @@ def detect_media_type(head: bytes) -> str | None:
 
 
 def inspect_media(data: bytes) -> Media | None:
-    """Return type and size of a whole file that can be attached, else None."""
+    """Return the type and size of a file that can be attached, else None. `data`: all of its bytes."""
     mime = detect_media_type(data)
     if mime is None:
         return None
@@ -59,25 +59,25 @@ def _read_gif_size(data: bytes) -> PixelSize:
 
 def _read_jpeg_size(data: bytes) -> PixelSize | None:
     # A JPEG is a list of segments: 0xFF, a marker, and for most markers a length with the content.
-    at = 2
-    while at + 4 <= len(data):
-        if data[at] != 0xFF:
+    start = 2
+    while start + 4 <= len(data):
+        if data[start] != 0xFF:
             return None
-        marker = data[at + 1]
+        marker = data[start + 1]
         if marker == 0xFF:  # padding
-            at += 1
+            start += 1
         elif marker in _JPEG_MARKERS_WITHOUT_LENGTH:
-            at += 2
+            start += 2
         elif marker in _JPEG_SIZE_MARKERS:
-            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            height, width = struct.unpack(">HH", data[start + 5 : start + 9])
             return width, height
         else:
-            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+            start += 2 + int.from_bytes(data[start + 2 : start + 4], "big")
     return None
 
 
 def _read_webp_size(data: bytes) -> PixelSize | None:
-    # WebP has three formats: extended, lossless and lossy. The first two store the size less one.
+    # WebP has three formats: extended, lossless and lossy. The first two store the width and height less one.
     kind = data[12:16]
     if kind == b"VP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")

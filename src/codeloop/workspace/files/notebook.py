@@ -4,13 +4,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-# Of one output; the rest is counted, not shown.
+# The characters of one output that are shown; the others are counted.
 _MAX_OUTPUT_CHARS = 10_000
 # A notebook stores a text whole, or as a list of its lines.
 MultilineText = str | list[str]
 
 
 class _Data(msgspec.Struct):
+    """An output in several formats, of which the text is shown."""
+
     plain: MultilineText = msgspec.field(default="", name="text/plain")
     png: MultilineText = msgspec.field(default="", name="image/png")
     jpeg: MultilineText = msgspec.field(default="", name="image/jpeg")
@@ -35,7 +37,7 @@ class _Notebook(msgspec.Struct):
 
 
 def render_notebook(data: bytes) -> str | None:
-    """Return the cells of a notebook (format 4) as text; None when the bytes are no notebook."""
+    """Return the cells of a notebook (format 4) as text; None when the bytes are not a notebook."""
     try:
         notebook = msgspec.json.decode(data, type=_Notebook)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -46,7 +48,7 @@ def render_notebook(data: bytes) -> str | None:
 
 def _format_cell(number: int, cell: _Cell) -> Iterator[str]:
     yield f"[cell {number}: {cell.cell_type}]"
-    yield _join(cell.source)
+    yield _join_lines(cell.source)
     for output in cell.outputs:
         text = _format_output(output)
         if text:
@@ -57,7 +59,7 @@ def _format_cell(number: int, cell: _Cell) -> Iterator[str]:
 def _format_output(output: _Output) -> str:
     if output.output_type == "error":
         return f"{output.ename}: {output.evalue}"
-    text = _join(output.text) or _join(output.data.plain)
+    text = _join_lines(output.text) or _join_lines(output.data.plain)
     picture_kinds = [kind for kind, data in (("PNG", output.data.png), ("JPEG", output.data.jpeg)) if data]
     if picture_kinds:
         text = f"{text}\n({', '.join(picture_kinds)} picture, not shown)".strip()
@@ -66,5 +68,5 @@ def _format_output(output: _Output) -> str:
     return text if hidden <= 0 else f"{text[:_MAX_OUTPUT_CHARS]}\n({hidden} more characters, not shown)"
 
 
-def _join(lines: MultilineText) -> str:
+def _join_lines(lines: MultilineText) -> str:
     return lines if isinstance(lines, str) else "".join(lines)

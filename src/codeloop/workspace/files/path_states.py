@@ -21,7 +21,8 @@ class PathStates:
         self._states: dict[str, _State] | None = {path: _read_state(path) for path in paths}
         newest = max((state[0] for state in self._states.values() if state is not None), default=0)
         if newest > time.time_ns() - _CLOCK_TICK_NS:
-            self._states = None  # the next change could leave the same time
+            # Not known: the next change could leave the same time.
+            self._states = None
 
     def are_unchanged(self) -> bool:
         """Return whether each path is as it was; False, too, where that can't be known."""

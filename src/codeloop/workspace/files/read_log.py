@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from codeloop.workspace.files.safe_open import FileRefused, FileStamp, read_file
 
-# The files read last are looked at for changes of others.
+# Only so many of the files, those that were read last, are looked at for changes of others.
 _MAX_COMPARED_FILES = 500
 # Larger files are compared by time alone.
 _MAX_COMPARED_BYTES = 1024 * 1024
@@ -34,11 +34,12 @@ class ReadLog:
         self._reported: dict[tuple[str, Path], _State] = {}
         # By session: changes of others that the model has not been told yet.
         self._pending_changes: dict[str, dict[Path, _State]] = {}
-        # Sessions of which a command that may change files runs now.
+        # Sessions in which a command that may change files runs now.
         self._changing_sessions: set[str] = set()
+        # Files with changes that the session has not read, though it edited the file since.
         self._unseen: set[tuple[str, Path]] = set()
         self._refused_changes: set[tuple[str, Path]] = set()
-        # By message and file.
+        # By the id of the message and the file.
         self._loaded_instructions: set[tuple[str, Path]] = set()
         # A lock is dropped when nobody holds a reference to it.
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
@@ -134,7 +135,7 @@ class ReadLog:
         return list(dict.fromkeys(real for _, real in self._list_latest_first()))
 
     def _list_latest_first(self) -> Iterator[tuple[str, Path]]:
-        """Return the sessions and files read so far, the latest first."""
+        """Return each session with a file that it has read, the latest first."""
         # A copy, since other threads record meanwhile.
         return reversed(list(self._read_stamps))
 

@@ -67,7 +67,8 @@ def compute_digest(data: bytes) -> bytes:
 def open_folder(real: Path, *, create: bool = False) -> Generator[int]:
     """Open a directory by its resolved path, refusing any link on the way; yields its descriptor.
 
-    `create`: missing directories are made. Raises FileRefused when a component became a link, OSError else.
+    `create`: missing directories are made. Raises FileRefused when a directory on the way became a link, OSError for
+    other failures.
     """
     # O_NOFOLLOW looks at the last name only, so each folder on the way is opened from the one before.
     descriptor = os.open("/", _FOLDER_FLAGS)
@@ -96,7 +97,7 @@ def open_folder(real: Path, *, create: bool = False) -> Generator[int]:
 def open_file(real: Path) -> Generator[int]:
     """Open a regular file for reading by its resolved path; yields its descriptor.
 
-    Raises FileRefused for links, directories, pipes and devices, OSError else (FileNotFoundError when it is not there).
+    Raises FileRefused for links, directories, pipes and devices, OSError for other failures, such as FileNotFoundError.
     """
     with open_folder(real.parent) as folder:
         try:
@@ -112,20 +113,20 @@ def open_file(real: Path) -> Generator[int]:
         os.close(fd)
 
 
-def read_file(real: Path, cap: int = FILE_EDIT.value) -> LoadedFile:
-    """Read a whole file of at most `cap` bytes. Raises as `open_file`, and FileRefused when it is larger."""
+def read_file(real: Path, max_bytes: int = FILE_EDIT.value) -> LoadedFile:
+    """Read a whole file of at most `max_bytes` bytes. Raises as `open_file`, and FileRefused when it is larger."""
     with open_file(real) as fd:
         info = os.fstat(fd)
-        if info.st_size > cap:
+        if info.st_size > max_bytes:
             raise FileRefused(
-                f"{real} has {info.st_size:,} bytes, more than the {cap:,} that can be edited.",
+                f"{real} has {info.st_size:,} bytes, more than the {max_bytes:,} that can be edited.",
                 "Use a command instead.",
             )
         # It may have grown since its size was looked at.
         with os.fdopen(os.dup(fd), "rb") as file:
-            data = file.read(cap + 1)
-        if len(data) > cap:
-            raise FileRefused(f"{real} has more than {cap:,} bytes.", "Use a command instead.")
+            data = file.read(max_bytes + 1)
+        if len(data) > max_bytes:
+            raise FileRefused(f"{real} has more than {max_bytes:,} bytes.", "Use a command instead.")
         stamp = FileStamp(info.st_mtime_ns, len(data), compute_digest(data))
         return LoadedFile(data, stamp, stat.S_IMODE(info.st_mode), (info.st_uid, info.st_gid))
 

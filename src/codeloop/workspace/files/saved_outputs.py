@@ -12,7 +12,7 @@ from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
 
 # A younger file may belong to a command that still runs.
 _MIN_AGE_SECONDS = 3600.0
-# Not after a slash, since that is a path already.
+# `tool_12ab34cd`, but not after a slash, since that is a path already.
 _OUTPUT_NAME = re.compile(r"(?<![\w./-])tool_[0-9a-f]{8}(?:\.\w{1,8})?(?![\w-])")
 # A path that a shell reads as it is, also within quotes.
 _UNQUOTED_PATH = re.compile(r"[\w/.%+@:,-]+", re.ASCII)
@@ -24,12 +24,16 @@ def shorten_output(path: Path) -> str:
 
 
 def expand_outputs(line: str, folder: Path, directory: Path) -> str:
-    """Return a shell line with the full paths of the saved outputs that it names; files in `directory` come first."""
+    """Return a shell line with the full paths of the saved outputs in `folder` that it names.
+
+    A name stays where the shell would find a file of that name in `directory`.
+    """
 
     def expand(match: re.Match[str]) -> str:
         path = folder / match[0]
-        is_hidden = os.path.lexists(directory / match[0])
-        return str(path) if _UNQUOTED_PATH.fullmatch(str(path)) and path.is_file() and not is_hidden else match[0]
+        has_namesake = os.path.lexists(directory / match[0])
+        can_expand = not has_namesake and _UNQUOTED_PATH.fullmatch(str(path)) and path.is_file()
+        return str(path) if can_expand else match[0]
 
     return _OUTPUT_NAME.sub(expand, line) if "tool_" in line else line
 

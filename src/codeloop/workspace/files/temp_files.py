@@ -49,7 +49,7 @@ def record_temporary_files(folder: Path | None, paths: Sequence[Path]) -> Genera
 
 def _write_record(folder: Path, paths: Sequence[Path]) -> Path:
     record = folder / f"{os.getpid()}-{read_start_time(os.getpid())}-{os.urandom(8).hex()}"
-    # A process id means something only as long as the machine runs, and within its container.
+    # A process id means something only until the machine is restarted, and within its container.
     text = b"".join(os.fsencode(each) + b"\0" for each in (read_pid_scope(), *paths))
     try:
         fd = os.open(record, CREATE_FLAGS, 0o600)
@@ -78,7 +78,7 @@ def remove_leftovers(folder: Path) -> list[Path]:
                 age = time.time() - os.fstat(file.fileno()).st_mtime
             if _is_writer_dead(record, scope, age):
                 # After the last NUL nothing follows, or a path that is cut short.
-                removed += [path for path in map(Path, paths[:-1]) if _remove(path)]
+                removed += [path for path in map(Path, paths[:-1]) if _remove_temporary_file(path)]
                 record.unlink()
     return removed
 
@@ -91,7 +91,7 @@ def _list_records(folder: Path) -> list[Path]:
 
 
 def _is_writer_dead(record: Path, scope: str, age: float) -> bool:
-    """Return whether a record's writer has certainly ended: by its process id, else by the `age` in seconds."""
+    """Return whether a record's writer has ended, by its process id, or else by the record's `age` in seconds."""
     match = RECORD_NAME.fullmatch(record.name)
     if match is not None and is_own_scope(scope):
         # Another process may have the same id by now, but not the same start time.
@@ -99,7 +99,7 @@ def _is_writer_dead(record: Path, scope: str, age: float) -> bool:
     return age > WRITE_RECORD_AGE.seconds
 
 
-def _remove(path: Path) -> bool:
+def _remove_temporary_file(path: Path) -> bool:
     """Remove a temporary file or link, following no link on the way; return whether there was one. Raises OSError."""
     if not path.is_absolute() or not TEMPORARY_NAME.fullmatch(path.name):
         return False

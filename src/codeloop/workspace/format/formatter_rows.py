@@ -40,7 +40,7 @@ class FormatterRow(Struct, frozen=True):
     in_place: bool = False
 
 
-# In this order: of several that a project has for a file, the first one formats it.
+# The order matters: of several formatters that a project has for a file, the first one formats it.
 FORMATTER_ROWS = (
     FormatterRow(
         "black",

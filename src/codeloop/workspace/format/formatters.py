@@ -1,4 +1,7 @@
-"""Chooses the formatters of a file: those that are configured, else one that the project uses."""
+"""Chooses the formatters of a file: those that are configured, or else one that the project uses.
+
+The types here are small, so that edits need not load what runs formatters (`run_formatters.py`).
+"""
 
 import os
 import re
@@ -25,9 +28,9 @@ from codeloop.workspace.workspace import Workspace
 
 _EMPTY_CONFIG = FormatterConfig()
 _EDITION = re.compile(rb'^\s*edition\s*=\s*"(\d{4})"', re.MULTILINE)
-# The edition of Rust without a setting.
+# The edition that Rust takes when `Cargo.toml` names none.
 _DEFAULT_EDITION = "2015"
-# Of a project file that is searched for a marker text.
+# The bytes of a project file that are searched for a marker text.
 _MAX_MARKER_BYTES = 1024 * 1024
 
 
@@ -102,29 +105,31 @@ class Formatters:
         states: list[FormatterState] = []
         for name, (row, config) in {**rows, **configured}.items():
             extensions = _choose_extensions(row, config)
-            is_on = bool(extensions) and not self._is_off and not config.disabled
-            if is_on and (name in configured or self._find_marker(row, folder) is not None):
-                is_on = not self._make_formatter(row, config, folder / "a", folder).missing_program
-            else:
-                is_on = False
-            states.append(FormatterState(name, extensions, is_on))
+            is_enabled = bool(extensions) and not self._is_off and not config.disabled
+            is_enabled = is_enabled and (name in configured or self._find_marker(row, folder) is not None)
+            if is_enabled:
+                # For any file of the folder: its name does not matter.
+                is_enabled = not self._make_formatter(row, config, folder / "a", folder).missing_program
+            states.append(FormatterState(name, extensions, is_enabled))
         return states
 
     def _list_configured(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
         """Yield the configured formatters, each with the row of its name; an unknown name has an empty one."""
         rows_by_name = {row.name: row for row in FORMATTER_ROWS}
         for name, config in self._configured.items():
-            yield rows_by_name.get(name, FormatterRow(name, (), (), ())), config
+            yield rows_by_name.get(name, FormatterRow(name, extensions=(), command=())), config
 
     def _discover(self, real: Path) -> Iterator[Formatter]:
+        """Yield the built-in formatters that the project uses for a file and whose programs are there."""
         for row in FORMATTER_ROWS:
-            if real.suffix in row.extensions and row.name not in self._configured:
-                folder = self._find_marker(row, real.parent)
-                if (
-                    folder is not None
-                    and not (formatter := self._make_formatter(row, _EMPTY_CONFIG, real, folder)).missing_program
-                ):
-                    yield formatter
+            if real.suffix not in row.extensions or row.name in self._configured:
+                continue
+            folder = self._find_marker(row, real.parent)
+            if folder is None:
+                continue
+            formatter = self._make_formatter(row, _EMPTY_CONFIG, real, folder)
+            if not formatter.missing_program:
+                yield formatter
 
     def _find_marker(self, row: FormatterRow, start: Path) -> Path | None:
         """Return the nearest folder with a formatter's marker file, from `start` up to the work tree's top."""
@@ -142,18 +147,27 @@ class Formatters:
             yield folder
 
     def _make_formatter(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
-        values = {EDITION_PLACEHOLDER: self._find_edition(real.parent)} if EDITION_PLACEHOLDER in row.command else {}
         words = tuple(config.command or row.command)
         success_codes = (0, 1) if any(Path(word).name in FIXER_PROGRAMS for word in words) else (0,)
-        for name, value in (*values.items(), (FILE_PLACEHOLDER, str(real))):
-            words = tuple(word.replace(name, value) for word in words)
+        if EDITION_PLACEHOLDER in row.command:
+            edition = self._find_edition(real.parent)
+            words = tuple(word.replace(EDITION_PLACEHOLDER, edition) for word in words)
+        # The file last, since its path could hold another placeholder.
+        words = tuple(word.replace(FILE_PLACEHOLDER, str(real)) for word in words)
         program = self._find_program(words[0], real.parent) if words else None
-        environment = make_tool_environment(self._workspace.environment, config.environment)
-        missing_program = "" if program else (words[0] if words else "its command")
-        command = (program or "", *words[1:])
-        is_filter = not (config.command or row.in_place)
+        missing_program = ""
+        if not program:
+            missing_program = words[0] if words else "its command"
         return Formatter(
-            row.name, command, folder, environment, is_filter, success_codes, missing_program, config.sandbox
+            name=row.name,
+            command=(program or "", *words[1:]),
+            folder=folder,
+            environment=make_tool_environment(self._workspace.environment, config.environment),
+            # A configured command names the file, as in the reference: it changes the file in place.
+            is_filter=not (config.command or row.in_place),
+            success_codes=success_codes,
+            missing_program=missing_program,
+            sandbox=config.sandbox,
         )
 
     def _find_edition(self, start: Path) -> str:
@@ -168,11 +182,11 @@ class Formatters:
         if "/" in name:
             path = os.path.normpath(self._workspace.directory / expand_user_path(name))
             return path if os.access(path, os.X_OK) else None
-        own = os.pathsep.join(
+        project_path = os.pathsep.join(
             str(folder / each) for folder in self._list_folders_above(start) for each in PROJECT_PROGRAM_FOLDERS
         )
-        path = self._workspace.environment.get("PATH")
-        return find_program(name, own, in_project=True) or find_program(name, path, in_project=True)
+        user_path = self._workspace.environment.get("PATH")
+        return find_program(name, project_path, in_project=True) or find_program(name, user_path, in_project=True)
 
 
 def _choose_extensions(row: FormatterRow, config: FormatterConfig) -> tuple[str, ...]:

@@ -21,9 +21,9 @@ from codeloop.workspace.workspace import Workspace
 
 # Formatters that run at the same time.
 _MAX_PROGRAMS = 4
-# From this many letters and digits on, a formatted text must keep between half and twice as many.
+# A text with this many letters and digits must keep between half and twice as many when it is formatted.
 _MIN_COMPARED_LETTERS = 400
-
+# Of ASCII, what is neither a letter nor a digit.
 _NOT_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
@@ -56,12 +56,12 @@ async def _format(
         return result
     for formatter in formatters:
         try:
-            now = await _run_formatter(workspace, formatter, real, result.file, deadline)
+            formatted = await _run_formatter(workspace, formatter, real, result.file, deadline)
         except _FormatterFailed as error:
             result = replace(result, problems=(*result.problems, f"{formatter.name} {error}"))
         else:
-            if now.data != result.file.data:
-                result = replace(result, file=now, changed_by=(*result.changed_by, formatter.name))
+            if formatted.data != result.file.data:
+                result = replace(result, file=formatted, changed_by=(*result.changed_by, formatter.name))
     return result
 
 
@@ -72,7 +72,7 @@ async def _run_formatter(
         raise _FormatterFailed(
             f"did not run: there is no {formatter.missing_program}, neither in the project nor on the PATH"
         )
-    launch = Launch(formatter.command, formatter.folder, formatter.environment, {})
+    launch = Launch(formatter.command, formatter.folder, formatter.environment, descriptors={})
     stdin = before.data if formatter.is_filter else b""
     output, is_complete = b"", False
     try:
@@ -115,7 +115,7 @@ def _write_output(workspace: Workspace, real: Path, before: LoadedFile, data: by
 
 
 def _read_result(workspace: Workspace, real: Path, before: LoadedFile) -> LoadedFile:
-    """Read a file that a formatter changed in place; undo it when the result is no text any more."""
+    """Read a file that a formatter changed in place; undo that when the result can't be its text."""
     try:
         now = read_file(real)
         if now.data != before.data:
@@ -144,7 +144,8 @@ def _restore_edit(workspace: Workspace, real: Path, before: LoadedFile) -> None:
             now = None
             _remove_obstacle(real)
         if now is None or now.data != before.data:
-            replace_file(Replacement(real, now, before.data, before.mode), workspace.write_records_folder)
+            restored = Replacement(real, before=now, data=before.data, mode=before.mode)
+            replace_file(restored, workspace.write_records_folder)
 
 
 def _remove_obstacle(real: Path) -> None:
@@ -159,14 +160,14 @@ def _check_plausible(data: bytes, before: bytes) -> None:
     """Raise _FormatterFailed when bytes can't be the formatted text of a file."""
     try:
         encoding = decode_text(data).encoding
-        was = decode_text(before).encoding
+        encoding_before = decode_text(before).encoding
     except NotText:
         raise _FormatterFailed("returned something that is no text") from None
     if len(data) > FILE_EDIT.value or (before.strip() and not data.strip()):
         raise _FormatterFailed("returned nothing" if not data.strip() else "returned far too much")
     # A formatter changes layout and may wrap comments, but does not halve or double the text.
     old, new = (len(text.translate(None, _NOT_LETTERS)) for text in (before, data))
-    if encoding != was or (old >= _MIN_COMPARED_LETTERS and not old // 2 <= new <= old * 2):
+    if encoding != encoding_before or (old >= _MIN_COMPARED_LETTERS and not old // 2 <= new <= old * 2):
         raise _FormatterFailed("returned another text")
 
 

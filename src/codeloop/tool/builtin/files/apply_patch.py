@@ -41,7 +41,7 @@ from codeloop.tool.files.function_callers import describe_callers
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit_errors import EditRefused
 from codeloop.workspace.edit.patch_apply import apply_hunks
-from codeloop.workspace.edit.patch_parser import AddFile, DeleteFile, Operation, UpdateFile, parse_patch
+from codeloop.workspace.edit.patch_parser import AddFile, DeleteFile, PatchOperation, UpdateFile, parse_patch
 from codeloop.workspace.files.encoding import UTF8, Encoding, NotText, check_surrogates, decode_text, encode_text
 from codeloop.workspace.files.safe_open import LoadedFile, read_file_if_exists
 from codeloop.workspace.workspace import ResolvedPath
@@ -124,7 +124,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
 
 
 async def _compute_changes(
-    ctx: ToolContext, operations: Sequence[Operation], targets: dict[str, ResolvedPath]
+    ctx: ToolContext, operations: Sequence[PatchOperation], targets: dict[str, ResolvedPath]
 ) -> dict[_PatchedFile, FileChange]:
     """Compute the file changes of the operations. Raises ToolFailure when one can't be applied."""
     for operation in operations:
@@ -160,7 +160,7 @@ def _describe_change(ctx: ToolContext, file: _PatchedFile, change: FileChange, d
     return f"M {path}: {diff.changed_lines or 'as it was'}{note}"
 
 
-def _list_paths(operations: Sequence[Operation]) -> list[str]:
+def _list_paths(operations: Sequence[PatchOperation]) -> list[str]:
     """Return the paths that the operations name, each once, with the targets of moves last."""
     paths = [operation.path for operation in operations]
     paths += [op.move_to for op in operations if isinstance(op, UpdateFile) and op.move_to]
@@ -169,7 +169,7 @@ def _list_paths(operations: Sequence[Operation]) -> list[str]:
 
 def _apply_operation(
     ctx: ToolContext,
-    operation: Operation,
+    operation: PatchOperation,
     targets: dict[str, ResolvedPath],
     files: dict[Path, _PatchedFile],
     *,
