@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.cli.follow.subagents import BackgroundPolicy
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import OutputQueue, open_standard_streams
 from codeloop.cli.questions.answerer import Answerer
@@ -54,7 +55,15 @@ class Broken:
 
 async def outcome(made: ScriptedProject, view: Broken) -> Outcome:
     stdout, _ = open_standard_streams(OutputQueue(asyncio.get_running_loop()))
-    turn = RunTurn(made.client, made.view().session, view, Answerer(None, auto=False), stdout, "codeloop run")
+    turn = RunTurn(
+        made.client,
+        made.view().session,
+        view,
+        Answerer(None, auto=False),
+        stdout=stdout,
+        resume_command="codeloop run",
+        background=BackgroundPolicy(),
+    )
     prompt = Prompt(session_id=made.session_id, parts=[TextPartInput(text="go")])
     return await wait_for_result(
         turn.run("", lambda: made.client.call(PROMPT, prompt), None, SignalHandlers(lambda: None, lambda: None)), 20

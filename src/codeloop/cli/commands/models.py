@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from codeloop.app.settings import ProjectSettings, Startup, find_settings, make_providers
-from codeloop.cli.output.style import align_columns
+from codeloop.cli.output.columns import align_columns
 from codeloop.cli.target.project import load_providers
 from codeloop.client.formatting import format_count
 from codeloop.model.catalog.catalog import Catalog

@@ -45,7 +45,7 @@ class LiveText:
             self._close(part_id)
 
     def _show_text(self, part: TextPart) -> None:
-        # The part is printed to its end, and updated again.
+        # A part that was printed to its end may be updated again.
         if part.id not in self._renderers and len(part.text) == self._printed_lengths.get(part.id):
             return
         if part.id not in self._renderers:
@@ -54,15 +54,17 @@ class LiveText:
         if part.time is None or part.time.end is not None:
             self._close(part.id)
 
-    def _append(self, part_id: str, more: str) -> None:
-        self._printed_lengths[part_id] = self._printed_lengths.get(part_id, 0) + len(more)
-        if more:
-            self._output.write(
-                self._renderers[part_id].feed(escape_answer_controls(more, self._last_chars.get(part_id, "")))
-            )
-            self._last_chars[part_id] = more[-1]
+    def _append(self, part_id: str, text: str) -> None:
+        """Print the next piece of a part's text, as far as it can be rendered."""
+        self._printed_lengths[part_id] = self._printed_lengths.get(part_id, 0) + len(text)
+        if not text:
+            return
+        escaped_text = escape_answer_controls(text, self._last_chars.get(part_id, ""))
+        self._output.write(self._renderers[part_id].feed(escaped_text))
+        self._last_chars[part_id] = text[-1]
 
     def _close(self, part_id: str) -> None:
+        """End a part's text on the screen, if it has not ended yet."""
         if (markdown := self._renderers.pop(part_id, None)) is not None:
             self._output.write(markdown.end())
             if not self._output.is_at_start:

@@ -12,22 +12,27 @@ import re
 from codeloop.cli.output.markdown_table import SGR_PATTERN, draw_table, split_cells
 from codeloop.cli.output.style import TextStyle, paint
 
-# The start of a line that may still become a heading, a list, a fence, a quotation or a rule.
+# The start of a line that may still become a heading, a list, a fence, a quotation or a rule, such as `##` or `12.`.
 UNDECIDED_PATTERN = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
 # The start of a line that is only rendered whole: a heading, a row of a table, a fence.
 WHOLE_LINE_PATTERN = r" *(#{1,6}\s|\||```|~~~)"
-# The mark of a list or a quotation. Groups: indentation, bullet, gap after it, number, `>`.
+# The mark of a list or a quotation: `- `, `12. ` or `> `. Groups: indentation, bullet, gap after it, number, `>`.
 PREFIX_PATTERN = r"( *)(?:([-*+])( +)(?=\S)|(\d{1,9}[.)] +)|(> ?))"
+# Such as `---` or `* * *`.
 RULE_PATTERN = r" {0,3}([-*_])( *\1){2,} *"
+# Such as `## Title` or `## Title ##`. Group: the title.
 HEADING_PATTERN = r" {0,3}#{1,6}\s+(.*?)\s*#*\s*"
+# Such as ```` ```python ````. Groups: the fence, the language.
 FENCE_PATTERN = r" *(`{3,}|~{3,})\s*([^`]*)"
+# The line below a table's header, such as `| --- | :---: |`.
 TABLE_DELIMITER_PATTERN = r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*"
 # A part of a link's target, which may contain brackets if they are closed. The quantifiers are possessive: with
 # backtracking, a hostile text could make the search exponential.
 LINK_TARGET_PART = r"(?:[^()\s]++|\([^()\s]*+\))"
 LINK_PATTERN = rf"\[([^\[\]\n]++)\]\(({LINK_TARGET_PART}++)\)"
-# The start of a link, whose rest is still to come.
+# The start of a link whose rest is still to come, such as `[text](https://exa`.
 OPEN_LINK_PATTERN = rf"\[[^\[\]\n]*+(\](\({LINK_TARGET_PART}*+(\([^()\s]*+)?)?)?"
+# What may begin a span: code, emphasis, a link, an escaped character.
 MARK_PATTERN = r"`+|\*+|\[|\\"
 LINE_BREAK_PATTERN = r"<br */?>"
 # Elsewhere a star is text, as in `src/*.py` or `2*3`.
@@ -137,7 +142,7 @@ class Markdown:
         return f"{indent}{number}" if number else indent + paint("│ ", "dim", colour=True)
 
     def _render_spans(self, text: str, *, is_final: bool) -> tuple[str, str]:
-        """Call the function of this name, and note the last character that it has rendered."""
+        """Do as the function of this name does, and note the last character that it has rendered."""
         rendered, remainder = _render_spans(text, self._previous_char, is_final=is_final)
         consumed = text[: len(text) - len(remainder)]
         self._previous_char = consumed[-1:] or self._previous_char
@@ -178,13 +183,13 @@ def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
 
     `before`: the character before the text. `is_final`: there is no more, so that nothing waits.
     """
-    output, at = "", 0
+    output, position = "", 0
     never_closed: set[str] = set()
     marks = re.compile(MARK_PATTERN)
-    while (match := marks.search(text, at)) is not None:
+    while (match := marks.search(text, position)) is not None:
         start, run = match.start(), match.group()
-        output += text[at:start]
-        at = start + len(run)
+        output += text[position:start]
+        position = start + len(run)
         if run in never_closed or not _can_open(text, start, run, text[start - 1] if start else before):
             output += run
             continue
@@ -198,8 +203,8 @@ def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
                 # line of many open marks quadratic.
                 never_closed.add(run)
         else:
-            output, at = output + span, end
-    return output + text[at:], ""
+            output, position = output + span, end
+    return output + text[position:], ""
 
 
 def _can_open(text: str, start: int, run: str, before: str) -> bool:
@@ -240,9 +245,9 @@ def _read_span(text: str, start: int, run: str) -> tuple[str | None, int]:
     return None, inside
 
 
-def _match_at(pattern: str, text: str, at: int) -> re.Match[str] | None:
-    # `re.compile` caches the pattern; `re.match` would need a copy of the text from `at` on.
-    return re.compile(pattern).match(text, at)
+def _match_at(pattern: str, text: str, start: int) -> re.Match[str] | None:
+    # `re.compile` caches the pattern; `re.match` would need a copy of the text from `start` on.
+    return re.compile(pattern).match(text, start)
 
 
 def _render_emphasis(inner: str, mark_length: int) -> str:

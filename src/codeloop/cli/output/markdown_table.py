@@ -18,18 +18,20 @@ MIN_CELL_WIDTH = 6
 def split_cells(row: str) -> list[str]:
     """Return the cells of a row; a bar after a backslash, or within code, does not end one."""
     row = row.strip().removeprefix("|")
-    cells, is_code, at = [""], False, 0
-    while at < len(row):
-        if row[at] == "\\" and row[at + 1 : at + 2] == "|":
-            at += 1
+    cells, is_code, index = [""], False, 0
+    while index < len(row):
+        char = row[index]
+        if char == "\\" and row[index + 1 : index + 2] == "|":
+            index += 1
             cells[-1] += "|"
         # A backtick that is never closed begins no code.
-        elif row[at] == "|" and not (is_code and "`" in row[at:]):
+        elif char == "|" and not (is_code and "`" in row[index:]):
             cells.append("")
         else:
-            is_code = is_code != (row[at] == "`")
-            cells[-1] += row[at]
-        at += 1
+            if char == "`":
+                is_code = not is_code
+            cells[-1] += char
+        index += 1
     # The bar at the end of the row.
     if len(cells) > 1 and not cells[-1].strip():
         cells.pop()

@@ -95,8 +95,9 @@ class ProgressLine:
                 self.add_work(MODEL_KEY, "Waiting for the model")
             case ReasoningPart():
                 self.add_work(MODEL_KEY, "Thinking")
-            case TextPart(time=span):
-                self.add_work(MODEL_KEY, "Writing" if span is None or span.end is None else "Waiting for the model")
+            case TextPart(time=times):
+                is_complete = times is not None and times.end is not None
+                self.add_work(MODEL_KEY, "Waiting for the model" if is_complete else "Writing")
             case ToolPart(state=ToolStatePending()):
                 self.add_work(MODEL_KEY, f"Preparing a call of {one_line(part.tool, 40)}")
             case ToolPart(state=ToolStateRunning(metadata=metadata, title=title)):
@@ -116,15 +117,17 @@ class ProgressLine:
             case _:
                 pass
 
-    def format_line(self, room: int) -> str:
-        """Return the latest work in at most `room` columns, with the number of others; "" if nothing runs."""
+    def format_line(self, columns: int) -> str:
+        """Return the latest work in at most `columns` columns, with the number of others; "" if nothing runs."""
         if not self._labels:
             return ""
         key = next(reversed(self._labels))
         others = f" (+{len(self._labels) - 1})" if len(self._labels) > 1 else ""
         elapsed = _format_seconds(int(time.monotonic() - self._start_times[key]))
         detail = f"  {' '.join(self._details[key].split())}" if self._details.get(key) else ""
-        return cut_to_width(f"… {cut_to_width(self._labels[key], max(room // 2, 20))}{others}  {elapsed}{detail}", room)
+        # The label gets half of the line at most, so that there is room for the details.
+        label = cut_to_width(self._labels[key], max(columns // 2, 20))
+        return cut_to_width(f"… {label}{others}  {elapsed}{detail}", columns)
 
     def draw(self) -> None:
         """Draw the line, which stays until something else is written."""

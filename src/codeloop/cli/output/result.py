@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 # Characters of a failed check's command that the message of an outcome quotes.
 MAX_COMMAND_CHARS = 200
-# The finish reasons of a step that is followed by another one.
+# The reasons for which a step finishes, and is followed by another one.
 UNFINISHED_REASONS = {None, "tool-calls", "cut"}
 
 
 class FinalAnswer:
-    """Finds the answer among the texts of a session, without summaries and without texts that a retry discards.
+    """The answer to a prompt, found among the texts of a session: no summary, and no text that a retry discards.
 
     `prompt_id`: the prompt to answer; None: any prompt.
     """
@@ -85,7 +85,12 @@ class FinalAnswer:
 
 
 class Ending(NamedTuple):
-    """How a turn ended: the reason, the exit code, a message for the user, and the model's context window in tokens."""
+    """How a turn ended.
+
+    `code`: the exit code. `message`: for the user. `window`: the model's context window, in tokens. `goal`: how its
+    goal stands; None: it had none. `test_changes`: how it changed tests that existed before, a phrase each.
+    `has_unchecked_edits`: no check ran after its last edit.
+    """
 
     reason: str
     code: int
@@ -241,7 +246,7 @@ class Tally:
         if ending.reason == "done" and not message:
             message = self._describe_doubts(ending, checks)
         newest_first = list(reversed(messages))
-        used = next((info.tokens.all for info in newest_first if info.tokens.all and not info.summary), 0)
+        used_tokens = next((info.tokens.all for info in newest_first if info.tokens.all and not info.summary), 0)
         outcome = Outcome(
             type="result",
             session_id=session_id,
@@ -258,7 +263,7 @@ class Tally:
             checks=checks,
             test_changes=[*ending.test_changes],
             structured=next((info.structured for info in newest_first if info.structured is not None), None),
-            context=(used, ending.window) if ending.window else None,
+            context=(used_tokens, ending.window) if ending.window else None,
         )
         return outcome if ending.goal is None else apply_goal(outcome, ending.goal)
 

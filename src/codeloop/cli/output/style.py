@@ -1,14 +1,9 @@
-"""Colours, aligned columns and JSON for what the commands print; used by every command that prints."""
+"""Colours and styles of what is printed: whether a stream shows them, and the control sequences for them."""
 
 import os
-from collections.abc import Sequence
 from typing import TextIO
 
-import click
-import msgspec
-
 from codeloop.client.formatting import TextStyle
-from codeloop.kit.text.terminal_text import escape_json_controls
 
 # The numbers of colours and styles in the terminal's control sequence for them (SGR).
 SGR_CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -38,22 +33,3 @@ def paint_patch_line(line: str, *, colour: bool) -> str:
     """Return a line of a patch, coloured if it adds, removes or locates lines."""
     style = PATCH_STYLES.get(line[:1])
     return paint(line, style, colour=colour) if style is not None else line
-
-
-def align_columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
-    """Return the rows as lines of aligned columns; `right`: the indexes of the columns to align on the right."""
-    # All rows have the same number of cells.
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(
-            cell.rjust(width) if index in right else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
-    return "\n".join(lines)
-
-
-def print_json(value: object) -> None:
-    """Print a value as JSON that is safe to show in a terminal."""
-    click.echo(escape_json_controls(msgspec.json.encode(value).decode()))

@@ -1,7 +1,6 @@
 """The view for `--format text`: the answer on stdout; calls, notes, progress and costs on stderr."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -33,7 +32,7 @@ class FinalText:
     """Writes the answer once it is complete, for a pipe, whose reader wants nothing else.
 
     `output`: where to write it; None: nowhere, because the answer is data. `narrate`: called with the other texts of
-    the model.
+    the model. `prompt_id`: the prompt to answer; None: any prompt.
     """
 
     def __init__(self, output: OutputStream | None, narrate: Callable[[str], object], prompt_id: str | None) -> None:
@@ -50,7 +49,7 @@ class FinalText:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self._shown_lengths.setdefault(p.info.id, 0)
                 if is_answer:
-                    self._write(self._take_unshown_text(p.info.id))
+                    self._write_answer(self._take_unshown_text(p.info.id))
                 elif p.info.time.completed is not None:
                     self._narrate_rest(p.info.id)
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown_lengths:
@@ -63,7 +62,7 @@ class FinalText:
         for message_id in self._shown_lengths:
             self._narrate_rest(message_id)
 
-    def _write(self, text: str) -> None:
+    def _write_answer(self, text: str) -> None:
         if text and self._output is not None:
             self._output.write(escape_answer_controls(text) + "\n")
 
@@ -117,21 +116,23 @@ class TextView:
             from codeloop.cli.output.progress_line import ProgressLine
 
             self._progress_line = ProgressLine(self._terminal)
-        is_streamed = answer.stream.isatty() and not as_data
-        final_text = partial(FinalText, None if as_data else answer, self._narrate, prompt_id)
-        self._answer_writer = self._make_live_text() if is_streamed else final_text()
-        # Prompts and summaries, whose text is no answer, by id: whether the message is a summary.
-        self._not_answers: dict[str, bool] = {}
+        self._answer_writer: AnswerWriter
+        if as_data:
+            self._answer_writer = FinalText(None, self._narrate, prompt_id)
+        elif answer.stream.isatty():
+            # A pipe needs no renderer of Markdown.
+            from codeloop.cli.output.live_text import LiveText
+
+            self._answer_writer = LiveText(answer, self.note)
+        else:
+            self._answer_writer = FinalText(answer, self._narrate, prompt_id)
+        # By the ids of messages whose text is no answer: whether the message is a summary, or else a prompt.
+        self._is_summary: dict[str, bool] = {}
         # The number of characters of each reasoning part that were shown.
         self._thinking_lengths: dict[str, int] = {}
         self._shown_parts: set[str] = set()
-        self._answerer = ""
-
-    def _make_live_text(self) -> AnswerWriter:
-        # A pipe needs no renderer of Markdown.
-        from codeloop.cli.output.live_text import LiveText
-
-        return LiveText(self._answer, self.note)
+        # The agent and the model that were shown last.
+        self._shown_answerer = ""
 
     @property
     def is_live(self) -> bool:
@@ -144,13 +145,13 @@ class TextView:
             self._progress_line.handle_event(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
-                self._not_answers[p.info.id] = False
+                self._is_summary[p.info.id] = False
                 self._show_answerer(p.info)
                 self._answer_writer.show(event)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
-                self._not_answers[p.info.id] = True
-            case PartUpdated(properties=p) if p.part.message_id in self._not_answers:
-                if isinstance(p.part, TextPart) and self._not_answers[p.part.message_id]:
+                self._is_summary[p.info.id] = True
+            case PartUpdated(properties=p) if p.part.message_id in self._is_summary:
+                if isinstance(p.part, TextPart) and self._is_summary[p.part.message_id]:
                     self._show_summary(p.part)
             case PartUpdated(properties=p):
                 self._show_part(event, p.part)
@@ -159,10 +160,11 @@ class TextView:
             case ToastShown(properties=p):
                 self.note(escape_controls(p.message))
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
-                wait = max(0, p.status.next - now_ms())
-                reason = escape_controls(p.status.message)
-                then = f" Retrying in {format_duration(wait)} (attempt {p.status.attempt})." if p.status.attempt else ""
-                self.note(f"{reason}{then}")
+                retry_note = ""
+                if p.status.attempt:
+                    wait_ms = max(0, p.status.next - now_ms())
+                    retry_note = f" Retrying in {format_duration(wait_ms)} (attempt {p.status.attempt})."
+                self.note(f"{escape_controls(p.status.message)}{retry_note}")
             case _:
                 self._clear_progress()
                 self._answer_writer.show(event)
@@ -177,8 +179,8 @@ class TextView:
                 from codeloop.cli.output.tool_call import format_call
 
                 self._shown_parts.add(part.id)
-                who = paint(f"  {one_line(title, SUBAGENT_TITLE_CHARS)}:", "dim", colour=self._colour)
-                self._write_line(f"{who} {format_call(part, colour=self._colour)[0]}")
+                subagent = paint(f"  {one_line(title, SUBAGENT_TITLE_CHARS)}:", "dim", colour=self._colour)
+                self._write_line(f"{subagent} {format_call(part, colour=self._colour)[0]}")
         elif isinstance(event, StatusChanged) and isinstance(event.properties.status, Retry):
             self.note(f"  {one_line(title, SUBAGENT_TITLE_CHARS)}: {one_line(event.properties.status.message, 200)}")
 
@@ -207,10 +209,10 @@ class TextView:
 
     def _show_answerer(self, prompt: UserMessage) -> None:
         """Show the agent and the model that answer, if they have changed."""
-        answering = f"{prompt.agent} · {prompt.model.provider_id}/{prompt.model.model_id}"
-        if answering != self._answerer:
-            self._answerer = answering
-            self._write_line(paint(escape_controls(answering), "dim", colour=self._colour))
+        answerer = f"{prompt.agent} · {prompt.model.provider_id}/{prompt.model.model_id}"
+        if answerer != self._shown_answerer:
+            self._shown_answerer = answerer
+            self._write_line(paint(escape_controls(answerer), "dim", colour=self._colour))
 
     def _show_part(self, event: Event, part: object) -> None:
         match part:
@@ -222,7 +224,7 @@ class TextView:
                 if part.time.end is not None and not self._progress.is_at_start:
                     self._progress.write("\n")
             case ToolPart():
-                # The writer is to narrate the text before the call, which comes first.
+                # Before the call is shown, the writer has to narrate the text that precedes it.
                 self._answer_writer.show(event)
                 if isinstance(part.state, ToolStateCompleted | ToolStateError) and part.id not in self._shown_parts:
                     self._shown_parts.add(part.id)
@@ -243,11 +245,12 @@ class TextView:
             if self._thinking:
                 self._narrate(part.text)
 
-    def _show_thinking(self, part_id: str, more: str) -> None:
-        self._thinking_lengths[part_id] = self._thinking_lengths.get(part_id, 0) + len(more)
+    def _show_thinking(self, part_id: str, text: str) -> None:
+        """Write the next piece of a reasoning part."""
+        self._thinking_lengths[part_id] = self._thinking_lengths.get(part_id, 0) + len(text)
         self._clear_progress()
-        line = more.rstrip("\n")
-        self._progress.write(paint(escape_controls(line), "dim", colour=self._colour) + more[len(line) :])
+        line = text.rstrip("\n")
+        self._progress.write(paint(escape_controls(line), "dim", colour=self._colour) + text[len(line) :])
 
     def _narrate(self, text: str) -> None:
         self._write_line(paint(escape_controls(text), "dim", colour=self._colour))

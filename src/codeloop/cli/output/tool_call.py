@@ -17,6 +17,8 @@ MAX_DIFF_LINES = 60
 MAX_OUTPUT_LINES = 6
 # Lines of an answer as data.
 MAX_DATA_LINES = 40
+# The style of a line of a diff, by its first character; every other line is dim.
+DIFF_STYLES: dict[str, TextStyle] = {"+": "green", "-": "red"}
 TODO_MARKS = {"completed": "[x]", "in_progress": "[>]", "cancelled": "[-]", "pending": "[ ]"}
 
 
@@ -81,12 +83,14 @@ def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) ->
         ]
     if tool in {"bash", "invalid"} or is_failure:
         notes = [escape_controls(str(note)) for note in metadata.get("notes", ())] if tool == "bash" else []
-        rows = escape_controls(output).strip().splitlines()
+        lines = escape_controls(output).strip().splitlines()
         # The stored output may be a part of the whole.
         line_count = metadata.get("lines") if metadata.get("truncated") else None
-        omitted_count = (line_count if isinstance(line_count, int) else len(rows)) - MAX_OUTPUT_LINES
-        omission = [f"… {omitted_count:,} line{'' if omitted_count == 1 else 's'} above"] if omitted_count > 0 else []
-        return _style_lines("dim", [*omission, *(line[:LINE_CHARS] for line in rows[-MAX_OUTPUT_LINES:]), *notes])
+        omitted_count = (line_count if isinstance(line_count, int) else len(lines)) - MAX_OUTPUT_LINES
+        shown_lines = [line[:LINE_CHARS] for line in lines[-MAX_OUTPUT_LINES:]]
+        if omitted_count > 0:
+            shown_lines.insert(0, f"… {omitted_count:,} line{'' if omitted_count == 1 else 's'} above")
+        return _style_lines("dim", [*shown_lines, *notes])
     return []
 
 
@@ -102,8 +106,7 @@ def _format_diff(diff: str) -> list[tuple[TextStyle, str]]:
         is_in_hunk = is_in_hunk or line.startswith("@@")
         if not is_in_hunk:
             continue
-        style: TextStyle = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-        rows.append((style, line))
+        rows.append((DIFF_STYLES.get(line[:1], "dim"), line))
     if len(rows) > MAX_DIFF_LINES:
         rows = [*rows[:MAX_DIFF_LINES], ("dim", f"… {len(rows) - MAX_DIFF_LINES} more lines")]
     return rows

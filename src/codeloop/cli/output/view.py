@@ -89,11 +89,11 @@ def make_view(
     """
     # A run needs one of the views, so only that one is loaded.
     if form == "json":
-        from codeloop.cli.output.json_lines import JsonView
+        from codeloop.cli.output.json_view import JsonView
 
         return JsonView(stdout, stderr, session_id)
     if form in {"stream-json", "result"}:
-        from codeloop.cli.output.stream_json import StreamJsonView
+        from codeloop.cli.output.stream_json.stream_json_view import StreamJsonView
 
         return StreamJsonView(stdout, stderr, session_id, is_result_only=form == "result")
     from codeloop.cli.output.text_view import TextView

@@ -90,7 +90,7 @@ class OneShot:
         self._signals = signals
         self.stdout, self._stderr = open_standard_streams(output)
         self._terminal = self._stderr if can_ask_user() else None
-        self._schema: JSON | None = None
+        self._answer_format: JSON | None = None
         self.session_id = ""
         self._prompt_id = new_id("msg")
         self.view = self._make_view()
@@ -101,7 +101,7 @@ class OneShot:
         if self._options.schema is not None:
             from codeloop.cli.run.output_schema import read_answer_format
 
-            self._schema = await read_answer_format(self._options.schema)
+            self._answer_format = await read_answer_format(self._options.schema)
         async with self._open_target(self._options, make_trust_prompt(self._terminal)) as target:
             if target.connection is not None:
                 target.connection.on_report = lambda text: self.view.note(f"codeloop: {text}")
@@ -120,16 +120,16 @@ class OneShot:
         attachments = [target.attach_file(path) for path in options.files]
         # Raises for an invalid name before a session is created.
         parse_model(options.model)
-        choice = await choose_session(target, options)
-        client = target.client if choice is None else target.get_session_client(choice)
+        chosen_session = await choose_session(target, options)
+        client = target.client if chosen_session is None else target.get_session_client(chosen_session)
         await check_agent(client, options.agent)
         command, arguments = await parse_command(client, options, message.words)
-        if command == COMPACT_COMMAND.name and self._schema is not None:
+        if command == COMPACT_COMMAND.name and self._answer_format is not None:
             raise UsageProblem("`compact` gives no answer. Leave --schema out.")
-        if command == COMPACT_COMMAND.name and choice is None:
+        if command == COMPACT_COMMAND.name and chosen_session is None:
             raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
         try:
-            session = await prepare_session(client, options, choice)
+            session = await prepare_session(client, options, chosen_session)
             self.session_id = session.id
             # The lines of a JSON view have the session's id.
             self.view = self._make_view()
@@ -137,14 +137,19 @@ class OneShot:
             answerer = Answerer(prompter if self._terminal is not None else None, auto=options.auto)
             background = BackgroundPolicy(waits=not options.no_wait, on_server=options.attach is not None)
             attach_flag = f" --attach {options.attach}" if options.attach is not None else ""
-            resume = f"codeloop run{attach_flag} --session {session.id}"
             turn = RunTurn(
-                client, session, ViewAbovePrompt(self.view, prompter), answerer, self.stdout, resume, background
+                client,
+                session,
+                ViewAbovePrompt(self.view, prompter),
+                answerer,
+                stdout=self.stdout,
+                resume_command=f"codeloop run{attach_flag} --session {session.id}",
+                background=background,
             )
             outgoing = await self._make_outgoing_message(client, message, command, arguments, attachments)
-            call = partial(send_message, client, session.id, self._prompt_id, options, outgoing)
-            outcome = await turn.run(self._prompt_id, call, options.timeout, self._signals)
-            return outcome if self._schema is None else check_structured_output(outcome)
+            send = partial(send_message, client, session.id, self._prompt_id, options, outgoing)
+            outcome = await turn.run(self._prompt_id, send, options.timeout, self._signals)
+            return outcome if self._answer_format is None else check_structured_output(outcome)
         finally:
             if await delete_unused_session(client, self.session_id):
                 self.session_id = ""
@@ -161,9 +166,16 @@ class OneShot:
         if command is not None:
             parts = [*([make_piped_file(message.piped)] if message.piped else []), *attachments]
         else:
-            words = await make_parts(client, message, lambda text: self.view.note(f"codeloop: {text}"))
-            parts = [*words, *attachments]
-        return OutgoingMessage(parts, can_ask_user(), command, arguments, make_goal(self._options), self._schema)
+            prompt_parts = await make_parts(client, message, lambda text: self.view.note(f"codeloop: {text}"))
+            parts = [*prompt_parts, *attachments]
+        return OutgoingMessage(
+            parts=parts,
+            is_attended=can_ask_user(),
+            command=command,
+            arguments=arguments,
+            goal=make_goal(self._options),
+            format=self._answer_format,
+        )
 
     def _make_view(self) -> View:
         options = self._options
@@ -180,7 +192,7 @@ class OneShot:
 
 async def delete_unused_session(client: Client, session_id: str) -> bool:
     """Delete a session if it has no message, because its prompt was never stored; return whether it was deleted."""
-    # The error that kept the prompt from being stored is reported; one of this cleaning up would hide it.
+    # The error that kept the prompt from being stored is what the user needs; an error of this clean-up would hide it.
     with suppress(CodeloopError):
         if session_id and not await client.call(SESSION_MESSAGES, ListMessages(session_id=session_id, limit=1)):
             await client.call(SESSION_DELETE, SessionId(session_id=session_id))

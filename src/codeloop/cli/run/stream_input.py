@@ -36,20 +36,20 @@ class StreamInput:
         self.queue: asyncio.Queue[StreamMessage | None] = asyncio.Queue(STREAM_WAITING.value)
         self._handle_control = handle_control
         self._on_end = on_end
-        # The number of the current line, for messages about it.
-        self._count = 0
+        # The number of the current line, for errors about it.
+        self._line_number = 0
 
-    def start(self, source: int) -> None:
-        """Start to read from this descriptor. While STREAM_WAITING messages wait, it is not read."""
-        start_line_reader(source, self._handle_line)
+    def start(self, descriptor: int) -> None:
+        """Start to read from a descriptor. While STREAM_WAITING messages wait, it is not read."""
+        start_line_reader(descriptor, self._handle_line)
 
     async def _handle_line(self, line: bytes | None) -> None:
         if line is None:
-            # Before the end is queued: a turn that waits for a permission would never get to it.
+            # Called first: a turn that waits for a permission would never get to the end of the queue.
             self._on_end()
             await self.queue.put(None)
             return
-        self._count += 1
+        self._line_number += 1
         try:
             document = _decode(line)
             if document.get("type") in {"control_request", "control_response", "control_cancel_request"}:
@@ -59,7 +59,7 @@ class StreamInput:
                 return
             message = StreamMessage(read_parts(document), document)
         except UsageProblem as error:
-            message = StreamMessage([], {}, f"Message {self._count} of stdin was not sent: {error}")
+            message = StreamMessage([], {}, f"Message {self._line_number} of stdin was not sent: {error}")
         await self.queue.put(message)
 
 

@@ -9,7 +9,7 @@ from codeloop.cli import exit_codes
 from codeloop.cli.follow.subagents import BackgroundPolicy
 from codeloop.cli.options import Options
 from codeloop.cli.output.result import Outcome, make_unfinished
-from codeloop.cli.output.stream_json import StreamJsonView
+from codeloop.cli.output.stream_json.stream_json_view import StreamJsonView
 from codeloop.cli.output.streams import OutputQueue, can_ask_user, open_standard_streams
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.host_answerer import HostAnswerer
@@ -79,12 +79,16 @@ class StreamRun:
         self._open_target = open_target
         self._signals = signals
         self._stdout, stderr = open_standard_streams(output)
-        is_result_only = options.format == "result"
-        self._view = StreamJsonView(self._stdout, stderr, "", is_result_only=is_result_only, has_deltas=options.partial)
+        self._view = StreamJsonView(
+            self._stdout,
+            stderr,
+            session_id="",
+            is_result_only=options.format == "result",
+            shows_deltas=options.partial,
+        )
         self._answerer = Answerer(None, auto=options.auto)
         if options.permission_tool is not None:
-            write, find_call = self._view.write_line, self._view.calls.get
-            self._answerer = HostAnswerer(write, find_call, auto=options.auto)
+            self._answerer = HostAnswerer(self._view.write_line, self._view.calls.get, auto=options.auto)
         self._controls = StreamControls(self._view, self._answerer, options)
         self._input = StreamInput(self._controls.handle_message, self._controls.refuse_questions)
         self._has_result = False
@@ -113,10 +117,10 @@ class StreamRun:
                 self._view.note(note)
             # Raises for an invalid name before a session is created.
             parse_model(options.model)
-            choice = await choose_session(target, options)
-            client = target.client if choice is None else target.get_session_client(choice)
+            chosen_session = await choose_session(target, options)
+            client = target.client if chosen_session is None else target.get_session_client(chosen_session)
             await check_agent(client, options.agent)
-            session = await prepare_session(client, options, choice)
+            session = await prepare_session(client, options, chosen_session)
             self._view.session_id = session.id
             self._controls.client, self._controls.session = client, session
             try:
@@ -130,9 +134,9 @@ class StreamRun:
                 for problem in target.list_problems():
                     self._view.note(f"codeloop: {problem}")
 
-    async def _run_all_turns(self, target: Target, source: int) -> None:
-        """Run a turn for each message of the descriptor `source`, until its end, a signal or the loss of the reader."""
-        self._input.start(source)
+    async def _run_all_turns(self, target: Target, descriptor: int) -> None:
+        """Run a turn for each message of a descriptor, until its end, a signal or the loss of the reader."""
+        self._input.start(descriptor)
         while not (self._signals.name or self._stdout.is_closed):
             if (message := await self._input.queue.get()) is None:
                 return
@@ -149,17 +153,24 @@ class StreamRun:
             self._view.write("user", message=message.line["message"], parent_tool_use_id=None, isReplay=True)
         client, session = self._controls.require_session()
         attach_flag = f" --attach {self._options.attach}" if self._options.attach is not None else ""
-        resume = f"codeloop run{attach_flag} --session {session.id}"
         background = BackgroundPolicy(waits=not self._options.no_wait, on_server=self._options.attach is not None)
         prompt_id = new_id("msg")
         self._answerer.refusals = 0
         try:
             # The turn's cost is the growth of the session's sums, so they have to be up to date.
             session = await client.call(SESSION_GET, SessionId(session_id=session.id))
-            turn = RunTurn(client, session, self._view, self._answerer, self._stdout, resume, background)
+            turn = RunTurn(
+                client,
+                session,
+                self._view,
+                self._answerer,
+                stdout=self._stdout,
+                resume_command=f"codeloop run{attach_flag} --session {session.id}",
+                background=background,
+            )
             self._controls.turn = turn
-            call = partial(self._send_message, target, session.id, message, prompt_id)
-            outcome = await turn.run(prompt_id, call, self._options.timeout, self._signals)
+            send = partial(self._send_message, target, session.id, message, prompt_id)
+            outcome = await turn.run(prompt_id, send, self._options.timeout, self._signals)
             if self._options.schema is not None:
                 outcome = check_structured_output(outcome)
         except CodeloopError as error:
@@ -175,11 +186,11 @@ class StreamRun:
         # Read for each message: the host may have changed the model.
         options, client = self._controls.options, self._controls.require_session()[0]
         attachments = [target.attach_file(path) for path in options.files]
-        schema = None
+        answer_format = None
         if options.schema is not None:
             from codeloop.cli.run.output_schema import read_answer_format
 
-            schema = await read_answer_format(options.schema)
+            answer_format = await read_answer_format(options.schema)
         if isinstance(message, StreamMessage):
             parts = message.parts
             # Only a message of one text can call a command.
@@ -190,11 +201,18 @@ class StreamRun:
             command, arguments = await parse_command(client, options, message.words)
         if command is not None:
             parts = attachments
-        outgoing = OutgoingMessage(parts, can_ask_user(), command, arguments, make_goal(options), schema)
+        outgoing = OutgoingMessage(
+            parts=parts,
+            is_attended=can_ask_user(),
+            command=command,
+            arguments=arguments,
+            goal=make_goal(options),
+            format=answer_format,
+        )
         return await send_message(client, session_id, prompt_id, options, outgoing)
 
     async def _write_init(self, client: Client, session: Session) -> None:
-        """Write the first line: the tools, commands, agents and servers of the session, its model and permissions."""
+        """Write the first line: the session's tools, commands, agents and MCP servers, its model and permissions."""
         no_arguments = NoArguments()
         tools, servers, commands, agents, settings, providers = await asyncio.gather(
             client.call(TOOL_IDS, no_arguments),
@@ -205,24 +223,25 @@ class StreamRun:
             client.call(CONFIG_PROVIDERS, no_arguments),
         )
         profile = (session.metadata or {}).get(PROFILE_KEY) or settings.get(PROFILE_KEY) or "auto"
-        modes_by_profile = {profile: mode for mode, profile in PERMISSION_MODES.items()}
+        modes_by_profile = {mode_profile: mode for mode, mode_profile in PERMISSION_MODES.items()}
+        mode = "bypassPermissions" if self._options.auto else modes_by_profile.get(str(profile), "default")
         self._view.write(
             "system",
             subtype="init",
             cwd=session.directory,
-            model=self._options.model or settings.get("model") or _default_model(providers),
+            model=self._options.model or settings.get("model") or _find_default_model(providers),
             tools=tools,
             mcp_servers=[{"name": name, "status": status.status} for name, status in servers.items()],
             slash_commands=[command.name for command in commands],
             agents=[agent.name for agent in agents if not agent.hidden],
-            permissionMode="bypassPermissions" if self._options.auto else modes_by_profile.get(str(profile), "default"),
+            permissionMode=mode,
             apiKeySource="none",
             output_style="default",
             codeloop_version=__version__,
         )
 
 
-def _default_model(providers: UsableProviders) -> str:
-    """Return the model that is used if none was chosen, "" if there is none."""
-    first = providers.providers[0].id if providers.providers else ""
-    return f"{first}/{providers.default[first]}" if first in providers.default else ""
+def _find_default_model(providers: UsableProviders) -> str:
+    """Return the `PROVIDER/MODEL` that is used if none was chosen; "" if there is none."""
+    provider_id = providers.providers[0].id if providers.providers else ""
+    return f"{provider_id}/{providers.default[provider_id]}" if provider_id in providers.default else ""

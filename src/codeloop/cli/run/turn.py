@@ -53,16 +53,27 @@ def read_ending(answer: MessageWithParts | None, refusals: int) -> Ending:
     reason, goal = (stop.reason, stop.goal) if stop is not None else ("done", None)
     code = exit_codes.choose_turn_code(answer) if answer is not None else exit_codes.DONE
     message = stop.message if stop is not None and reason != "done" else ""
-    # A goal has checks that say whether it was reached in spite of that.
+    # With a goal, its checks say whether it was reached in spite of the refusals.
     if code == exit_codes.DONE and refusals and goal is None:
         code, message = exit_codes.DENIED, NOBODY_ASKED_MESSAGE
     if stop is None:
         return Ending(reason, code, message)
-    return Ending(reason, code, message, stop.context_window, goal, stop.test_changes, stop.has_unchecked_edits)
+    return Ending(
+        reason=reason,
+        code=code,
+        message=message,
+        window=stop.context_window,
+        goal=goal,
+        test_changes=stop.test_changes,
+        has_unchecked_edits=stop.has_unchecked_edits,
+    )
 
 
 class RunTurn:
-    """One prompt or command, from sending it to the end of its turn."""
+    """One prompt or command, from sending it to the end of its turn.
+
+    `resume_command`: the command line that resumes the session, for messages.
+    """
 
     def __init__(
         self,
@@ -70,18 +81,18 @@ class RunTurn:
         session: Session,
         view: View,
         answerer: Answerer,
+        *,
         stdout: OutputStream,
-        resume: str,
-        background: BackgroundPolicy | None = None,
+        resume_command: str,
+        background: BackgroundPolicy,
     ) -> None:
-        """`resume`: the command line that resumes the session, for messages."""
         self._client = client
         self._session = session
         self._view = view
         self._answerer = answerer
         self._stdout = stdout
-        self._resume = resume
-        self._background = background or BackgroundPolicy()
+        self._resume_command = resume_command
+        self._background = background
         self._follower = SessionFollower(
             client, session, view, answerer, FollowCallbacks(self._end_after_loss, self._end_after_loss)
         )
@@ -142,7 +153,7 @@ class RunTurn:
         end = self._end
         if isinstance(error, ServerLost) and (end is None or end.reason == "error"):
             return self._make_outcome(
-                Ending("error", exit_codes.ERROR, f"{error} Resume with: {self._resume}"), seconds
+                Ending("error", exit_codes.ERROR, f"{error} Resume with: {self._resume_command}"), seconds
             )
         if end is not None:
             return self._make_outcome(Ending(end.reason, CODES_BY_REASON[end.reason], str(error)), seconds)
@@ -170,8 +181,9 @@ class RunTurn:
             self._stdout.on_gone()
         signals.on_first = lambda: self.end("interrupted", f"Interrupted ({signals.name}).")
         loop = asyncio.get_running_loop()
-        over = f"The time limit of {timeout:g} s was reached." if timeout else ""
-        timer = loop.call_later(timeout, self.end, "timeout", over) if timeout else None
+        timer = None
+        if timeout:
+            timer = loop.call_later(timeout, self.end, "timeout", f"The time limit of {timeout:g} s was reached.")
         try:
             yield
         finally:
@@ -183,7 +195,7 @@ class RunTurn:
     def end(self, reason: str, message: str) -> None:
         """Begin to end the turn; the first call counts. `reason`: a key of CODES_BY_REASON."""
         if self._end is None:
-            self._end = TurnEnd(reason=reason, message=f"{message} Resume with: {self._resume}")
+            self._end = TurnEnd(reason=reason, message=f"{message} Resume with: {self._resume_command}")
             self._end_event.set()
             self._abort_task = asyncio.create_task(self._abort_until_ended())
             if reason == "interrupted":

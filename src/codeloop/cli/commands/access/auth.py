@@ -8,7 +8,7 @@ import click
 
 from codeloop.cli.commands.access.sign_in import sign_in
 from codeloop.cli.group import CommandGroup
-from codeloop.cli.output.style import align_columns
+from codeloop.cli.output.columns import align_columns
 from codeloop.cli.target.project import load_providers
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.model.base_url import parse_origin

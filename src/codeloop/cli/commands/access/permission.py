@@ -4,7 +4,8 @@ import click
 
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION, make_completion
-from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.output.columns import align_columns
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import run_with_local_client
 from codeloop.cli.target.selection import find_session
 from codeloop.client.formatting import format_time

@@ -23,7 +23,8 @@ from codeloop.cli.options import (
     PROFILE_OPTION,
     TRUST_OPTION,
 )
-from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.output.columns import align_columns
+from codeloop.cli.output.print_json import print_json
 from codeloop.client.formatting import format_duration
 from codeloop.config.paths import find_paths
 from codeloop.kit.text.terminal_text import escape_controls, one_line

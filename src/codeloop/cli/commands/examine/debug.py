@@ -16,7 +16,7 @@ import msgspec
 from codeloop.cli.commands.examine.debug_permission import debug_permission
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION, make_completion
-from codeloop.cli.output.style import align_columns
+from codeloop.cli.output.columns import align_columns
 from codeloop.cli.target.process_log import LOG_FILE_NAME, SERVER_LOG_NAME
 from codeloop.cli.target.project import run_with_local_client
 from codeloop.client.local import LocalClient

@@ -4,7 +4,7 @@ import click
 
 from codeloop.app.explain_permission import ExplainedNeed, Explanation, Situation, explain_call
 from codeloop.cli.options import AGENT_OPTION, JSON_OPTION, PROFILE_OPTION, SESSION_OPTION
-from codeloop.cli.output.style import print_json
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import run_with_local_client
 from codeloop.cli.target.selection import check_agent, find_session
 from codeloop.client.local import LocalClient

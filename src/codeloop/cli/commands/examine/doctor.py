@@ -12,7 +12,8 @@ from codeloop.app.doctor.doctor import run_checks
 from codeloop.app.doctor.finding import Finding
 from codeloop.app.settings import Startup
 from codeloop.cli.options import CONFIG_OPTION, JSON_OPTION
-from codeloop.cli.output.style import has_colour, paint, print_json
+from codeloop.cli.output.print_json import print_json
+from codeloop.cli.output.style import has_colour, paint
 from codeloop.client.formatting import TextStyle
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 

@@ -8,7 +8,8 @@ import click
 from codeloop.app.settings import ProjectSettings, find_newest_model, make_providers
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
-from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.output.columns import align_columns
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings
 from codeloop.config.sources import format_keys
 from codeloop.config.trust.store import trust_changed_file

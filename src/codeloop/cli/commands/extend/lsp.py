@@ -12,7 +12,8 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installer import run_installer
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
-from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.output.columns import align_columns
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings
 from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import make_private

@@ -17,7 +17,8 @@ from codeloop.cli.commands.extend.mcp_import import import_servers
 from codeloop.cli.commands.extend.mcp_serve import serve
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
-from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.output.columns import align_columns
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings, run_with_local_client
 from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entry
 from codeloop.config.trust.store import trust_changed_file

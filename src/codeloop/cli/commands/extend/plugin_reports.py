@@ -14,7 +14,8 @@ from codeloop.app.extensions.start_extensions import EXTENSIONS_FOLDER
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.options import JSON_OPTION
-from codeloop.cli.output.style import align_columns, print_json
+from codeloop.cli.output.columns import align_columns
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings
 from codeloop.config.paths import get_plugin_name
 from codeloop.extend.homes import find_homes

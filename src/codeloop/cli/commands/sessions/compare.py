@@ -17,7 +17,7 @@ from codeloop.cli.options import (
     Options,
     make_completion,
 )
-from codeloop.cli.output.style import print_json
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.conversation_target import open_conversation
 from codeloop.cli.target.selection import prepare_session
 from codeloop.client.client import Client, belongs_to

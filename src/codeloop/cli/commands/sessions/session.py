@@ -12,9 +12,10 @@ from codeloop.cli.commands.sessions.export import export_json
 from codeloop.cli.commands.sessions.session_list import list_sessions, search
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import AT_OPTION, FILE_TYPE, JSON_OPTION, SESSION_ARGUMENT, THINKING_OPTION, make_completion
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.output.result import measure_growth
 from codeloop.cli.output.streams import can_ask_user
-from codeloop.cli.output.style import has_colour, paint_patch_line, print_json
+from codeloop.cli.output.style import has_colour, paint_patch_line
 from codeloop.cli.target import selection
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.cli.target.selection import find_session, run_with_session

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from codeloop.cli.options import JSON_OPTION
-from codeloop.cli.output.style import TextStyle, can_redraw, has_colour, paint, print_json
+from codeloop.cli.output.print_json import print_json
+from codeloop.cli.output.style import TextStyle, can_redraw, has_colour, paint
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_time

@@ -5,7 +5,7 @@ import sys
 import click
 
 from codeloop.cli.options import JSON_OPTION, make_completion
-from codeloop.cli.output.style import print_json
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.cli.target.selection import run_with_session
 from codeloop.client.client import Client

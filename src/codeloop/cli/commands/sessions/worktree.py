@@ -6,8 +6,9 @@ import click
 
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
+from codeloop.cli.output.print_json import print_json
 from codeloop.cli.output.streams import can_ask_user
-from codeloop.cli.output.style import has_colour, paint_patch_line, print_json
+from codeloop.cli.output.style import has_colour, paint_patch_line
 from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.worktrees import (

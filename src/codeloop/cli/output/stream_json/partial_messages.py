@@ -1,15 +1,15 @@
-"""The `stream_event` lines of stream-json: an answer while it is written, as events of the API of Anthropic.
+"""`PartialMessages`: the `stream_event` lines of stream-json, which show an answer while it is written.
 
-They are `message_start`, `content_block_start`, `content_block_delta` and so on. Used by `stream_json.py`, as are the
-functions that make a message and its token counts.
+Their events are those of Anthropic's API: `message_start`, `content_block_start`, `content_block_delta` and so on.
 """
 
 import msgspec
 from msgspec import Struct
 
+from codeloop.cli.output.stream_json.anthropic_message import make_message, make_usage
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated
 from codeloop.schema.live_events import PartDelta
-from codeloop.schema.message import AssistantMessage, Tokens
+from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStatePending
 from codeloop.schema.wire import JSON
 
@@ -20,14 +20,14 @@ STOP_REASONS = {"tool-calls": "tool_use", "length": "max_tokens", "filtered": "r
 class _Block(Struct):
     """A content block of an answer.
 
-    `delta`: the `type` of its deltas. `field`: the key of the text in a delta. `shown_length`: characters that were
-    shown.
+    `index`: its number within the message, from 0 on. `delta_type`: the `type` of its deltas, such as `text_delta`.
+    `delta_key`: the key of the text in a delta. `shown_length`: characters that were shown.
     """
 
     message_id: str
     index: int
-    delta: str
-    field: str
+    delta_type: str
+    delta_key: str
     shown_length: int = 0
     is_open: bool = True
 
@@ -52,16 +52,20 @@ class PartialMessages:
                 return self._take_part(p.part)
             case PartDelta(properties=p) if p.part_id in self._blocks:
                 return self._append(p.part_id, p.delta)
-            # A retry removes all parts of an answer; the first removal begins it anew.
-            case PartRemoved(properties=p) if self._blocks.pop(p.part_id, None) and self._block_counts.get(
-                p.message_id
-            ):
-                self._block_counts[p.message_id] = 0
-                return [_make_start_event(p.message_id, None)]
+            case PartRemoved(properties=p):
+                return self._remove_block(p.part_id, p.message_id)
             case _:
                 return []
 
+    def _remove_block(self, part_id: str, message_id: str) -> list[JSON]:
+        # A retry removes all parts of an answer; the first removal begins it anew.
+        if self._blocks.pop(part_id, None) is None or not self._block_counts.get(message_id):
+            return []
+        self._block_counts[message_id] = 0
+        return [_make_start_event(message_id, None)]
+
     def _take_message(self, info: AssistantMessage) -> list[JSON]:
+        """Return the events of the start of a message, or of its end."""
         if info.time.completed is None:
             if info.id in self._block_counts:
                 return []
@@ -75,17 +79,19 @@ class PartialMessages:
         return [{"type": "message_delta", "delta": ending, "usage": make_usage(info.tokens)}, {"type": "message_stop"}]
 
     def _take_part(self, part: object) -> list[JSON]:
+        """Return the events that show what is new in a part."""
         match part:
             case TextPart(synthetic=None | False):
-                events = self._begin_block(part.id, part.message_id, "text", {"type": "text", "text": ""})
+                empty_block: JSON = {"type": "text", "text": ""}
+                events = self._begin_block(part.id, part.message_id, empty_block, "text_delta", "text")
                 return [*events, *self._catch_up(part.id, part.text, is_over=bool(part.time and part.time.end))]
             case ReasoningPart():
-                empty: JSON = {"type": "thinking", "thinking": "", "signature": ""}
-                events = self._begin_block(part.id, part.message_id, "thinking", empty)
+                empty_block = {"type": "thinking", "thinking": "", "signature": ""}
+                events = self._begin_block(part.id, part.message_id, empty_block, "thinking_delta", "thinking")
                 return [*events, *self._catch_up(part.id, part.text, is_over=part.time.end is not None)]
             case ToolPart():
-                empty = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": {}}
-                events = self._begin_block(part.id, part.message_id, "input_json", empty, field="partial_json")
+                empty_block = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": {}}
+                events = self._begin_block(part.id, part.message_id, empty_block, "input_json_delta", "partial_json")
                 # The arguments are shown at once, when they are complete.
                 if isinstance(part.state, ToolStatePending):
                     return events
@@ -94,13 +100,16 @@ class PartialMessages:
             case _:
                 return []
 
-    def _begin_block(self, part_id: str, message_id: str, kind: str, empty: JSON, field: str = "") -> list[JSON]:
+    def _begin_block(
+        self, part_id: str, message_id: str, empty_block: JSON, delta_type: str, delta_key: str
+    ) -> list[JSON]:
+        """Return the event of the start of a part's block; no event if it has begun already."""
         if part_id in self._blocks:
             return []
         index = self._block_counts[message_id]
         self._block_counts[message_id] = index + 1
-        self._blocks[part_id] = _Block(message_id, index, f"{kind}_delta", field or kind)
-        return [{"type": "content_block_start", "index": index, "content_block": empty}]
+        self._blocks[part_id] = _Block(message_id, index, delta_type, delta_key)
+        return [{"type": "content_block_start", "index": index, "content_block": empty_block}]
 
     def _catch_up(self, part_id: str, text: str, *, is_over: bool) -> list[JSON]:
         """Return the deltas for the part's text that was not shown, and the end of its block if it `is_over`."""
@@ -113,38 +122,14 @@ class PartialMessages:
             events.append({"type": "content_block_stop", "index": block.index})
         return events
 
-    def _append(self, part_id: str, more: str) -> list[JSON]:
+    def _append(self, part_id: str, text: str) -> list[JSON]:
+        """Return the event that adds a text to a part's block."""
         block = self._blocks[part_id]
-        if not more:
+        if not text:
             return []
-        block.shown_length += len(more)
-        return [
-            {"type": "content_block_delta", "index": block.index, "delta": {"type": block.delta, block.field: more}}
-        ]
-
-
-def make_usage(tokens: Tokens | None) -> JSON:
-    """Return token counts by the names that the format has for them. `tokens`: None while they are not known."""
-    return {
-        "input_tokens": tokens.input if tokens else 0,
-        "cache_creation_input_tokens": tokens.cache.write if tokens else 0,
-        "cache_read_input_tokens": tokens.cache.read if tokens else 0,
-        "output_tokens": tokens.output if tokens else 0,
-    }
-
-
-def make_message(message_id: str, info: AssistantMessage | None, content: list[JSON]) -> JSON:
-    """Return a message of the model in the form of the format. `info`: None if it is not known."""
-    return {
-        "id": message_id,
-        "type": "message",
-        "role": "assistant",
-        "model": "" if info is None else f"{info.provider_id}/{info.model_id}",
-        "content": content,
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": make_usage(None if info is None else info.tokens),
-    }
+        block.shown_length += len(text)
+        delta: JSON = {"type": block.delta_type, block.delta_key: text}
+        return [{"type": "content_block_delta", "index": block.index, "delta": delta}]
 
 
 def _make_start_event(message_id: str, info: AssistantMessage | None) -> JSON:

@@ -21,12 +21,12 @@ class JsonView:
         self._answer = answer
         self._progress = progress
         self._session_id = session_id
-        self._finished = FinishedParts()
+        self._finished_parts = FinishedParts()
         self.is_live = False
 
     def show(self, event: Event) -> None:
         """Show one event of the session."""
-        self._show_parts(self._finished.handle_event(event))
+        self._show_parts(self._finished_parts.handle_event(event))
         match event:
             case SessionErrored(properties=p):
                 self._write_event("error", now_ms(), error=p.error)
@@ -36,7 +36,7 @@ class JsonView:
                 pass
 
     def show_subagent(self, event: Event, title: str) -> None:
-        """Do nothing: the lines are those of the session alone."""
+        """Do nothing: the format shows the session alone."""
 
     def tick(self) -> None:
         """Do nothing: there is no animation to redraw."""
@@ -48,15 +48,15 @@ class JsonView:
     def finish(self, outcome: Outcome) -> None:
         """Write the result as the last line."""
         # No retry can discard the text of a turn that has ended.
-        self._show_parts(self._finished.release())
+        self._show_parts(self._finished_parts.release())
         self._write_line(replace(outcome, context=None))
 
     def _show_parts(self, parts: list[FinishedPart]) -> None:
         for kind, part, time in parts:
             self._write_event(kind, time, part=part)
 
-    def _write_event(self, kind: str, time: int, **rest: Any) -> None:
-        self._write_line({"type": kind, "timestamp": time, "sessionID": self._session_id, **rest})
+    def _write_event(self, kind: str, time: int, **fields: Any) -> None:
+        self._write_line({"type": kind, "timestamp": time, "sessionID": self._session_id, **fields})
 
     def _write_line(self, line: Any) -> None:
         self._answer.write(escape_json_controls(msgspec.json.encode(line).decode()) + "\n")

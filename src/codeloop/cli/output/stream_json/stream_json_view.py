@@ -9,8 +9,9 @@ from uuid import uuid4
 import msgspec
 
 from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
-from codeloop.cli.output.partial_messages import PartialMessages, make_message, make_usage
 from codeloop.cli.output.result import Outcome
+from codeloop.cli.output.stream_json.anthropic_message import make_message, make_usage
+from codeloop.cli.output.stream_json.partial_messages import PartialMessages
 from codeloop.cli.output.streams import OutputStream
 from codeloop.kit.text.terminal_text import escape_json_controls
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, get_session_id
@@ -30,14 +31,11 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import JSON, replace
 
-# The `subtype` of a `result` by the reason that ended the turn; `finish` handles the other reasons.
-RESULT_SUBTYPES = {"done": "success", "idle": "success"}
-
 
 class StreamJsonView:
     """Writes each text, reasoning, tool call and tool result as a line, and a `result` line at the end of each turn.
 
-    `is_result_only`: write only the `result` lines, for `--output-format json`. `has_deltas`: write deltas, too, for
+    `is_result_only`: write only the `result` lines, for `--output-format json`. `shows_deltas`: write deltas, too, for
     `--include-partial-messages`.
     """
 
@@ -48,21 +46,21 @@ class StreamJsonView:
         session_id: str,
         *,
         is_result_only: bool = False,
-        has_deltas: bool = False,
+        shows_deltas: bool = False,
     ) -> None:
         self.session_id = session_id
         self.is_live = False
         self.calls: dict[str, tuple[str, JSON]] = {}
-        """The name and the arguments of each call, by its id."""
+        """The tool and the arguments of each call, by the call's id."""
         self._calls_shown: set[str] = set()
         self._answer = answer
         self._progress = progress
         self._is_result_only = is_result_only
-        self._partial = PartialMessages() if has_deltas else None
-        self._finished = FinishedParts()
+        self._partial_messages = PartialMessages() if shows_deltas else None
+        self._finished_parts = FinishedParts()
         self._usage = _TurnUsage()
-        # The id of the call that started a subagent, by the id of the subagent's session.
-        self._parents: dict[str, str] = {}
+        # By the id of a subagent's session, the id of the call that started the subagent.
+        self._parent_calls: dict[str, str] = {}
 
     def show(self, event: Event) -> None:
         """Show one event of the session."""
@@ -72,7 +70,7 @@ class StreamJsonView:
         """Show one event of a subagent's session; its lines name the call that started the subagent."""
         # The line of the call that started the subagent holds the title among its arguments.
         del title
-        self._show(event, self._parents.get(get_session_id(event) or ""))
+        self._show(event, self._parent_calls.get(get_session_id(event) or ""))
 
     def tick(self) -> None:
         """Do nothing: there is no animation to redraw."""
@@ -81,9 +79,9 @@ class StreamJsonView:
         """Write a note to stderr, since stdout has only JSON."""
         self._progress.write(text + "\n")
 
-    def write(self, kind: str, **rest: Any) -> None:
+    def write(self, kind: str, **fields: Any) -> None:
         """Write a line of this type (`kind`), with the session's id and a new `uuid`."""
-        self.write_line({"type": kind, **rest, "session_id": self.session_id, "uuid": str(uuid4())})
+        self.write_line({"type": kind, **fields, "session_id": self.session_id, "uuid": str(uuid4())})
 
     def write_line(self, line: JSON) -> None:
         """Write an object as one line of JSON."""
@@ -93,19 +91,12 @@ class StreamJsonView:
     def finish(self, outcome: Outcome) -> None:
         """Write the `result` of a turn, and start counting anew for the next turn."""
         # No retry can discard the text of a turn that has ended.
-        self._show_parts(self._finished.release(), None)
+        self._show_parts(self._finished_parts.release(), None)
         self.session_id = outcome.session_id or self.session_id
-        subtype = RESULT_SUBTYPES.get(outcome.reason, "error_during_execution")
-        # The format has a subtype for the limit of steps, and one for that of cost; only the message tells them apart.
-        if outcome.reason == "limit":
-            subtype = "error_max_turns" if " step" in outcome.message else "error_max_budget_usd"
         is_error = outcome.exit_code != 0
-        # A turn that is done can still have failed, for example because a request was denied.
-        if is_error and subtype == "success":
-            subtype = "error_during_execution"
         self.write(
             "result",
-            subtype=subtype,
+            subtype=_choose_subtype(outcome),
             is_error=is_error,
             duration_ms=outcome.duration_ms,
             duration_api_ms=self._usage.sum_model_time(),
@@ -122,7 +113,7 @@ class StreamJsonView:
     def _show(self, event: Event, parent: str | None) -> None:
         """Show an event; `parent`: the id of the call that started the subagent, None for the session itself."""
         self._usage.handle_event(event)
-        self._show_parts(self._finished.handle_event(event), parent)
+        self._show_parts(self._finished_parts.handle_event(event), parent)
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
                 self._show_call(p.part, parent)
@@ -138,9 +129,9 @@ class StreamJsonView:
                 )
             case _:
                 pass
-        if self._partial is not None:
-            for partial in self._partial.handle_event(event):
-                self.write("stream_event", event=partial, parent_tool_use_id=parent)
+        if self._partial_messages is not None:
+            for stream_event in self._partial_messages.handle_event(event):
+                self.write("stream_event", event=stream_event, parent_tool_use_id=parent)
 
     def _show_parts(self, parts: list[FinishedPart], parent: str | None) -> None:
         """Show texts and reasoning that are complete. `parent`: the call that started the subagent, None for none."""
@@ -162,12 +153,12 @@ class StreamJsonView:
         if part.id not in self._calls_shown:
             self._calls_shown.add(part.id)
             # The text before a call is final, and has to come before the call's line.
-            self._show_parts(self._finished.release(part.message_id), parent)
+            self._show_parts(self._finished_parts.release(part.message_id), parent)
             self.calls[part.call_id] = (part.tool, state.input)
             block: JSON = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": state.input}
             self._show_block(part, block, parent, state.time.start)
         if isinstance(child := (state.metadata or {}).get("sessionId"), str):
-            self._parents[child] = part.call_id
+            self._parent_calls[child] = part.call_id
         if not isinstance(state, ToolStateCompleted | ToolStateError):
             return
         is_error = isinstance(state, ToolStateError)
@@ -183,6 +174,16 @@ class StreamJsonView:
         self._usage.note_answer(part.message_id, time)
         message = make_message(part.message_id, info, [block])
         self.write("assistant", message=message, parent_tool_use_id=parent)
+
+
+def _choose_subtype(outcome: Outcome) -> str:
+    """Return the `subtype` of the `result` of a turn."""
+    # The format has a subtype for the limit of steps, and one for that of cost; only the message tells them apart.
+    if outcome.reason == "limit":
+        return "error_max_turns" if " step" in outcome.message else "error_max_budget_usd"
+    # A turn that is done can still have failed, for example because a request was denied.
+    is_success = outcome.reason in {"done", "idle"} and outcome.exit_code == 0
+    return "success" if is_success else "error_during_execution"
 
 
 # The fields of a model's usage in `modelUsage`.
@@ -232,6 +233,6 @@ class _TurnUsage:
             row = sums.setdefault(model, dict.fromkeys(_USAGE_FIELDS, 0))
             amounts = (tokens.input, tokens.output, tokens.cache.read, tokens.cache.write, info.cost)
             for name, amount in zip(_USAGE_FIELDS, amounts, strict=True):
-                # Sums of dollars would have digits such as those of 0.1 + 0.2.
+                # Sums of floats have digits such as those of 0.1 + 0.2.
                 row[name] = round(row[name] + amount, 10)
         return sums

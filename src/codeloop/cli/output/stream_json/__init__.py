@@ -1,0 +1,1 @@
+"""The output format stream-json: JSON Lines that the SDK of Claude Code reads."""
