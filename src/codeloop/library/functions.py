@@ -81,7 +81,7 @@ def list_plan_warnings(options: SessionOptions) -> tuple[str, ...]:
     return (f"The profile plan does not offer these functions to the model: {names}. {advice}",)
 
 
-class RunningCall(NamedTuple):
+class RunningFunctionCall(NamedTuple):
     """A call of a function that has no result yet."""
 
     call: "FunctionCall"
@@ -100,7 +100,7 @@ class FunctionOffer(Listener):
         self._session_id = session_id
         self._tools = tools
         self._lease_id = uuid4().hex
-        self._running_calls: dict[str, RunningCall] = {}
+        self._running_calls: dict[str, RunningFunctionCall] = {}
         """By the id of the request that the call makes of this program."""
         self._renew_task: asyncio.Task[None] | None = None
 
@@ -172,7 +172,7 @@ class FunctionOffer(Listener):
             return
         call = FunctionCall(self._client, self._session_id, client_tool_call)
         task = asyncio.create_task(self._call_function(call))
-        self._running_calls[client_tool_call.request_id] = RunningCall(call, task)
+        self._running_calls[client_tool_call.request_id] = RunningFunctionCall(call, task)
         task.add_done_callback(lambda _: self._running_calls.pop(client_tool_call.request_id, None))
 
     async def _call_function(self, call: "FunctionCall") -> None:

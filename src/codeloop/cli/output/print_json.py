@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from codeloop.kit.terminal_text import escape_json_controls
+from codeloop.kit.text.terminal_text import escape_json_controls
 
 
 def print_json(value: object) -> None:

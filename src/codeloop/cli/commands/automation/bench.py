@@ -20,7 +20,7 @@ from codeloop.cli.follow.tasks import cancel_on_signals
 from codeloop.cli.options import DIRECTORY_TYPE, JSON_OPTION, TRUST_OPTION
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
-from codeloop.kit.terminal_text import one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import BENCH_GRACE, BENCH_STEPS, BENCH_TIME
 from codeloop.schema.errors import CodeloopError
 
