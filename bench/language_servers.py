@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from bench.bench_run import BenchRun
-from codeloop.app.language.servers import find_dependents
+from codeloop.app.language.dependent_files import find_dependents
 from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool

@@ -6,8 +6,8 @@ from subprocess import run
 
 import pytest
 
-from codeloop.app import detect_server
-from codeloop.app.detect_server import has_language_server
+from codeloop.app import detect_language_server
+from codeloop.app.detect_language_server import has_language_server
 from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import find_settings
 from codeloop.app.toolbox import BUILTIN_PARAMETERS_FILE, BUILTIN_TOOLS, list_builtin_tools
@@ -98,7 +98,9 @@ def test_no_more_folders_are_looked_at_for_a_language_server_than_the_limit_says
     servers = {"mine": {"command": [str(tmp_path / "server")], "extensions": [".x"]}}
     settings = find_settings(replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True))
     assert has_language_server(settings)
-    monkeypatch.setattr(detect_server, "LSP_SEARCHED_FOLDERS", replace(detect_server.LSP_SEARCHED_FOLDERS, value=4))
+    monkeypatch.setattr(
+        detect_language_server, "LSP_SEARCHED_FOLDERS", replace(detect_language_server.LSP_SEARCHED_FOLDERS, value=4)
+    )
     assert not has_language_server(settings)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.language.servers import find_dependents
+from codeloop.app.language.dependent_files import find_dependents
 from codeloop.lsp.client.diagnostic import format_new_diagnostics
 from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks

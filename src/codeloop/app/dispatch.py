@@ -54,11 +54,11 @@ HANDLER_MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.COMMAND,
         operation.SESSION_INIT,
     ),
-    "app.handlers.session.revert": (
+    "app.handlers.changes.revert": (
         operation.SESSION_REVERT,
         operation.SESSION_UNREVERT,
     ),
-    "app.handlers.session.undo_files": (operation.UNDO_FILES,),
+    "app.handlers.changes.undo_files": (operation.UNDO_FILES,),
     "app.handlers.project.permission": (
         operation.PERMISSION_LIST,
         operation.PERMISSION_RULES,
@@ -77,7 +77,7 @@ HANDLER_MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.COMMAND_LIST,
     ),
     "app.handlers.session.shell": (operation.SESSION_SHELL,),
-    "app.handlers.session.diff": (operation.SESSION_DIFF,),
+    "app.handlers.changes.diff": (operation.SESSION_DIFF,),
     "app.handlers.project.project": (
         operation.PATH_GET,
         operation.PROJECT_LIST,
@@ -105,12 +105,9 @@ HANDLER_MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.PROVIDER_MODELS,
         operation.PROVIDER_ADD,
     ),
-    "app.handlers.project.status": (
-        operation.LOG,
-        operation.FORMATTER_STATUS,
-        operation.TOOL_IDS,
-        operation.TOOL_LIST,
-    ),
+    "app.handlers.project.log": (operation.LOG,),
+    "app.handlers.project.formatters": (operation.FORMATTER_STATUS,),
+    "app.handlers.project.tools": (operation.TOOL_IDS, operation.TOOL_LIST),
     "app.handlers.project.mcp": (
         operation.MCP_STATUS,
         operation.MCP_ADD,

@@ -14,9 +14,9 @@ from codeloop.schema.operation import Gives, Operation, Takes
 ProcessHandler = Callable[[App, Path, Any], Awaitable[Any]]
 
 PROCESS_HANDLERS: dict[str, str] = {
-    operation.HEALTH.id: "app.handlers.project.server:get_health",
-    operation.INSTANCE_DISPOSE.id: "app.handlers.project.server:reload_directory",
-    operation.GLOBAL_DISPOSE.id: "app.handlers.project.server:reload_all_directories",
+    operation.HEALTH.id: "app.handlers.process:get_health",
+    operation.INSTANCE_DISPOSE.id: "app.handlers.process:reload_directory",
+    operation.GLOBAL_DISPOSE.id: "app.handlers.process:reload_all_directories",
 }
 """The module and name of the handler of each operation, by operation id."""
 _TURN_OPERATIONS = frozenset((operation.PROMPT.id, operation.PROMPT_ASYNC.id, operation.COMMAND.id))

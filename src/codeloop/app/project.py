@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.turn_hooks import NO_HOOKS
-from codeloop.app.detect_server import has_language_server
+from codeloop.app.detect_language_server import has_language_server
 from codeloop.app.models.open_models import ModelSource, open_model_source
 from codeloop.app.runs import Runs
 from codeloop.app.services import Services

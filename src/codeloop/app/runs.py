@@ -300,9 +300,9 @@ class Runs:
 
     def _start_naming(self, run: SessionRun, engine: Engine, session_id: str, *, is_turn_over: bool = False) -> None:
         """Name the session by its first prompt, and ask a model for a better title in the background."""
-        view = self._engine.store.read_context(session_id)
-        untitled = find_missing_title(view.entries, view.session.title)
-        if untitled is None or not (is_turn_over or is_untitled(view.session.title)):
+        conversation = self._engine.store.read_context(session_id)
+        untitled = find_missing_title(conversation.entries, conversation.session.title)
+        if untitled is None or not (is_turn_over or is_untitled(conversation.session.title)):
             return
         prompt, message = untitled
         store_first_line(self._engine, session_id, prompt)

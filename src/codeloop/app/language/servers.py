@@ -1,19 +1,15 @@
 """The language servers of a project: which of them may run, and how they are started."""
 
-import asyncio
-import os
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from codeloop.app.language.dependent_files import find_dependents
 from codeloop.app.settings import ProjectSettings
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
-from codeloop.lsp.servers.server_row import ServerRow
-from codeloop.schema.bounds.language_tools import LSP_DEPENDENT_FILES, LSP_DEPENDENT_FILES_TIME
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
@@ -21,21 +17,10 @@ from codeloop.workspace.process.running_program import ProgramOptions, RunningPr
 from codeloop.workspace.process.sandboxed_program import make_project_profile
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import widen_profile
-from codeloop.workspace.search.rg_output import GrepQuery, SearchFailed
 from codeloop.workspace.watch.project_watch import ProjectWatch
 from codeloop.workspace.workspace import Workspace
 
 _FILE_EVENTS: dict[str, FileEvent] = {"add": CREATED, "change": CHANGED, "unlink": DELETED}
-_NAMED_BY_FOLDER = frozenset(("__init__", "index", "mod"))
-"""Names of files that others import by the name of their folder, without endings."""
-_USE_PATTERNS = (
-    (
-        r"\b(import|from|include|require\w*|use|using|mod|alias|open|source|extends|load)\b.*\bNAME\b"
-        r"|^\s*NAME(\s+as\s+\w+)?,?\s*\)?$"
-    ),
-    r"\bNAME\b",
-)
-"""Patterns for a file that uses the file NAME: an import of it; if no file has one, NAME as a word anywhere."""
 PublishLive = Callable[[LiveEvent], None]
 
 
@@ -120,30 +105,3 @@ async def start_server(
         profile = widen_profile(make_project_profile(workspace, chosen_server.row.name), sandbox, workspace.root)
     options = ProgramOptions(readable_folders, confined=sandbox is True, profile=profile)
     return await start_program(workspace, launch, on_stderr, options)
-
-
-async def find_dependents(workspace: Workspace, path: Path, row: ServerRow) -> list[Path] | None:
-    """Return files that seem to use a file, since they import something of its name; the last changed ones first.
-
-    None: the search took too long. Servers only report on files that they know, so these are opened as well.
-    """
-    name = path.parent.name if path.stem in _NAMED_BY_FOLDER else path.stem
-    endings = ",".join(sorted(each.removeprefix(".") for each in row.languages if each.startswith(".")))
-    files: list[Path] = []
-    try:
-        async with asyncio.timeout(LSP_DEPENDENT_FILES_TIME.seconds):
-            for pattern in _USE_PATTERNS:
-                query = GrepQuery(pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files")
-                grep_result = await workspace.ripgrep.grep(workspace.root, query, workspace.environment)
-                # One more than wanted, since the file itself may be among them.
-                found = [
-                    Path(os.path.realpath(each.path)) for each in grep_result.files[: LSP_DEPENDENT_FILES.value + 1]
-                ]
-                files = [each for each in found if each != path and workspace.contains(each)]
-                if files:
-                    break
-    except TimeoutError:
-        return None
-    except SearchFailed:
-        return []
-    return files[: LSP_DEPENDENT_FILES.value]

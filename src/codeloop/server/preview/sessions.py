@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from codeloop.app.handlers.session.revert import discard_reverted
+from codeloop.app.handlers.changes.final_undo import make_discard_events
 from codeloop.app.handlers.session.turn_settings import check_model
 from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import (
@@ -205,7 +205,7 @@ async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -
     project.runs.check_free(args.session_id)
     # No turn may start while messages are removed.
     async with project.runs.lock_session(args.session_id):
-        events = discard_reverted(project.store, args.session_id)
+        events = make_discard_events(project.store, args.session_id)
         if events:
             project.store.append(*events)
 

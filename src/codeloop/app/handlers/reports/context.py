@@ -52,7 +52,7 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
-    view = project.store.read_context(session.id)
+    conversation = project.store.read_context(session.id)
     agent = project.engine.get_agent(session.agent or project.settings.config.default_agent or "build")
     ref = (
         f"{session.model.provider_id}/{session.model.id}" if session.model else await project.providers.choose_default()
@@ -62,10 +62,10 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
     for part in (
         *_measure_system(project, session, agent, info),
         *_measure_tools(project, session, agent, info),
-        *_measure_conversation(view),
+        *_measure_conversation(conversation),
     ):
         sizes[part.group, part.name] = sizes.get((part.group, part.name), 0) + part.size
-    used, is_counted = _find_last_usage(view)
+    used, is_counted = _find_last_usage(conversation)
     total = sum(sizes.values()) / BYTES_PER_TOKEN
     # The parts are estimated by their bytes; if the service counted the whole request, they are scaled to its count.
     scale = used / total if is_counted and total else 1.0
@@ -73,7 +73,7 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
         ContextPart(group=group, name=name, tokens=round(size * scale / BYTES_PER_TOKEN))
         for (group, name), size in sizes.items()
     ]
-    gain = sum(size for size, _ in list_old_outputs(view)) // BYTES_PER_TOKEN
+    gain = sum(size for size, _ in list_old_outputs(conversation)) // BYTES_PER_TOKEN
     return SessionContext(
         model=ref,
         window=info.limits.input or info.limits.context or 0,
@@ -114,13 +114,13 @@ def _measure_tools(project: Project, session: Session, agent: Agent, info: Model
             yield _PartSize("tools", "extensions", _measure_spec(spec))
 
 
-def _measure_conversation(view: Conversation) -> Iterator[_PartSize]:
+def _measure_conversation(conversation: Conversation) -> Iterator[_PartSize]:
     """Yield the sizes of the conversation's parts in the request."""
-    visible: Window = make_window(view.entries)
+    visible: Window = make_window(conversation.entries)
     for turn in visible.head:
         size = sum(count_bytes(each.text) for each in turn.content if isinstance(each, TextPiece))
         yield _PartSize("conversation", "summary of what was before", size)
-    for entry in visible.select(view.entries):
+    for entry in visible.select(conversation.entries):
         for part in entry.parts:
             for name, size in _list_text_sizes(entry, part):
                 yield _PartSize("conversation", name, size)
@@ -152,9 +152,9 @@ def _measure_file(part: FilePart) -> int:
     return TOKENS_PER_IMAGE * BYTES_PER_TOKEN if is_shown_as_image else count_bytes(part.url)
 
 
-def _find_last_usage(view: Conversation) -> tuple[int, bool]:
+def _find_last_usage(conversation: Conversation) -> tuple[int, bool]:
     """Return the tokens of the last request with its answer, and whether the service counted them."""
-    for entry in reversed(view.entries):
+    for entry in reversed(conversation.entries):
         if isinstance(entry.info, AssistantMessage) and (tokens := entry.info.tokens).all:
             return tokens.all, not tokens.estimated and not entry.info.summary
     return 0, False

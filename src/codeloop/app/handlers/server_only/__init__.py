@@ -37,12 +37,8 @@ HANDLER_MODULES: dict[str, tuple[AnyOperation, ...]] = {
         operation.COPY_NAME,
     ),
     "app.handlers.worktrees.overview": (operation.WORKTREE_OVERVIEW, operation.WORKTREE_DIFF),
-    "app.handlers.worktrees.remove": (
-        operation.WORKTREE_REMOVE,
-        operation.WORKTREE_RESET,
-        operation.WORKTREE_MERGE,
-        operation.WORKTREE_REBASE,
-    ),
+    "app.handlers.worktrees.remove": (operation.WORKTREE_REMOVE, operation.WORKTREE_RESET),
+    "app.handlers.worktrees.merge": (operation.WORKTREE_MERGE, operation.WORKTREE_REBASE),
 }
 """The modules with handlers, each with the operations that it handles. A module is imported for its first request."""
 MODULES_BY_OPERATION = {op.id: module for module, operations in HANDLER_MODULES.items() for op in operations}

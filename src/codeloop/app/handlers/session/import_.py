@@ -10,7 +10,13 @@ import msgspec
 
 from codeloop import __version__
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.fork import choose_copy_time, give_new_ids, make_events, replace_ids, sum_usage
+from codeloop.app.handlers.session.session_copies import (
+    choose_copy_time,
+    give_new_ids,
+    make_events,
+    replace_ids,
+    sum_usage,
+)
 from codeloop.app.project import Project
 from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import operation

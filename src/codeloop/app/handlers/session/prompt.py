@@ -141,11 +141,11 @@ async def wait_for_answer(project: Project, sent_prompt: Entry, args: Prompt | I
     if not isinstance(message, UserMessage) or (isinstance(args, Prompt) and args.no_reply):
         return MessageWithParts(info=message, parts=list(sent_prompt.parts))
     settings = await make_turn_settings(args.limits, message, project)
-    view = project.store.read_context(args.session_id)
-    is_answered = any(getattr(each.info, "parent_id", None) == message.id for each in view.entries)
+    conversation = project.store.read_context(args.session_id)
+    is_answered = any(getattr(each.info, "parent_id", None) == message.id for each in conversation.entries)
     if project.runs.is_working_on(args.session_id) or not is_answered:
         stop = await asyncio.shield(project.runs.start_or_join_turn(args.session_id, settings))
-    elif not isinstance(stop := decide_next_move(view, settings), Stop):
+    elif not isinstance(stop := decide_next_move(conversation, settings), Stop):
         stop = Stop("error", _CUT_OFF_MESSAGE)
     return _make_answer(project, args.session_id, stop)
 

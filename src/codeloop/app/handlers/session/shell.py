@@ -6,7 +6,7 @@ from codeloop.agent.answer.answer_lifecycle import make_answer
 from codeloop.agent.calls.call_context import CallContext
 from codeloop.agent.engine import TurnSettings
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.revert import discard_reverted
+from codeloop.app.handlers.changes.final_undo import make_discard_events
 from codeloop.app.handlers.session.store_prompt import check_ids, make_user_message
 from codeloop.app.handlers.session.turn_settings import choose_agent, choose_model, make_turn_settings
 from codeloop.app.project import Project
@@ -123,7 +123,7 @@ class _UserCommand:
             id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=_COMMAND_NOTE, synthetic=True
         )
         event = make_message_updated(message)
-        discarded = discard_reverted(store, message.session_id)
+        discarded = make_discard_events(store, message.session_id)
         store.append(*discarded, event, make_part_updated(note))
         # The undo became final, so its diff is empty now.
         if discarded:

@@ -90,9 +90,9 @@ def _append_prompt(project: Project, args: Prompt, message: UserMessage, parts: 
     session = project.store.get_session(args.session_id)
     discarded: list[StoredEvent] = []
     if session.revert is not None:
-        from codeloop.app.handlers.session.revert import discard_reverted
+        from codeloop.app.handlers.changes.final_undo import make_discard_events
 
-        discarded = discard_reverted(project.store, session.id)
+        discarded = make_discard_events(project.store, session.id)
     for event in discarded:
         # The sessions of subagents whose work is undone are among the events too.
         if isinstance(event, SessionUpdated) and event.properties.info.id == session.id:
@@ -140,7 +140,7 @@ async def _make_parts(
     switch_note = make_switch_note(_find_previous_agent(project, session), agent.name)
     allowed = part_inputs
     if any(map(is_mention, part_inputs)):
-        from codeloop.app.handlers.workspace.check_mentions import check_mentions
+        from codeloop.app.handlers.session.check_mentions import check_mentions
 
         allowed = await check_mentions(project, agent, message, part_inputs)
     notices = project.services.notices.take(session.id)

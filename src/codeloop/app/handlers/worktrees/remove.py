@@ -1,4 +1,4 @@
-"""Handlers that remove, reset, merge and rebase work trees. No uncommitted or unmerged change is lost."""
+"""Handlers that remove and reset work trees. No uncommitted or unmerged change is lost."""
 
 import asyncio
 from pathlib import Path
@@ -17,25 +17,17 @@ from codeloop.app.project import Project
 from codeloop.config.trust.store import distrust_directory, find_trust_record
 from codeloop.kit import fault_injection
 from codeloop.kit.remove_tree import remove_tree
-from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (
-    MergeConflict,
-    MergeWorktree,
     RemoveWorktree,
     ResetWorktree,
-    WorktreeMerge,
-    WorktreeName,
 )
 from codeloop.schema.errors import Kind, OperationError
 from codeloop.schema.wire import replace
-from codeloop.workspace.git.merge import BranchMerger, MergeResult
+from codeloop.workspace.git.merge import BranchMerger
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
-
-_MAX_MESSAGE_CHARS = 200
-"""The length of the message of a merge that names its files."""
 
 
 @handles(operation.WORKTREE_REMOVE)
@@ -70,72 +62,11 @@ async def reset_worktree(project: Project, args: ResetWorktree) -> bool:
     return True
 
 
-@handles(operation.WORKTREE_MERGE)
-async def merge_worktree(project: Project, args: MergeWorktree) -> WorktreeMerge:
-    """Merge a work tree's branch into the branch that it was made from. Raises OperationError."""
-    record, tree = await _find_ready_worktree(project, args.name)
-    into = args.into or (record.base if record.is_branch else None)
-    if into is None or record.branch is None:
-        raise OperationError(
-            "BadRequest",
-            f"{record.name} was made from a commit, not from a branch. Name the branch to merge into, with --into.",
-        )
-    # Not the one of the record: a session may have switched to a branch of its own.
-    branch = await tree.read_branch()
-    if branch is None:
-        raise OperationError(
-            "BadRequest",
-            f"No branch is checked out in {tree.root}. Finish or abort what is under way there (`git status`), or "
-            f"`git switch {record.branch}`.",
-        )
-    merger = BranchMerger(open_worktrees(project, "WorktreeNotGitError"))
-    message = args.message or f"Changes of {record.name}"
-    try:
-        committed = await merger.commit_all(tree, message)
-        merge_message = message if args.files is None else f"{message}: {', '.join(args.files)}"[:_MAX_MESSAGE_CHARS]
-        merged = await merger.merge(branch, into, merge_message, args.files)
-    except (WorktreeRefused, GitFailed) as error:
-        raise OperationError("BadRequest", str(error)) from error
-    return _describe_merge(into, merged, committed)
-
-
-@handles(operation.WORKTREE_REBASE)
-async def rebase_worktree(project: Project, args: WorktreeName) -> WorktreeMerge:
-    """Replay a work tree's commits onto the branch that it was made from, as it is now. Raises OperationError."""
-    record, tree = await _find_ready_worktree(project, args.name)
-    if record.base is None or not record.is_branch:
-        raise OperationError("BadRequest", f"{record.name} was made from a commit, which does not move.")
-    try:
-        merged = await BranchMerger(open_worktrees(project, "WorktreeNotGitError")).rebase(tree, record.base)
-    except (WorktreeRefused, GitFailed) as error:
-        raise OperationError("BadRequest", str(error)) from error
-    return _describe_merge(record.base, merged, [])
-
-
-def _describe_merge(into: str, merged: MergeResult, committed: list[str]) -> WorktreeMerge:
-    return WorktreeMerge(
-        into=replace_undecodable(into),
-        commit=merged.commit,
-        conflicts=[MergeConflict(file=replace_undecodable(each.file), text=each.text) for each in merged.conflicts],
-        committed=[replace_undecodable(name) for name in committed],
-    )
-
-
 async def _find_record(project: Project, name: str, kind: Kind) -> WorktreeRecord:
     try:
         return await asyncio.to_thread(find_record, project, name)
     except OperationError as error:
         raise OperationError(kind, f"{name} is no work tree that was made for this project.") from error
-
-
-async def _find_ready_worktree(project: Project, name: str) -> tuple[WorktreeRecord, Git]:
-    """Return the record and git of a ready work tree in which no turn runs. Raises OperationError."""
-    record = await asyncio.to_thread(find_record, project, name)
-    folder = find_worktrees_folder(project) / record.name
-    if record.state != "ready" or not folder.is_dir():
-        raise OperationError("BadRequest", f"{record.name} is not whole. `codeloop worktree remove` clears it away.")
-    check_idle(project, folder)
-    return record, Git(folder, project.workspace.environment)
 
 
 async def _remove_with_record(project: Project, trees: Worktrees, record: WorktreeRecord, *, force: bool) -> None:

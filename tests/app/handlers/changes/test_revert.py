@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.handlers.session import revert
+from codeloop.app.handlers.changes import revert
+from codeloop.app.handlers.changes.final_undo import make_discard_events
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.schema.api.session_requests import RevertSession, UnrevertSession
 from codeloop.schema.errors import OperationError, UsageProblem
@@ -247,14 +248,14 @@ async def test_a_new_prompt_makes_an_undo_final(place: Place) -> None:
     await place.turn("one", {"a": "1"})
     await place.turn("two", {"a": "2"})
     await undo_last(place, place.session(), dry_run=False, say=print, warn=warn)
-    place.store.append(*revert.discard_reverted(place.store, place.rig.session_id))
+    place.store.append(*make_discard_events(place.store, place.rig.session_id))
     session = place.session()
     assert session.revert is None
     assert session.cost == 0.5
     assert session.tokens is not None
     assert session.tokens.input == 7
     assert len(place.store.read_conversation(session.id).entries) == 2
-    assert revert.discard_reverted(place.store, session.id) == []
+    assert make_discard_events(place.store, session.id) == []
     await undo_last(place, place.session(), dry_run=False, say=print, warn=warn)
     assert place.state()["a"] == "0"
 

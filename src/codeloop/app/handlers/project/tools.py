@@ -1,48 +1,17 @@
-"""Handlers that list tools and formatters, and write clients' lines to the log."""
-
-import asyncio
-import logging
-
-import msgspec
+"""Handlers that list tools: all of them, and those that a model is offered."""
 
 from codeloop.app.handlers import handles
-from codeloop.app.language.edit_finisher import make_formatters
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project
-from codeloop.kit.text.terminal_text import one_line
 from codeloop.model.chat import ModelInfo
 from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.rules import RuleLayer
 from codeloop.schema import operation
 from codeloop.schema.api.project import (
-    FormatterStatus,
     ToolListItem,
     ToolListQuery,
-    WriteLog,
 )
-from codeloop.schema.limits import CLIENT_LOG
 from codeloop.schema.operation import NoArguments
-
-_LOG = logging.getLogger("codeloop.client")
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
-
-
-@handles(operation.LOG)
-async def write_log(_project: Project, args: WriteLog) -> bool:
-    """Write a client's message to the log as one line, cut to CLIENT_LOG."""
-    extra = f" {msgspec.json.encode(args.extra).decode()}" if args.extra else ""
-    line = one_line(f"{args.service}: {args.message[: CLIENT_LOG.value]}{extra}", CLIENT_LOG.value)
-    _LOG.log(_LEVELS[args.level], "%s", line)
-    return True
-
-
-@handles(operation.FORMATTER_STATUS)
-async def list_formatters(project: Project, _args: NoArguments) -> list[FormatterStatus]:
-    """Return the formatters; `enabled`: whether one formats files of this directory after an edit."""
-    states = await asyncio.to_thread(make_formatters(project.settings, project.workspace).list_states)
-    return [
-        FormatterStatus(name=each.name, extensions=list(each.extensions), enabled=each.is_enabled) for each in states
-    ]
 
 
 @handles(operation.TOOL_IDS)

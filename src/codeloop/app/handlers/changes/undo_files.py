@@ -10,13 +10,8 @@ from msgspec import Struct
 from codeloop.agent.answer.turn_diffs import find_step_changes
 from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.revert import (
-    add_conflicts,
-    describe_outcome,
-    hold_session,
-    require_idle,
-    restore_files,
-)
+from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
+from codeloop.app.handlers.changes.revert import hold_session, read_idle_session, restore_files
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import UndoFiles, UndoneFiles
@@ -46,7 +41,7 @@ class _FilesPlan(Struct, frozen=True):
     """The changes to make. `prompt`: the id of the turn's prompt; None: no turn is left to undo or redo."""
 
     prompt: str | None
-    moves: tuple[Restoration, ...] = ()
+    restorations: tuple[Restoration, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
 
 
@@ -56,18 +51,18 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
 
     The last turn is the newest one that changed one of the files and is not undone there. Raises OperationError.
     """
-    session, view = require_idle(project, args.session_id)
+    session, conversation = read_idle_session(project, args.session_id)
     snapshots = project.snapshots
-    positions = list_positioned_entries(project.store, view)
+    positions = list_positioned_entries(project.store, conversation)
     names = [_make_relative(snapshots.root, session, each) for each in args.files]
     async with hold_session(project, args):
         plan = await snapshots.jobs.run_job(
-            lambda: _plan_files(snapshots, view, positions, names, redo=args.redo), UNDO_TIME
+            lambda: _plan_files(snapshots, conversation, positions, names, redo=args.redo), UNDO_TIME
         )
         if isinstance(plan, JobFailure):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
-        outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
-    outcome_now = describe_outcome(add_conflicts(outcome, plan.conflicts), plan.moves)
+        outcome = await restore_files(snapshots, plan.restorations, dry_run=args.dry_run)
+    outcome_now = describe_outcome(add_conflicts(outcome, plan.conflicts), plan.restorations)
     return UndoneFiles(message_id=plan.prompt, outcome=outcome_now)
 
 
@@ -83,7 +78,7 @@ def _make_relative(root: Path, session: Session, name: str) -> str:
 
 def _plan_files(
     snapshots: Snapshots,
-    view: Conversation,
+    conversation: Conversation,
     positions: Sequence[tuple[int, Entry]],
     names: Sequence[str],
     *,
@@ -91,7 +86,7 @@ def _plan_files(
 ) -> _FilesPlan:
     """Choose the turn, and return the changes to make. Blocks. Raises MissingObject, OSError."""
     snapshots.objects.create_if_missing()
-    turns = _list_turns(snapshots, view, positions)
+    turns = _list_turns(snapshots, conversation, positions)
     paths = {path for turn in turns for path in turn.changes if any(_names_file(path, name) for name in names)}
     now = {path: snapshots.store_entry(path) for path in paths}
     find_turn = _find_redoable if redo else _find_undoable
@@ -108,27 +103,27 @@ def _plan_files(
     # One turn at a time: the last one that is not undone, or the first one that is.
     index = min(indexes) if redo else max(indexes)
     prompt, changes = turns[index]
-    moves: list[Restoration] = []
+    restorations: list[Restoration] = []
     for path in (path for path, each in points.items() if each == index):
         desired = changes[path][-1].after if redo else find_restorable_entry(now[path], changes[path])
         if desired != now[path]:
-            moves.append(Restoration(path, now[path], desired))
+            restorations.append(Restoration(path, now[path], desired))
         if not redo and not is_fully_restorable(now[path], changes[path]):
             conflicts.append(Conflict(path, "it was changed since"))
     others = (path for path, each in points.items() if each != index and path in names)
     conflicts += (Conflict(path, "the last turn did not change it") for path in others)
-    return _FilesPlan(prompt, tuple(moves), tuple(conflicts))
+    return _FilesPlan(prompt, tuple(restorations), tuple(conflicts))
 
 
 def _list_turns(
-    snapshots: Snapshots, view: Conversation, positions: Sequence[tuple[int, Entry]]
+    snapshots: Snapshots, conversation: Conversation, positions: Sequence[tuple[int, Entry]]
 ) -> list[_ChangingTurn]:
     """Return the changes of the turns that are not undone, oldest first."""
-    point = view.session.revert
-    end = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
+    point = conversation.session.revert
+    end = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
     turns: dict[str, dict[str, list[TreeChange]]] = {}
     for index, entry in positions:
-        owner = view.entries[index].info
+        owner = conversation.entries[index].info
         if (end is None or index < end) and (step := find_step_changes(snapshots, entry, index)):
             prompt = owner.parent_id if isinstance(owner, AssistantMessage) else owner.id
             changes = turns.setdefault(prompt, {})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from codeloop.agent.answer.turn_diffs import compare_turn
 from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.revert import diff_undo
+from codeloop.app.handlers.changes.revert import diff_undo
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import SessionDiffQuery
@@ -22,26 +22,26 @@ async def diff_session(project: Project, args: SessionDiffQuery) -> list[Snapsho
     `message_id`: the turn's prompt, or one of its answers. Changes of subagents are part of a turn.
     Raises OperationError: no such session or message, or contents that are not stored any more.
     """
-    view = project.store.read_conversation(args.session_id)
+    conversation = project.store.read_conversation(args.session_id)
     if args.whole:
-        point = view.session.revert
-        end = find_undo_start(view, point.message_id, point.part_id) if point is not None else None
-        positions = list_positioned_entries(project.store, view)
+        point = conversation.session.revert
+        end = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
+        positions = list_positioned_entries(project.store, conversation)
         return await _diff_entries(project, [entry for index, entry in positions if end is None or index < end])
     if args.message_id is None:
-        return list(await diff_undo(project, view))
-    entry = view.find_entry(args.message_id)
+        return list(await diff_undo(project, conversation))
+    entry = conversation.find_entry(args.message_id)
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
     info = entry.info
     prompt = info.parent_id if isinstance(info, AssistantMessage) else info.id
     turn_indexes = {
         index
-        for index, each in enumerate(view.entries)
+        for index, each in enumerate(conversation.entries)
         if each.info.id == prompt or (isinstance(each.info, AssistantMessage) and each.info.parent_id == prompt)
     }
     # A position is the index of the answer that the changes, perhaps of a subagent, belong to.
-    positions = list_positioned_entries(project.store, view)
+    positions = list_positioned_entries(project.store, conversation)
     return await _diff_entries(project, [entry for index, entry in positions if index in turn_indexes])
 
 

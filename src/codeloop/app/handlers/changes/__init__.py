@@ -1,0 +1,1 @@
+"""Handlers of the changes that a session made to files: diffs, undo and redo."""

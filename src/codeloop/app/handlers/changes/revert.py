@@ -1,0 +1,146 @@
+"""Handlers of undo and redo: move a session and its files back to a message, and forward again.
+
+`undo_files.py` undoes single files without the conversation, with the same steps.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+import msgspec
+
+from codeloop.agent.subagent.subagent_entries import list_positioned_entries
+from codeloop.app.handlers import handles
+from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
+from codeloop.app.handlers.changes.undo_plan import plan_undo
+from codeloop.app.project import Project
+from codeloop.schema import operation
+from codeloop.schema.api.session_requests import RevertedSession, RevertSession, UndoFiles, UnrevertSession
+from codeloop.schema.errors import OperationError
+from codeloop.schema.ids import now_ms
+from codeloop.schema.limits import UNDO_TIME
+from codeloop.schema.live_events import make_session_diff
+from codeloop.schema.message import Revert, Session, SnapshotFileDiff
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Conversation, find_undo_start
+from codeloop.workspace.snapshot.file_jobs import JobFailure
+from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, restore_entries
+from codeloop.workspace.snapshot.snapshots import Snapshots
+
+
+@handles(operation.SESSION_REVERT)
+async def revert_session(project: Project, args: RevertSession) -> RevertedSession:
+    """Undo everything from a message on; for an unknown message nothing is changed.
+
+    Only files that still have the agent's content are restored; the others are named in `outcome.conflicts`.
+    Raises OperationError: NotFoundError, SessionBusyError.
+    """
+    session, conversation = read_idle_session(project, args.session_id)
+    start = find_undo_start(conversation, args.message_id, args.part_id)
+    if start is None:
+        return _make_answer(session, RestoreResult())
+    async with hold_session(project, args):
+        return await _move_to_point(project, conversation, start, args)
+
+
+@handles(operation.SESSION_UNREVERT)
+async def unrevert_session(project: Project, args: UnrevertSession) -> RevertedSession:
+    """Redo the undone changes. Files that were changed since the undo stay as they are."""
+    session, conversation = read_idle_session(project, args.session_id)
+    if session.revert is None:
+        return _make_answer(session, RestoreResult())
+    async with hold_session(project, args):
+        return await _move_to_point(project, conversation, None, args)
+
+
+async def diff_undo(project: Project, conversation: Conversation) -> tuple[SnapshotFileDiff, ...]:
+    """Return the changes that are undone, as diffs; empty when nothing is undone."""
+    point = conversation.session.revert
+    start = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
+    if start is None:
+        return ()
+    snapshots = project.snapshots
+    positions = list_positioned_entries(project.store, conversation)
+    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, start), UNDO_TIME)
+    return () if isinstance(plan, JobFailure) else plan.diffs
+
+
+async def _move_to_point(
+    project: Project, conversation: Conversation, target: int | None, args: RevertSession | UnrevertSession
+) -> RevertedSession:
+    """Move the session and its files to the message at index `target`; None: to the end of the conversation.
+
+    The tree to restore files from is stored before the first file is changed. So if the process is killed on the way,
+    each file is either old or new, and the same call finishes the work.
+    """
+    session, snapshots = conversation.session, project.snapshots
+    positions = list_positioned_entries(project.store, conversation)
+    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, target), UNDO_TIME)
+    if isinstance(plan, JobFailure):
+        raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
+    point: Revert | None = None
+    if target is not None:
+        text = "".join(diff.patch or "" for diff in plan.diffs)
+        part_id = args.part_id if isinstance(args, RevertSession) else None
+        message_id = conversation.entries[target].info.id
+        point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
+    # A point without a diff marks an undo whose files are not all restored yet.
+    if not args.dry_run:
+        revert = replace(point, diff=None) if point is not None else None
+        _store_point(project, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else revert)
+    outcome = await restore_files(snapshots, plan.restorations, dry_run=args.dry_run)
+    if not args.dry_run:
+        session = _store_point(project, session.id, point)
+        diffs = list(plan.diffs) if target is not None else []
+        project.store.publish_live(make_session_diff(session.id, diffs))
+    return _make_answer(session, add_conflicts(outcome, plan.conflicts), plan.restorations)
+
+
+async def restore_files(snapshots: Snapshots, restorations: tuple[Restoration, ...], *, dry_run: bool) -> RestoreResult:
+    """Restore files; with `dry_run` only return what would happen. Raises OperationError; the same call continues."""
+    outcome = await snapshots.jobs.run_job(
+        lambda: restore_entries(
+            snapshots.objects, snapshots.root, restorations, snapshots.undo_folder, dry_run=dry_run
+        ),
+        UNDO_TIME,
+    )
+    # Even if it failed, some files may have been written.
+    snapshots.mark_changed()
+    if isinstance(outcome, JobFailure):
+        raise OperationError("UnknownError", f"The files are not all put back: {outcome.reason}. Do the same again.")
+    return outcome
+
+
+def _store_point(project: Project, session_id: str, point: Revert | None) -> Session:
+    """Store the point of a session's undo, unless it is stored already; other fields keep their newest values."""
+
+    def set_revert(session: Session) -> Session:
+        if session.revert == point:
+            return session
+        return replace(session, revert=point, time=replace(session.time, updated=now_ms()))
+
+    return project.store.update_session(session_id, set_revert)
+
+
+def read_idle_session(project: Project, session_id: str) -> tuple[Session, Conversation]:
+    """Return a session of this work tree and its conversation. Raises OperationError unless the session is idle."""
+    session = project.store.get_session(session_id)
+    if session.root != str(project.snapshots.root):
+        problem = f"Session {session.id} belongs to {session.directory}, outside {project.snapshots.root}."
+        raise OperationError("BadRequest", f"{problem} Nothing was changed.")
+    if project.runs.is_running(session.id):
+        raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
+    project.store.leases.check_free(session.id)
+    return session, project.store.read_conversation(session.id)
+
+
+def hold_session(
+    project: Project, args: RevertSession | UnrevertSession | UndoFiles
+) -> AbstractAsyncContextManager[None]:
+    """Lock the session against turns while files change. Raises OperationError (SessionBusyError)."""
+    if args.dry_run:
+        return nullcontext()
+    return project.runs.lock_session(args.session_id, is_conversation_undone=not isinstance(args, UndoFiles))
+
+
+def _make_answer(session: Session, outcome: RestoreResult, restorations: Sequence[Restoration] = ()) -> RevertedSession:
+    return RevertedSession(**msgspec.structs.asdict(session), outcome=describe_outcome(outcome, restorations))
