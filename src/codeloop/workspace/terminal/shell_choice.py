@@ -1,7 +1,7 @@
 """Chooses the program of a terminal: the user's shell, another installed shell, or any program."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -40,11 +40,10 @@ def choose_program(request: CreatePty, directory: Path, environment: Mapping[str
     if not folder.is_dir():
         raise ValueError(f"there is no directory {folder}")
     command = request.command or find_user_shell(environment)
-    path = (
-        os.path.normpath(folder / command)
-        if "/" in command
-        else find_program(command, variables.get("PATH"), in_project=True)
-    )
+    if "/" in command:
+        path = os.path.normpath(folder / command)
+    else:
+        path = find_program(command, variables.get("PATH"), in_project=True)
     if path is None or not os.access(path, os.X_OK) or Path(path).is_dir():
         raise ValueError(f"{command!r} is not a program that can be run")
     is_login_shell = Path(command).name in _LOGIN_SHELLS and not {"-l", "--login"} & set(request.args)
@@ -59,20 +58,27 @@ def choose_program(request: CreatePty, directory: Path, environment: Mapping[str
 
 def find_user_shell(environment: Mapping[str, str]) -> str:
     """Return the path of the user's shell, or else of bash, zsh or sh."""
-    path = environment.get("PATH")
-    for candidate in (environment.get("SHELL", ""), find_program("bash", path) or "", find_program("zsh", path) or ""):
-        if candidate.startswith("/") and os.access(candidate, os.X_OK):
+    search_path = environment.get("PATH")
+    for candidate in (
+        environment.get("SHELL"),
+        find_program("bash", search_path),
+        find_program("zsh", search_path),
+    ):
+        if candidate and candidate.startswith("/") and os.access(candidate, os.X_OK):
             return candidate
     return "/bin/sh"
 
 
 def list_shells(environment: Mapping[str, str]) -> list[PtyShell]:
     """Return the installed shells: those that the system lists, then others on the PATH."""
-    path = environment.get("PATH")
-    programs = (find_program(name, path) for name in sorted(_KNOWN_SHELLS))
-    candidates = dict.fromkeys(each for each in (*_read_shells(), *_drop_none(programs)) if os.access(each, os.X_OK))
-    names = {each: Path(each).name for each in candidates}
-    return [PtyShell(path=each, name=name, acceptable=name in _KNOWN_SHELLS) for each, name in names.items()]
+    search_path = environment.get("PATH")
+    found_shells = [find_program(name, search_path) for name in sorted(_KNOWN_SHELLS)]
+    paths = dict.fromkeys([*_read_shells(), *(path for path in found_shells if path is not None)])
+    return [
+        PtyShell(path=path, name=Path(path).name, acceptable=Path(path).name in _KNOWN_SHELLS)
+        for path in paths
+        if os.access(path, os.X_OK)
+    ]
 
 
 def _read_shells() -> list[str]:
@@ -81,10 +87,6 @@ def _read_shells() -> list[str]:
     except OSError:
         return []
     return [line.strip() for line in lines if line.startswith("/")]
-
-
-def _drop_none(values: Iterable[str | None]) -> Iterator[str]:
-    return (value for value in values if value is not None)
 
 
 def _check_request(request: CreatePty, environment: Mapping[str, str]) -> None:

@@ -109,7 +109,7 @@ class Viewer:
         self._output = output
         self._replay = replay
         self._loop = asyncio.get_running_loop()
-        self._given_up = False
+        self._is_given_up = False
         self.position = output.scrollback.end
         """The position of the next output for `wait_for_output`, in characters."""
         self.read_at = self._loop.time()
@@ -129,14 +129,14 @@ class Viewer:
             self.news.clear()
             await self.news.wait()
         self.read_at = self._loop.time()
-        if self._given_up or self.position < self._output.scrollback.start:
+        if self._is_given_up or self.position < self._output.scrollback.start:
             raise ClientTooSlow
         text, self.position = self._output.scrollback.read(self.position, PTY_FRAME.value)
         return text
 
     def give_up(self) -> None:
         """Stop waiting for this client; its next `wait_for_output` raises ClientTooSlow."""
-        self._given_up = True
+        self._is_given_up = True
         self.news.set()
         self.close()
 

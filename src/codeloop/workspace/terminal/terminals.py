@@ -4,133 +4,20 @@
 """
 
 import asyncio
-import fcntl
-import os
-import struct
-import termios
-import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 from codeloop.schema.api.pty import Pty
-from codeloop.schema.bounds.server import PTY_BURST, PTY_COUNT, PTY_INPUT, PTY_KEPT, PTY_PAUSE, PTY_TICKET, PTY_TICKETS
+from codeloop.schema.bounds.server import PTY_COUNT
 from codeloop.schema.ids import new_id
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, protect_own_memory
+from codeloop.workspace.terminal.connection_tickets import ConnectionTickets
+from codeloop.workspace.terminal.pty_master import PtyMaster
 from codeloop.workspace.terminal.shell_choice import Program
 from codeloop.workspace.terminal.terminal_output import TerminalOutput, Viewer
 
 # The first terminal that the leader of a session opens becomes the one that controls it: ctrl-C and job control work.
 _START_SCRIPT = ': <"$0" && exec "$@"'
-_CHUNK_BYTES = 65536
-# Rows and columns, until a client reports its size.
-_INITIAL_SIZE = (24, 80)
-
-
-class PtyMaster:
-    """A new pseudo-terminal. Call `listen` once the program has its end of it."""
-
-    def __init__(self, output: TerminalOutput) -> None:
-        """Raise OSError when the system has no more terminals."""
-        self.output = output
-        self._loop = asyncio.get_running_loop()
-        self._fd, self.program_end = os.openpty()
-        # The program's end stays open here, too. Otherwise reading would fail as soon as all processes have closed it,
-        # even if a later one opens it again.
-        try:
-            self.name = os.ttyname(self.program_end)
-        except OSError:
-            os.close(self._fd)
-            os.close(self.program_end)
-            raise
-        os.set_blocking(self._fd, False)
-        self._input = bytearray()
-        self._has_room = asyncio.Event()
-        self._has_room.set()
-        self._period_start = 0.0
-        self._period_bytes = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self.resize(*_INITIAL_SIZE)
-
-    def listen(self) -> None:
-        """Begin to read."""
-        self._loop.add_reader(self._fd, self._on_readable)
-
-    def resize(self, rows: int, columns: int) -> None:
-        """Set the size. The program gets SIGWINCH."""
-        if self._fd >= 0:
-            fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def write(self, data: bytes) -> None:
-        """Send input. It is queued until the program reads it."""
-        if self._fd < 0 or not data:
-            return
-        if not self._input:
-            self._loop.add_writer(self._fd, self._on_writable)
-        self._input += data
-        self._on_writable()
-
-    async def wait_for_room(self) -> None:
-        """Wait until the queue for the program is short enough."""
-        await self._has_room.wait()
-
-    def finish(self) -> None:
-        """Read the remaining output, and close."""
-        remaining = PTY_KEPT.value
-        while self._fd >= 0 and remaining > 0 and (chunk := self._read()):
-            remaining -= len(chunk)
-        self.close()
-
-    def close(self) -> None:
-        """Close the terminal: the kernel hangs up its remaining processes."""
-        if self._fd < 0:
-            return
-        self._loop.remove_reader(self._fd)
-        self._loop.remove_writer(self._fd)
-        if self._timer is not None:
-            self._timer.cancel()
-        os.close(self._fd)
-        os.close(self.program_end)
-        self._fd = -1
-        self._input.clear()
-        self._has_room.set()
-
-    def _read(self) -> bytes:
-        try:
-            chunk = os.read(self._fd, _CHUNK_BYTES)
-        except OSError:
-            # There is nothing to read, or the terminal is hung up, which the end of the program shows as well.
-            return b""
-        if chunk:
-            self.output.write(chunk)
-        return chunk
-
-    def _on_readable(self) -> None:
-        # A program that prints without end must not keep the event loop busy, so each period has a limited number of
-        # bytes. It also waits for clients that are slow to read.
-        now = self._loop.time()
-        if now - self._period_start > PTY_PAUSE.seconds:
-            self._period_start, self._period_bytes = now, 0
-        self._period_bytes += len(self._read())
-        if self._period_bytes >= PTY_BURST.value or self.output.should_wait():
-            self._loop.remove_reader(self._fd)
-            self._timer = self._loop.call_later(PTY_PAUSE.seconds, self._resume)
-
-    def _resume(self) -> None:
-        if self.output.should_wait():
-            self._timer = self._loop.call_later(PTY_PAUSE.seconds, self._resume)
-        else:
-            self.listen()
-
-    def _on_writable(self) -> None:
-        with suppress(BlockingIOError):
-            count = os.write(self._fd, self._input[:_CHUNK_BYTES])
-            del self._input[:count]
-        if not self._input:
-            self._loop.remove_writer(self._fd)
-        if len(self._input) < PTY_INPUT.value:
-            self._has_room.set()
-        else:
-            self._has_room.clear()
 
 
 class Terminal:
@@ -167,7 +54,7 @@ class Terminal:
         )
 
     def watch(self, cursor: int | None = None) -> Viewer:
-        """Return a viewer for a new client. `cursor` and errors as in TerminalOutput."""
+        """Return a viewer for a new client. `cursor` and errors as in `TerminalOutput.watch`."""
         return self._output.watch(cursor)
 
     async def send_input(self, data: bytes) -> None:
@@ -195,33 +82,6 @@ class Terminal:
         self._on_exit(self, code if code >= 0 else 128 - code)
 
 
-class ConnectionTickets:
-    """The unused tickets of one project, each for one connection to a terminal. `lifetime`: in seconds.
-
-    Browsers can't send a header with a WebSocket, so the ticket in its URL takes the place of the credential.
-    """
-
-    def __init__(self, lifetime: float = PTY_TICKET.seconds) -> None:
-        self._lifetime = lifetime
-        self._tickets: dict[str, tuple[str, float]] = {}
-
-    def issue(self, pty_id: str) -> str:
-        """Return a new ticket for a terminal. The oldest is dropped when there are too many."""
-        # Imported here: it takes 2.5 ms.
-        import uuid
-
-        if len(self._tickets) >= PTY_TICKETS.value:
-            del self._tickets[next(iter(self._tickets))]
-        ticket = str(uuid.uuid4())
-        self._tickets[ticket] = (pty_id, time.monotonic() + self._lifetime)
-        return ticket
-
-    def redeem(self, ticket: str, pty_id: str) -> bool:
-        """Use up a ticket. Returns whether it was for this terminal and had not expired."""
-        terminal_id, until = self._tickets.pop(ticket, ("", 0.0))
-        return terminal_id == pty_id and time.monotonic() < until
-
-
 class Terminals:
     """The running terminals of one project, and the tickets for them. `close` ends everything."""
 
@@ -229,11 +89,11 @@ class Terminals:
         self.tickets = ConnectionTickets()
         self._launcher = ProcessLauncher()
         self._running: dict[str, Terminal] = {}
-        self._opening = 0
+        self._opening_count = 0
 
     async def open(self, program: Program, on_exit: Callable[[Terminal, int], None]) -> Terminal:
         """Start a program. Raises ValueError when too many run, OSError when it can't be started."""
-        if len(self._running) + self._opening >= PTY_COUNT.value:
+        if len(self._running) + self._opening_count >= PTY_COUNT.value:
             raise ValueError(f"{PTY_COUNT.value} terminals are already open; close one first")
 
         def finish(terminal: Terminal, code: int) -> None:
@@ -242,16 +102,19 @@ class Terminals:
 
         protect_own_memory(program.environment)
         master = PtyMaster(TerminalOutput())
-        end = master.program_end
-        arguments = ("/bin/sh", "-c", _START_SCRIPT, master.name, program.path, *program.args)
-        launch = Launch(arguments, program.directory, program.environment, {0: end, 1: end, 2: end})
-        self._opening += 1
+        launch = Launch(
+            arguments=("/bin/sh", "-c", _START_SCRIPT, master.name, program.path, *program.args),
+            directory=program.directory,
+            environment=program.environment,
+            descriptors=dict.fromkeys((0, 1, 2), master.program_end),
+        )
+        self._opening_count += 1
         with ExitStack() as on_failure:
             on_failure.callback(master.close)
             try:
                 child = await self._launcher.start(launch)
             finally:
-                self._opening -= 1
+                self._opening_count -= 1
             on_failure.pop_all()
         terminal = Terminal(program, child, master, finish)
         self._running[terminal.id] = terminal
