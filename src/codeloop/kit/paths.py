@@ -1,4 +1,4 @@
-"""Paths as users write them."""
+"""Paths that users write, and paths relative to a folder."""
 
 import os
 from contextlib import suppress
@@ -10,3 +10,8 @@ def expand_user_path(name: str | os.PathLike[str]) -> Path:
     with suppress(RuntimeError, ValueError):
         return Path(name).expanduser()
     return Path(name)
+
+
+def join_relative(folder: str, name: str) -> str:
+    """Join a name to a relative folder; "" is the folder that paths are relative to."""
+    return f"{folder}/{name}" if folder else name

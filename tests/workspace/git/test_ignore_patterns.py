@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from codeloop.kit.paths import join_relative
 from codeloop.workspace.git.ignore_patterns import parse_attributes, parse_ignore_file
-from codeloop.workspace.snapshot.stat_cache import join
 from tests.support.examples import scale_examples
 from tests.workspace.snapshot.trees_on_disk import git, names_in, snapshots_of, taken, write
 
@@ -68,4 +68,4 @@ def test_only_attributes_that_convert_count() -> None:
     assert found.decide("x.bin", "x.bin", is_folder=False)
     assert found.decide("d/x.bat", "x.bat", is_folder=False)
     assert found.decide("x.txt", "x.txt", is_folder=False) is None
-    assert join("", os.curdir) == "."
+    assert join_relative("", os.curdir) == "."

@@ -19,7 +19,7 @@ from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, find_restorable_entry, restore_entries
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder
-from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences, make_file_diffs
+from codeloop.workspace.snapshot.stored_trees import TreeChange, list_differences, make_file_diffs
 from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples
 from tests.workspace.snapshot.trees_on_disk import (
     everything,

@@ -24,7 +24,7 @@ from codeloop.store.conversation import Conversation, Entry
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.tree_diff import TreeChange, list_differences, make_file_diffs
+from codeloop.workspace.snapshot.stored_trees import TreeChange, list_differences, make_file_diffs
 
 
 class MessageChanges(Struct, frozen=True):

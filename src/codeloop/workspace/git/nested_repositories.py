@@ -4,10 +4,11 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from codeloop.kit.paths import join_relative
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse_attributes, read_ignore_file
 from codeloop.workspace.git.index import IndexedRepository, IndexEntry, TrackedFiles, open_repository
-from codeloop.workspace.snapshot.stat_cache import CachedFolder, CachedIgnoreFile, join
+from codeloop.workspace.snapshot.stat_cache import CachedFolder, CachedIgnoreFile
 
 # With one of these, git stores other bytes than the file has.
 _CONVERTING_ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "eol")
@@ -48,7 +49,7 @@ class NestedRepositories:
             *folder.converting_rules,
         )
         for below, names in repository.tracked.items():
-            tracked_folder = join(path, below) if below else path
+            tracked_folder = join_relative(path, below) if below else path
             self._tracked[tracked_folder] = names
             while tracked_folder and tracked_folder not in self._folders_above_tracked:
                 self._folders_above_tracked.add(tracked_folder)
@@ -74,7 +75,7 @@ class NestedRepositories:
         if not tracked.blob or not tracked.is_unchanged(info):
             return False
         return not folder.converting_rules or not is_ignored(
-            folder.converting_rules, join(path, name), name, is_folder=False
+            folder.converting_rules, join_relative(path, name), name, is_folder=False
         )
 
     def update_rules(

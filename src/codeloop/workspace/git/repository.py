@@ -8,10 +8,10 @@ from msgspec import Struct
 from codeloop.kit.git import make_git_call
 from codeloop.kit.git_folders import find_blocking_file
 from codeloop.kit.programs import find_program
+from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
 from codeloop.workspace.process.stream_program import stream_program
-from codeloop.workspace.search.ripgrep import escape_path
 
 _HEADS = "refs/heads/"
 _OUTPUT_BYTES = 1 << 20

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.paths import join_relative
 from codeloop.kit.small_files import read_start, read_start_or_empty
 from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, list_user_excludes, read_ignore_file
 from codeloop.workspace.git.index import IndexedRepository, IndexEntry, open_repository
@@ -79,7 +80,7 @@ def _find_staged(repository: IndexedRepository) -> list[str] | None:
     if commit is None:
         return None
     if not commit:
-        return sorted(_join(folder, name) for folder, files in repository.tracked.items() for name in files)
+        return sorted(join_relative(folder, name) for folder, files in repository.tracked.items() for name in files)
     tree = objects.read_tree_id(commit)
     if tree is None:
         return None
@@ -100,11 +101,11 @@ def _find_staged(repository: IndexedRepository) -> list[str] | None:
         committed = {name: (row.mode, row.object_id) for name, row in rows.items() if row.mode not in not_files}
         indexed = {name: (entry.mode, entry.blob) for name, entry in entries.items()}
         names = committed.keys() | indexed.keys()
-        staged += [_join(path, name) for name in names if committed.get(name) != indexed.get(name)]
+        staged += [join_relative(path, name) for name in names if committed.get(name) != indexed.get(name)]
         commit_folders = {name: row.object_id for name, row in rows.items() if row.mode == _FOLDER_MODE}
         inside = index_folders.get(path, set())
-        staged += [f"{_join(path, folder)}/" for folder in commit_folders.keys() ^ inside]
-        waiting += [(_join(path, folder), commit_folders[folder]) for folder in commit_folders.keys() & inside]
+        staged += [f"{join_relative(path, folder)}/" for folder in commit_folders.keys() ^ inside]
+        waiting += [(join_relative(path, folder), commit_folders[folder]) for folder in commit_folders.keys() & inside]
     return sorted(staged)
 
 
@@ -119,17 +120,13 @@ def _group_folders(repository: IndexedRepository) -> dict[str, set[str]]:
     return folders
 
 
-def _join(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
-
-
 def _find_unstaged(root: Path, repository: IndexedRepository) -> list[str] | None:
     """Return the tracked files that differ from the index; None: unknown."""
     remaining_bytes = _HASHED_BYTES
     changed: list[str] = []
     for folder, files in repository.tracked.items():
         for name, entry in files.items():
-            path = _join(folder, name)
+            path = join_relative(folder, name)
             try:
                 info = os.lstat(f"{root}/{path}")
             except OSError:
@@ -186,7 +183,7 @@ class _UntrackedFinder:
         entries = self._list_folder(path)
         rules = self._add_own_rules(path, entries, rules)
         for name, is_folder in entries.items():
-            here = _join(path, name)
+            here = join_relative(path, name)
             self._check_time()
             if is_folder and name in folders:
                 untracked += [] if is_ignored(rules, here, name, is_folder=True) else self._find_in(here, rules)

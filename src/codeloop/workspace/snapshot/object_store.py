@@ -90,10 +90,10 @@ class ObjectStore:
         """Store a folder: its names (no slashes) with their blobs, and trees with FOLDER_MODE; return its id."""
         # git sorts a folder as if its name ended with a slash.
         rows = sorted(
-            (os.fsencode(name) + (b"/" if item.mode == FOLDER_MODE else b""), item) for name, item in entries.items()
+            (os.fsencode(name) + (b"/" if entry.mode == FOLDER_MODE else b""), entry) for name, entry in entries.items()
         )
         data = b"".join(
-            b"%o %s\0%s" % (item.mode, name.removesuffix(b"/"), bytes.fromhex(item.blob)) for name, item in rows
+            b"%o %s\0%s" % (entry.mode, name.removesuffix(b"/"), bytes.fromhex(entry.blob)) for name, entry in rows
         )
         return self._put(b"tree", data)
 
@@ -175,16 +175,17 @@ class ObjectStore:
                             info = file.stat()
                             yield StoredObject(folder.name + file.name, info.st_size, info.st_mtime)
 
-    def prune(self, keep: Collection[str], older: float, size: int) -> int:
+    def prune(self, keep: Collection[str], unused_since: float, max_bytes: int) -> int:
         """Remove objects not in `keep`, the oldest first; return their number.
 
-        All those last used before `older` (s since the epoch) are removed, others until at most `size` bytes are left.
+        All those not used since `unused_since` (s since the epoch) are removed, others until at most `max_bytes` are
+        left.
         """
         objects = sorted(self.list_objects(), key=lambda each: each.used_at)
         total = sum(each.size for each in objects)
         removed = 0
         for each in objects:
-            if each.used_at >= older and total <= size:
+            if each.used_at >= unused_since and total <= max_bytes:
                 break
             if each.object_id in keep:
                 continue
@@ -199,13 +200,13 @@ class ObjectStore:
 
 def _parse_tree(data: bytes) -> Iterator[tuple[str, TreeEntry]]:
     # Each entry: mode, blank, name, NUL, 20 bytes of the id.
-    at = 0
-    while at < len(data):
-        space = data.index(b" ", at)
+    position = 0
+    while position < len(data):
+        space = data.index(b" ", position)
         end = data.index(0, space)
         name = os.fsdecode(data[space + 1 : end])
-        yield name, TreeEntry(int(data[at:space], 8), data[end + 1 : end + 21].hex())
-        at = end + 21
+        yield name, TreeEntry(int(data[position:space], 8), data[end + 1 : end + 21].hex())
+        position = end + 21
 
 
 def _read_with_git(folder: Path, object_ids: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
@@ -228,13 +229,13 @@ def _read_with_git(folder: Path, object_ids: list[str], environment: Mapping[str
         return
     # For each object: a line with id, kind and size, then the content and a line end. A missing one has the line alone,
     # with the word "missing".
-    output, at = process.stdout, 0
-    while at < len(output):
-        end = output.index(b"\n", at)
-        object_id, *fields = output[at:end].decode().split()
-        at = end + 1
+    output, position = process.stdout, 0
+    while position < len(output):
+        end = output.index(b"\n", position)
+        object_id, *fields = output[position:end].decode().split()
+        position = end + 1
         if len(fields) == 2:
             kind, size = fields[0], int(fields[1])
             if kind == "blob":
-                yield object_id, output[at : at + size]
-            at += size + 1
+                yield object_id, output[position : position + size]
+            position += size + 1

@@ -15,7 +15,7 @@ from codeloop.workspace.files.safe_open import FileRefused, open_folder, read_fi
 from codeloop.workspace.files.temp_files import make_temporary_name, record_temporary_files
 from codeloop.workspace.snapshot.blob import LINK_MODE, Unreadable, compute_blob_id, read_tree_entry, to_git_mode
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore, TreeEntry
-from codeloop.workspace.snapshot.tree_diff import TreeChange
+from codeloop.workspace.snapshot.stored_trees import TreeChange
 
 
 class Restoration(msgspec.Struct, frozen=True):
@@ -78,10 +78,8 @@ def restore_entries(
     unchanged: list[str] = []
     conflicts: list[Conflict] = []
     # Deletions first, the deepest ones before their folders, so that a folder can become a file.
-    for restoration in sorted(
-        restorations,
-        key=lambda restoration: (restoration.desired is not None, -restoration.path.count("/"), restoration.path),
-    ):
+    ordered = sorted(restorations, key=lambda each: (each.desired is not None, -each.path.count("/"), each.path))
+    for restoration in ordered:
         try:
             now = read_tree_entry(f"{root}/{restoration.path}", SNAPSHOT_TRACKED.value)
             if now == restoration.desired and not (now is None and _is_folder(root, restoration.path)):
@@ -121,22 +119,22 @@ def _is_folder(root: Path, path: str) -> bool:
 
 def _restore(objects: ObjectStore, root: Path, restoration: Restoration, records_folder: Path | None) -> None:
     """Restore one file atomically. Raises MissingObject, FileRefused, FileChanged, OSError."""
-    real = root / restoration.path
+    path = root / restoration.path
     desired = restoration.desired
     data = None if desired is None else objects.read_blob(desired.blob)
     if LINK_MODE in {each.mode for each in (restoration.expected, desired) if each is not None}:
-        _replace_link(real, restoration, data, records_folder)
+        _replace_link(path, restoration, data, records_folder)
     elif restoration.expected is None:
-        replace_file(Replacement(real, None, data, _choose_mode(desired)), records_folder)
+        replace_file(Replacement(path, None, data, _choose_mode(desired)), records_folder)
     else:
-        before = read_file(real)
+        before = read_file(path)
         if TreeEntry(to_git_mode(before.mode), compute_blob_id(before.data)) != restoration.expected:
-            raise FileChanged(str(real))
+            raise FileChanged(str(path))
         if desired is not None:
             before = replace(before, mode=_change_mode(before.mode, desired))
-        replace_file(Replacement(real, before, data), records_folder)
+        replace_file(Replacement(path, before, data), records_folder)
     if desired is None:
-        _remove_empty_folders(root, real.parent)
+        _remove_empty_folders(root, path.parent)
 
 
 def _choose_mode(desired: TreeEntry | None) -> int | None:
@@ -152,20 +150,21 @@ def _change_mode(mode: int, desired: TreeEntry) -> int:
         return mode
     if not mode & 0o077 or not desired.mode & 0o077:
         return stat.S_IMODE(desired.mode)
+    # Whoever may read it may run it, or nobody may.
     return mode | (mode & 0o444) >> 2 if desired.mode & 0o100 else mode & ~0o111
 
 
-def _replace_link(real: Path, restoration: Restoration, data: bytes | None, records_folder: Path | None) -> None:
+def _replace_link(path: Path, restoration: Restoration, data: bytes | None, records_folder: Path | None) -> None:
     """Replace a link, or a file by a link, atomically: `replace_file` works on regular files only."""
     desired = restoration.desired
     temporary = make_temporary_name()
     with (
-        record_temporary_files(records_folder, [real.with_name(temporary)]),
-        open_folder(real.parent, create=desired is not None) as folder,
+        record_temporary_files(records_folder, [path.with_name(temporary)]),
+        open_folder(path.parent, create=desired is not None) as folder,
     ):
-        destination = _Destination(folder, real.name, temporary)
+        destination = _Destination(folder, path.name, temporary)
         if desired is None or data is None:
-            _check_unchanged(real, restoration)
+            _check_unchanged(path, restoration)
             os.unlink(destination.name, dir_fd=folder)
             return
         if desired.mode == LINK_MODE:
@@ -173,7 +172,7 @@ def _replace_link(real: Path, restoration: Restoration, data: bytes | None, reco
         else:
             _write_temporary(destination, data, desired)
         try:
-            _check_unchanged(real, restoration)
+            _check_unchanged(path, restoration)
             os.replace(destination.temporary, destination.name, src_dir_fd=folder, dst_dir_fd=folder)
         except (OSError, FileRefused, Unreadable):
             os.unlink(destination.temporary, dir_fd=folder)
@@ -199,9 +198,9 @@ def _write_temporary(destination: _Destination, data: bytes, desired: TreeEntry)
             os.fchmod(fd, mode)
 
 
-def _check_unchanged(real: Path, restoration: Restoration) -> None:
-    if read_tree_entry(str(real), SNAPSHOT_TRACKED.value) != restoration.expected or _is_folder(real.parent, real.name):
-        raise FileChanged(str(real))
+def _check_unchanged(path: Path, restoration: Restoration) -> None:
+    if read_tree_entry(str(path), SNAPSHOT_TRACKED.value) != restoration.expected or _is_folder(path.parent, path.name):
+        raise FileChanged(str(path))
 
 
 def _remove_empty_folders(root: Path, folder: Path) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.kit.paths import join_relative
 from codeloop.schema.limits import (
     SNAPSHOT_BYTES,
     SNAPSHOT_FILE,
@@ -23,7 +24,7 @@ from codeloop.workspace.git.ignore_patterns import is_ignored
 from codeloop.workspace.git.nested_repositories import NestedRepositories
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
 from codeloop.workspace.snapshot.object_store import FOLDER_MODE, ObjectStore, TreeEntry
-from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache, join
+from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache
 from codeloop.workspace.watch.inotify import InotifyWatch
 
 # A file changed this short ago may change again and keep its times: twice the coarsest tick of a kernel's clock.
@@ -37,7 +38,7 @@ _UNSUPPORTED_KINDS = {
 
 _TOO_LONG = f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to scan"
 # Folders of rebuildable content: snapshots leave them out where git ignores them.
-_REBUILDABLE = frozenset((
+_REBUILDABLE_NAMES = frozenset((
     ".angular", ".bundle", ".cache", ".dart_tool", ".docusaurus", ".eggs", ".gradle", ".hypothesis", ".mypy_cache",
     ".next", ".nox", ".npm", ".nuxt", ".output", ".parcel-cache", ".pnpm-store", ".pytest_cache", ".ruff_cache",
     ".stack-work", ".svelte-kit", ".terraform", ".tox", ".turbo", ".venv", ".vite", ".zig-cache", "Carthage",
@@ -46,7 +47,7 @@ _REBUILDABLE = frozenset((
     "node_modules", "target", "vendor", "venv", "zig-cache", "zig-out",
 ))  # fmt: skip
 # Folders of generated content: left out, except tracked files, even if no `.gitignore` names them.
-_NEVER_SOURCE = _REBUILDABLE - {"Carthage", "Pods", "_build", "build", "coverage", "dist", "target", "vendor"}
+_GENERATED_NAMES = _REBUILDABLE_NAMES - {"Carthage", "Pods", "_build", "build", "coverage", "dist", "target", "vendor"}
 
 
 class ScanOptions(msgspec.Struct, frozen=True):
@@ -81,12 +82,12 @@ class _ScanPass(Struct):
 class Scanner:
     """Keeps a StatCache in step with a work tree. Its methods block; only one thread at a time may call them."""
 
-    def __init__(self, root: Path, objects: ObjectStore, table: StatCache | None, options: ScanOptions) -> None:
-        """`root`: resolved. `table`: of an earlier run; without one, git's index tells which files are clean."""
+    def __init__(self, root: Path, objects: ObjectStore, cache: StatCache | None, options: ScanOptions) -> None:
+        """`root`: resolved. `cache`: of an earlier run; without one, git's index tells which files are clean."""
         self._root = str(root)
         self._objects = objects
         self._own_folders = {str(path) for path in options.own_folders}
-        self.table = table or StatCache()
+        self.cache = cache or StatCache()
         # Whether this process has scanned the whole work tree once.
         self.has_scanned = False
         # Folder -> the names in it that are not in the tree -> the reason, a clause for the user.
@@ -94,27 +95,26 @@ class Scanner:
         # Blobs of the repository that a scan found replaced -> their size on the disk.
         self.replaced: dict[str, int] = {}
         self.watch: InotifyWatch | None = None
-        self._unwatchable = False
-        self._repositories = NestedRepositories(self._root, options.excludes, with_index=table is None)
+        self._is_unwatchable = False
+        self._repositories = NestedRepositories(self._root, options.excludes, with_index=cache is None)
 
     def scan(self, *, include_ignored: bool = False) -> None:
-        """Bring the table up to date. Raises ScanRefused, OSError.
+        """Bring the cache up to date. Raises ScanRefused, OSError.
 
         `include_ignored`: also for ignored files, up to the limits.
         """
         scan_pass = _ScanPass(time.monotonic() + SNAPSHOT_SCAN.seconds, include_ignored)
-        changed_folders = (
-            self.watch.take_changed_folders()
-            if self.watch is not None and self.has_scanned and not include_ignored
-            else None
-        )
-        if changed_folders is None or "" in changed_folders or (self.watch is not None and self.watch.is_broken):
-            if self.watch is not None and self.watch.is_broken:
+        # None: all folders have to be scanned.
+        changed_folders: set[str] | None = None
+        if self.watch is not None and self.has_scanned and not include_ignored:
+            changed_folders = self.watch.take_changed_folders()
+            if self.watch.is_broken:
+                # Events were lost. `_scan_waiting` begins a new watch.
                 self.close()
-            scan_pass.waiting.append("")
+                changed_folders = None
+        if changed_folders is not None and "" in changed_folders:
             changed_folders = None
-        else:
-            scan_pass.waiting += sorted(changed_folders)
+        scan_pass.waiting += [""] if changed_folders is None else sorted(changed_folders)
         self._scan_waiting(scan_pass, is_complete=changed_folders is None)
         self.has_scanned = True
         self._repositories.drop_index()
@@ -131,20 +131,20 @@ class Scanner:
 
     def store_tree(self) -> str:
         """Store the trees that are not up to date; return the id of the top's tree. Raises OSError."""
-        table = self.table
+        cache = self.cache
         # The deepest first, since a folder's tree holds the ids of those below.
-        for path in sorted(table.stale_folders, key=lambda path: (path == "", -path.count("/"))):
-            folder = table.folders.get(path)
+        for path in sorted(cache.stale_folders, key=lambda path: (path == "", -path.count("/"))):
+            folder = cache.folders.get(path)
             if folder is None:
                 continue
             entries = {name: file.entry for name, file in folder.entries.items()}
             for name in folder.folders:
-                subfolder = table.folders.get(join(path, name))
+                subfolder = cache.folders.get(join_relative(path, name))
                 if subfolder is not None and subfolder.tree:
                     entries[name] = TreeEntry(FOLDER_MODE, subfolder.tree)
             folder.tree = self._objects.put_tree(entries) if entries or not path else ""
-        table.stale_folders.clear()
-        return table.folders[""].tree
+        cache.stale_folders.clear()
+        return cache.folders[""].tree
 
     def close(self) -> None:
         """Stop watching."""
@@ -156,13 +156,13 @@ class Scanner:
         while scan_pass.waiting:
             if time.monotonic() > scan_pass.deadline:
                 raise ScanRefused(_TOO_LONG)
-            if self.table.file_count > SNAPSHOT_FILES.value:
+            if self.cache.file_count > SNAPSHOT_FILES.value:
                 raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files")
             if (
                 self.watch is None
                 and is_complete
-                and not self._unwatchable
-                and self.table.file_count > SNAPSHOT_WATCH.value
+                and not self._is_unwatchable
+                and self.cache.file_count > SNAPSHOT_WATCH.value
             ):
                 self._begin_watch()
                 scan_pass.waiting = [""]
@@ -175,14 +175,14 @@ class Scanner:
         """Watch all known folders. The caller then scans all of them, as they may have changed meanwhile."""
         try:
             self.watch = InotifyWatch()
-            for path in self.table.folders:
+            for path in self.cache.folders:
                 self.watch.add(path, self._full_path(path))
         except OSError:
             self._stop_watch()
 
     def _stop_watch(self) -> None:
         self.close()
-        self._unwatchable = True
+        self._is_unwatchable = True
 
     def _full_path(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
@@ -194,12 +194,12 @@ class Scanner:
         except OSError:
             info = None
         if info is not None and stat.S_ISDIR(info.st_mode):
-            if _is_omitted_build(path, self.table) and not self._repositories.leads_to_tracked(path):
+            if _is_omitted_build(path, self.cache) and not self._repositories.leads_to_tracked(path):
                 return
             self._add_folder(path)
             scan_pass.waiting.append(path)
             return
-        if path in self.table.folders and path:
+        if path in self.cache.folders and path:
             self._forget_folder(path)
         if info is None:
             self._drop_file(folder, name)
@@ -208,8 +208,8 @@ class Scanner:
         self._scan_file(folder, name, info, scan_pass)
 
     def _add_folder(self, path: str) -> CachedFolder:
-        """Return a folder's entry in the table, added if it is new; the folder is watched if the scanner watches."""
-        folder = self.table.add_folder(path)
+        """Return a folder's entry in the cache, added if it is new; the folder is watched if the others are."""
+        folder = self.cache.add_folder(path)
         if self.watch is not None and not self.watch.has(path):
             try:
                 self.watch.add(path, self._full_path(path))
@@ -219,7 +219,7 @@ class Scanner:
 
     def _scan_folder(self, path: str, scan_pass: _ScanPass, *, is_complete: bool) -> bool:
         """Scan a folder, and return whether its ignore rules changed. `is_complete`: also known folders below it."""
-        if path not in self.table.folders:
+        if path not in self.cache.folders:
             return False
         folder = self._add_folder(path)
         self.skipped.pop(path, None)
@@ -236,8 +236,8 @@ class Scanner:
         names = {entry.name for entry in entries}
         if ".git" in names and self._repositories.add_if_new(path, folder):
             self._objects.share_objects(self._repositories.object_folders)
-        above = self.table.folders[path.rpartition("/")[0]] if path else None
-        changed = self._repositories.update_rules(path, folder, above, names, is_complete=is_complete)
+        above = self.cache.folders[path.rpartition("/")[0]] if path else None
+        have_rules_changed = self._repositories.update_rules(path, folder, above, names, is_complete=is_complete)
         folder_names: set[str] = set()
         file_names: set[str] = set()
         for entry in entries:
@@ -259,33 +259,35 @@ class Scanner:
         for name in [name for name in folder.entries if name not in file_names]:
             self._drop_file(path, name)
         for name in folder.folders - folder_names:
-            self._forget_folder(join(path, name))
-        return changed and not is_complete
+            self._forget_folder(join_relative(path, name))
+        return have_rules_changed and not is_complete
 
     def _queue_subfolder(
         self, path: str, name: str, folder: CachedFolder, scan_pass: _ScanPass, *, is_complete: bool
     ) -> bool:
         """Queue a subfolder if it must be scanned; return whether the snapshot has it."""
-        subpath = join(path, name)
+        subpath = join_relative(path, name)
         if self._own_folders and self._full_path(subpath) in self._own_folders:
             return False
-        cached_folder = self.table.folders.get(subpath)
+        cached_folder = self.cache.folders.get(subpath)
         if cached_folder is not None and not is_complete:
             return True
-        ignored = (
-            folder.is_ignored or name in _NEVER_SOURCE or is_ignored(folder.ignore_rules, subpath, name, is_folder=True)
+        is_subfolder_ignored = (
+            folder.is_ignored
+            or name in _GENERATED_NAMES
+            or is_ignored(folder.ignore_rules, subpath, name, is_folder=True)
         )
-        is_omitted = not scan_pass.include_ignored or is_rebuildable(subpath)
-        if cached_folder is None and ignored and is_omitted and not self._repositories.leads_to_tracked(subpath):
+        is_omitted = is_subfolder_ignored and (not scan_pass.include_ignored or is_rebuildable(subpath))
+        if cached_folder is None and is_omitted and not self._repositories.leads_to_tracked(subpath):
             return False
         subfolder = self._add_folder(subpath)
-        subfolder.is_ignored = ignored
+        subfolder.is_ignored = is_subfolder_ignored
         scan_pass.waiting.append(subpath)
         return True
 
     def _scan_file(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass) -> None:
         """Update one file's entry: it is unchanged, clean by git's index, ignored, or read again."""
-        folder = self.table.folders[path]
+        folder = self.cache.folders[path]
         old = folder.entries.get(name)
         if old is not None and not (scan_pass.must_read and old.is_shared) and old.is_unchanged(info):
             return
@@ -303,68 +305,75 @@ class Scanner:
             # The repository has the content, so the file need not even be read.
             entry = TreeEntry(to_git_mode(info.st_mode), index_entry.blob.hex())
             stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
-            self.table.put_file(path, name, CachedFile(entry, info.st_mode, *stamp, is_shared=True))
+            self.cache.put_file(path, name, CachedFile(entry, info.st_mode, *stamp, is_shared=True))
             return
-        tracked = old is not None or index_entry is not None
-        if not tracked and self._is_omitted(folder, path, name, scan_pass):
+        is_tracked = old is not None or index_entry is not None
+        if not is_tracked and self._is_omitted(folder, path, name, scan_pass):
             return
-        self._read_file(path, name, info, scan_pass, tracked=tracked)
+        self._read_file(path, name, info, scan_pass, is_tracked=is_tracked)
 
     def _is_omitted(self, folder: CachedFolder, path: str, name: str, scan_pass: _ScanPass) -> bool:
+        """Return whether a new file is left out. Counts those that are ignored and read nevertheless."""
         if scan_pass.must_read:
             return False
-        ignored = folder.is_ignored or is_ignored(folder.ignore_rules, join(path, name), name, is_folder=False)
-        if not ignored or not scan_pass.include_ignored or is_rebuildable(path):
-            return ignored
+        is_file_ignored = folder.is_ignored or is_ignored(
+            folder.ignore_rules, join_relative(path, name), name, is_folder=False
+        )
+        if not is_file_ignored or not scan_pass.include_ignored or is_rebuildable(path):
+            return is_file_ignored
         scan_pass.ignored_files += 1
         if scan_pass.ignored_files > SNAPSHOT_IGNORED.value:
             self._skip(path, name, f"more than {SNAPSHOT_IGNORED.value:,} files that git ignores")
         return scan_pass.ignored_files > SNAPSHOT_IGNORED.value
 
-    def _read_file(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass, *, tracked: bool) -> None:
-        cap = SNAPSHOT_TRACKED.value if tracked or scan_pass.must_read else SNAPSHOT_FILE.value
+    def _read_file(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass, *, is_tracked: bool) -> None:
+        cap = SNAPSHOT_TRACKED.value if is_tracked or scan_pass.must_read else SNAPSHOT_FILE.value
         try:
             if info.st_size > cap:
                 raise Unreadable(f"larger than {cap:,} bytes")
             if scan_pass.read_bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
                 raise Unreadable(f"more than {SNAPSHOT_BYTES.value:,} bytes to read at once")
             data, info = read_contents(f"{self._full_path(path)}/{name}", cap)
-        except (Unreadable, OSError) as error:
+        except FileNotFoundError:
             self._drop_file(path, name)
-            if not isinstance(error, FileNotFoundError):
-                self._skip(
-                    path, name, str(error) if isinstance(error, Unreadable) else f"can't be read: {error.strerror}"
-                )
+            return
+        except Unreadable as error:
+            self._drop_file(path, name)
+            self._skip(path, name, str(error))
+            return
+        except OSError as error:
+            self._drop_file(path, name)
+            self._skip(path, name, f"can't be read: {error.strerror}")
             return
         scan_pass.read_bytes += len(data)
         self._record_replaced(path, name)
         is_young = info.st_ctime_ns > time.time_ns() - _YOUNG_NS
         entry = TreeEntry(to_git_mode(info.st_mode), self._objects.put_blob(data))
         stamp = (-1 if is_young else info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
-        self.table.put_file(path, name, CachedFile(entry, info.st_mode, *stamp))
+        self.cache.put_file(path, name, CachedFile(entry, info.st_mode, *stamp))
 
     def _record_replaced(self, path: str, name: str) -> None:
         """Keep the size of a file whose content only the user's repository has, for `ObjectStore.copy_shared`."""
-        old = self.table.folders[path].entries.get(name)
+        old = self.cache.folders[path].entries.get(name)
         if old is not None and old.is_shared:
             self.replaced[old.entry.blob] = old.size
 
     def _drop_file(self, path: str, name: str) -> None:
-        if path in self.table.folders:
+        if path in self.cache.folders:
             self._record_replaced(path, name)
-            self.table.drop_file(path, name)
+            self.cache.drop_file(path, name)
 
     def _forget_folder(self, path: str) -> None:
         waiting = [path]
         while waiting:
             subpath = waiting.pop()
-            folder = self.table.folders.get(subpath)
+            folder = self.cache.folders.get(subpath)
             if folder is None:
                 continue
             for name in folder.entries:
                 self._record_replaced(subpath, name)
-            waiting += (join(subpath, name) for name in folder.folders)
-        for dropped in self.table.drop_folder(path):
+            waiting += (join_relative(subpath, name) for name in folder.folders)
+        for dropped in self.cache.drop_folder(path):
             self.skipped.pop(dropped, None)
             if self.watch is not None:
                 self.watch.remove(dropped)
@@ -373,15 +382,18 @@ class Scanner:
         self.skipped.setdefault(path, {})[name] = reason
 
 
-def _is_omitted_build(path: str, table: StatCache) -> bool:
-    """Return whether snapshots leave a rebuildable folder out; also below a folder not seen before."""
+def _is_omitted_build(path: str, cache: StatCache) -> bool:
+    """Return whether snapshots leave a path out: it is, or is below, a rebuildable folder that git ignores.
+
+    One below a folder that was not scanned yet, whose rules are not known, is left out, too.
+    """
     if not is_rebuildable(path):
         return False
-    if not _NEVER_SOURCE.isdisjoint(path.split("/")):
+    if not _GENERATED_NAMES.isdisjoint(path.split("/")):
         return True
     parent = ""
     for name in path.split("/"):
-        subpath, folder = join(parent, name), table.folders.get(parent)
+        subpath, folder = join_relative(parent, name), cache.folders.get(parent)
         if folder is None or folder.is_ignored or is_ignored(folder.ignore_rules, subpath, name, is_folder=True):
             return True
         parent = subpath
@@ -390,4 +402,4 @@ def _is_omitted_build(path: str, table: StatCache) -> bool:
 
 def is_rebuildable(path: str) -> bool:
     """Return whether a relative path is a rebuildable folder, or below one."""
-    return not _REBUILDABLE.isdisjoint(path.split("/"))
+    return not _REBUILDABLE_NAMES.isdisjoint(path.split("/"))

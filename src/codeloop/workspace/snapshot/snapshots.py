@@ -152,21 +152,20 @@ class Snapshots:
 
         Objects of the work tree's present state are kept.
         """
-        table = self._scanner.table if self._scanner is not None else self._cache_file.load()
+        cache = self._scanner.cache if self._scanner is not None else self._cache_file.load()
         keep: set[str] = set()
-        if table is not None:
-            keep = {entry.entry.blob for entry in table.iterate_files()} | {
-                folder.tree for folder in table.folders.values()
-            }
+        if cache is not None:
+            keep |= {file.entry.blob for file in cache.iterate_files()}
+            keep |= {folder.tree for folder in cache.folders.values()}
         return self.objects.prune(keep, time.time() - age_ms / 1000, size)
 
     def read_stats(self) -> SnapshotStats:
         """Return figures for the user. Blocks: reads the store's folder."""
         stored_objects = list(self.objects.list_objects())
-        table = self._scanner.table if self._scanner is not None else self._cache_file.load()
+        cache = self._scanner.cache if self._scanner is not None else self._cache_file.load()
         return SnapshotStats(
             folder=self.objects.folder,
-            files=table.file_count if table is not None else 0,
+            files=cache.file_count if cache is not None else 0,
             objects=len(stored_objects),
             bytes=sum(each.size for each in stored_objects),
             watched=self._scanner is not None and self._scanner.watch is not None,
@@ -188,16 +187,16 @@ class Snapshots:
         except ScanRefused as error:
             self._disabled_reason = f"{error}; there are no snapshots of it"
             raise
-        self._cache_file.record_changes(scanner.table)
+        self._cache_file.record_changes(scanner.cache)
         tree = scanner.store_tree()
-        self._cache_file.save_soon(scanner.table)
+        self._cache_file.save_soon(scanner.cache)
         return Snapshot(tree, _list_omitted(scanner))
 
     def _save_and_prune(self) -> None:
         scanner = self._scanner
         if scanner is None:
             return
-        self._cache_file.save(scanner.table)
+        self._cache_file.save(scanner.cache)
         scanner.close()
         prune_stamp = self.objects.folder / "pruned"
         if not prune_stamp.exists():
@@ -207,7 +206,7 @@ class Snapshots:
             self.prune()
 
     def _count_files(self) -> int:
-        return self._scanner.table.file_count if self._scanner is not None else 0
+        return self._scanner.cache.file_count if self._scanner is not None else 0
 
     def _skip(self, reason: str) -> SkippedSnapshot:
         # A reason may end with a count in brackets, which differs each time.

@@ -14,13 +14,14 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.kit.paths import join_relative
 from codeloop.kit.small_files import write_atomically
 from codeloop.workspace.git.ignore_patterns import Patterns
 from codeloop.workspace.snapshot.object_store import TreeEntry
 
-# Of the stored table; one of another version is not read.
+# Of the stored cache; one of another version is not read.
 _VERSION = 1
-# A table of at most so many files is saved after scans; to write a larger one takes too long for that.
+# A cache of at most so many files is saved after scans; to write a larger one takes too long for that.
 _SMALL_TREE_FILES = 5_000
 _SAVE_INTERVAL_SECONDS = 5.0
 
@@ -117,7 +118,7 @@ class StatCache(Struct):
                 continue
             dropped.append(path)
             self.file_count -= len(cached_folder.entries)
-            waiting += (join(path, name) for name in cached_folder.folders)
+            waiting += (join_relative(path, name) for name in cached_folder.folders)
         parent, _, name = folder.rpartition("/")
         if parent in self.folders:
             self.folders[parent].folders.discard(name)
@@ -144,23 +145,18 @@ class StatCache(Struct):
             yield from folder.entries.values()
 
 
-def join(folder: str, name: str) -> str:
-    """Return a path below a folder of the work tree."""
-    return f"{folder}/{name}" if folder else name
-
-
 # Name, git's mode, blob, and the fields of a CachedFile after its entry.
 _Row = tuple[bytes, int, str, int, int, int, int, int, bool]
 
 
-class _StoredTable(msgspec.Struct, array_like=True):
+class _StoredCache(msgspec.Struct, array_like=True):
     version: int
     root: bytes
     folders: list[tuple[bytes, bool, str, list[_Row]]]
 
 
 class StatCacheFile:
-    """Stores a work tree's table from one run to the next. A lost table costs time only."""
+    """Stores a work tree's cache from one run to the next. A lost one costs time only."""
 
     def __init__(self, root: Path, file: Path) -> None:
         self._root = root
@@ -168,51 +164,51 @@ class StatCacheFile:
         self._is_saved = True
         self._saved_at = -_SAVE_INTERVAL_SECONDS
 
-    def record_changes(self, table: StatCache) -> None:
-        """Record whether the table has changed. Call it before its trees are rebuilt."""
-        self._is_saved = self._is_saved and not table.stale_folders
+    def record_changes(self, cache: StatCache) -> None:
+        """Record whether the cache has changed. Call it before its trees are rebuilt."""
+        self._is_saved = self._is_saved and not cache.stale_folders
 
-    def save_soon(self, table: StatCache) -> None:
-        """Save a small table that has changed, now and then; a larger one is saved when the project closes."""
-        if table.file_count <= _SMALL_TREE_FILES and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
-            self.save(table)
+    def save_soon(self, cache: StatCache) -> None:
+        """Save a small cache that has changed, now and then; a larger one is saved when the project closes."""
+        if cache.file_count <= _SMALL_TREE_FILES and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
+            self.save(cache)
 
-    def save(self, table: StatCache) -> None:
-        """Save the table if it has changed."""
+    def save(self, cache: StatCache) -> None:
+        """Save the cache if it has changed."""
         if self._is_saved:
             return
         folders: list[tuple[bytes, bool, str, list[_Row]]] = []
-        for path, folder in table.folders.items():
+        for path, folder in cache.folders.items():
             rows = [
                 (os.fsencode(name), file.entry.mode, file.entry.blob, *file[1:])
                 for name, file in folder.entries.items()
             ]
             folders.append(
-                (os.fsencode(path), folder.is_ignored, "" if path in table.stale_folders else folder.tree, rows)
+                (os.fsencode(path), folder.is_ignored, "" if path in cache.stale_folders else folder.tree, rows)
             )
         with suppress(OSError):
             write_atomically(
-                self._file, msgspec.msgpack.encode(_StoredTable(_VERSION, os.fsencode(self._root), folders))
+                self._file, msgspec.msgpack.encode(_StoredCache(_VERSION, os.fsencode(self._root), folders))
             )
             self._is_saved = True
             self._saved_at = time.monotonic()
 
     def load(self) -> StatCache | None:
-        """Return the table of the last run; None when this work tree has no table."""
+        """Return the cache of the last run; None when this work tree has no cache."""
         try:
-            stored_table = msgspec.msgpack.decode(self._file.read_bytes(), type=_StoredTable)
+            stored_cache = msgspec.msgpack.decode(self._file.read_bytes(), type=_StoredCache)
         except (OSError, msgspec.DecodeError):
             return None
-        if stored_table.version != _VERSION or stored_table.root != os.fsencode(self._root):
+        if stored_cache.version != _VERSION or stored_cache.root != os.fsencode(self._root):
             return None
-        table = StatCache()
-        for path, is_ignored, tree, rows in stored_table.folders:
-            folder = table.add_folder(os.fsdecode(path))
+        cache = StatCache()
+        for path, is_ignored, tree, rows in stored_cache.folders:
+            folder = cache.add_folder(os.fsdecode(path))
             folder.is_ignored, folder.tree = is_ignored, tree
-            for name, mode, blob, kind, mtime, ctime, size, inode, is_borrowed in rows:
+            for name, git_mode, blob, mode, mtime_ns, ctime_ns, size, inode, is_shared in rows:
                 folder.entries[os.fsdecode(name)] = CachedFile(
-                    TreeEntry(mode, blob), kind, mtime, ctime, size, inode, is_borrowed
+                    TreeEntry(git_mode, blob), mode, mtime_ns, ctime_ns, size, inode, is_shared
                 )
-            table.file_count += len(rows)
-        table.stale_folders = {path for path, folder in table.folders.items() if not folder.tree} | {""}
-        return table
+            cache.file_count += len(rows)
+        cache.stale_folders = {path for path, folder in cache.folders.items() if not folder.tree} | {""}
+        return cache

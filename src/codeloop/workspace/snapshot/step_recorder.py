@@ -10,9 +10,9 @@ from codeloop.workspace.snapshot.blob import Unreadable
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
 from codeloop.workspace.snapshot.snapshots import SkippedSnapshot, Snapshot, Snapshots
-from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, list_differences, store_changed_tree
+from codeloop.workspace.snapshot.stored_trees import TreeChange, find_entry, list_differences, store_changed_tree
 
-# OmittedPath files that a note names; it counts the others.
+# Omitted files that a note names; it counts the others.
 _MAX_NAMED = 5
 
 
@@ -59,9 +59,9 @@ class StepRecorder:
             await self._record_tree_before(include_ignored=include_ignored)
             return
         names = {name for path in paths if (name := self._snapshots.make_relative(path)) is not None}
-        outcome = await self._snapshots.jobs.run_job(lambda: self._store_entries_before(names))
-        if isinstance(outcome, JobFailure):
-            self._notes.append(f"What this step writes can't be undone: {outcome.reason}.")
+        stored = await self._snapshots.jobs.run_job(lambda: self._store_entries_before(names))
+        if isinstance(stored, JobFailure):
+            self._notes.append(f"What this step writes can't be undone: {stored.reason}.")
 
     async def finish(self) -> StepChanges | None:
         """Return the changes at the step's end. None: no call changed files, or recording failed (`notes` say why)."""
@@ -76,11 +76,11 @@ class StepRecorder:
                 self._unrecorded |= {each.path for each in snapshot.omitted}
             else:
                 self._notes.append(f"What the shell changed in this step can't be undone: {snapshot.reason}.")
-        diffs = await self._snapshots.jobs.run_job(lambda: self._compare(after), SNAPSHOT_COMPARE)
-        if isinstance(diffs, JobFailure):
-            self._notes.append(f"This step can't be undone: {diffs.reason}.")
+        changes = await self._snapshots.jobs.run_job(lambda: self._compare(after), SNAPSHOT_COMPARE)
+        if isinstance(changes, JobFailure):
+            self._notes.append(f"This step can't be undone: {changes.reason}.")
             return None
-        return diffs
+        return changes
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,13 +1,13 @@
-"""Compares the stored trees of snapshots, as entries or as file diffs; looks up a path; stores a tree with changes."""
+"""Works on the stored trees of snapshots: compares two, looks up a path in one, and stores one with changes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from codeloop.kit.paths import join_relative
 from codeloop.schema.limits import SNAPSHOT_DIFF, SNAPSHOT_DIFFS
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, FOLDER_MODE, MissingObject, ObjectStore, TreeEntry
-from codeloop.workspace.snapshot.stat_cache import join
 
 
 class TreeChange(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ def list_differences(objects: ObjectStore, before: str, after: str, folder: str 
         old_entry, new_entry = old.get(name), new.get(name)
         if old_entry == new_entry:
             continue
-        path = join(folder, name)
+        path = join_relative(folder, name)
         # A file may have become a folder, or the other way round: then both the folder's files and the file differ.
         yield from list_differences(objects, _get_subtree(old_entry), _get_subtree(new_entry), path)
         old_file, new_file = _get_file(old_entry), _get_file(new_entry)
@@ -89,7 +89,13 @@ def make_file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tupl
 
 
 def _make_file_diff(objects: ObjectStore, change: TreeChange, *, has_patch: bool) -> SnapshotFileDiff:
-    status = "added" if change.before is None else "deleted" if change.after is None else "modified"
+    match (change.before, change.after):
+        case (None, _):
+            status = "added"
+        case (_, None):
+            status = "deleted"
+        case _:
+            status = "modified"
     before, after = (_read_text(objects, entry) if has_patch else None for entry in (change.before, change.after))
     if before is None or after is None:
         return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)

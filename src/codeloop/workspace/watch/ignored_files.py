@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from codeloop.kit.paths import join_relative
 from codeloop.workspace.git.ignore_patterns import (
     Patterns,
     is_ignored,
@@ -40,16 +41,16 @@ class IgnoredFiles:
     def read_folder(self, folder: str, names: Iterable[str]) -> None:
         """Read the ignore patterns of a folder. Its parent has to be read before. `names`: those of its files."""
         above = self._patterns_by_folder.get(folder.rpartition("/")[0], ()) if folder else self._repository_patterns
-        folder_patterns = (
-            (read_ignore_file(self._root / folder / ".gitignore", folder, _MAX_FILE_BYTES),)
-            if ".gitignore" in names
-            else ()
-        )
-        self._patterns_by_folder[folder] = (*folder_patterns, *above) if folder_patterns else above
+        if ".gitignore" in names:
+            own_patterns = read_ignore_file(self._root / folder / ".gitignore", folder, _MAX_FILE_BYTES)
+            self._patterns_by_folder[folder] = (own_patterns, *above)
+        else:
+            # The same tuple, so that most folders take no memory of their own.
+            self._patterns_by_folder[folder] = above
 
     def is_ignored_entry(self, folder: str, name: str, *, is_folder: bool) -> bool:
         """Return whether an entry of a folder is not watched. `is_folder`: whether the entry is a folder."""
-        path = f"{folder}/{name}" if folder else name
+        path = join_relative(folder, name)
         if (is_folder and name in _UNWATCHED_FOLDERS) or is_ignored(
             self._extra_patterns, path, name, is_folder=is_folder
         ):

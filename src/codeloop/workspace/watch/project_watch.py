@@ -26,19 +26,19 @@ _NO_WATCHING_TEXT = (
 class ProjectWatch:
     """Publishes changed files of a project while it is switched on.
 
-    `ignored`: further ignore patterns. `publish` is called with each event, `report_branch_change` when the branch may
-    have changed.
+    `extra_patterns`: further patterns of ignored files. `publish` is called with each event, `report_branch_change`
+    when the branch may have changed.
     """
 
     def __init__(
         self,
         workspace: Workspace,
-        ignored: Sequence[str],
+        extra_patterns: Sequence[str],
         publish: Callable[[LiveEvent], None],
         report_branch_change: Callable[[], None],
     ) -> None:
         self._workspace = workspace
-        self._patterns = ignored
+        self._extra_patterns = extra_patterns
         self._publish = publish
         self._report_branch_change = report_branch_change
         self._root = Path(os.path.realpath(workspace.root))
@@ -78,7 +78,7 @@ class ProjectWatch:
 
     async def _watch_by_events(self) -> None:
         git = find_git_folder(self._root)
-        ignored = IgnoredFiles(self._root, git, self._patterns, self._workspace.environment)
+        ignored = IgnoredFiles(self._root, git, self._extra_patterns, self._workspace.environment)
         tree = TreeWatch(self._root, git, ignored)
         try:
             await tree.scan()
@@ -110,6 +110,7 @@ class ProjectWatch:
     def _warn_once(self, error: OSError) -> None:
         if not self._has_warned:
             self._has_warned = True
+            # Only the error of a system without inotify has no number.
             text = _TOO_MANY_FOLDERS_TEXT.format(root=self._root) if error.errno else _NO_WATCHING_TEXT
             self._publish(ToastShown(properties=Toast(message=text, variant="warning")))
 
@@ -131,4 +132,6 @@ def _make_change(
     """Return the change of a file since it had its earlier stamp; None if there is none, or it is new in the list."""
     if path not in earlier_stamps or earlier_stamps[path] == stamp:
         return None
-    return WatchedFileChange(path, "unlink" if stamp is None else "change" if earlier_stamps[path] else "add")
+    if stamp is None:
+        return WatchedFileChange(path, "unlink")
+    return WatchedFileChange(path, "change" if earlier_stamps[path] else "add")

@@ -4,21 +4,23 @@
 """
 
 import asyncio
+import errno
 import os
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from codeloop.kit.paths import join_relative
 from codeloop.schema.bounds.watch import WATCH_BURST, WATCH_FOLDERS, WATCH_THROTTLE
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.inotify import COMPLETED_CHANGES_MASK, FOLDER_BIT, InotifyWatch
 
-# Folders are scanned for so long at once,
+# Folders are scanned in slices of this length. After each one nothing is done for a multiple of its time, so that the
+# scan of a large tree takes a sixth of one processor.
 _SLICE_SECONDS = 0.004
-# and then nothing is done for so many times as long: a large tree takes a part of one processor for a while.
 _REST_FACTOR = 5
 # The key of the repository's folder, which is not part of the tree. No file name contains a NUL.
 _GIT_KEY = "\0git"
@@ -33,6 +35,14 @@ class WatchedFileChange(Struct, frozen=True):
 
 class RootFolderMissing(OSError):
     """The watched folder no longer exists."""
+
+
+class _DrainedEvents(NamedTuple):
+    """What events are about, each once: files (a folder and a name in it), new folders, removed folders."""
+
+    files: list[tuple[str, str]]
+    new_folders: list[str]
+    removed_folders: list[str]
 
 
 class TreeWatch:
@@ -62,20 +72,21 @@ class TreeWatch:
         while True:
             await self._wait_for_events()
             await asyncio.sleep(WATCH_THROTTLE.seconds)
-            changes, folders, folders_removed = self._drain_events()
+            drained = self._drain_events()
             self._check_root()
             if self._watch.is_broken:
                 return await self._watch_again()
-            events = await self._list_events(list(changes))
-            for path in folders_removed:
+            events = await self._list_events(drained.files)
+            for path in drained.removed_folders:
                 self._names.pop(path, None)
                 self._ignored.forget_folder(path)
-            new = (
+            new_folders = await self._watch_below(await self._find_unignored(drained.new_folders))
+            new_files = (
                 WatchedFileChange(self._make_path(folder, name), "add")
-                for folder in await self._watch_below(await self._find_unignored(list(folders)))
+                for folder in new_folders
                 for name in _split_names(self._names[folder])
             )
-            events += islice(new, WATCH_BURST.value)
+            events += islice(new_files, WATCH_BURST.value)
             if events:
                 return events[: WATCH_BURST.value]
 
@@ -89,7 +100,7 @@ class TreeWatch:
             raise self._make_root_gone()
 
     def _make_root_gone(self) -> RootFolderMissing:
-        return RootFolderMissing(2, "the folder is gone", str(self._root))
+        return RootFolderMissing(errno.ENOENT, "the folder is gone", str(self._root))
 
     async def _wait_for_events(self) -> None:
         loop = asyncio.get_running_loop()
@@ -100,10 +111,10 @@ class TreeWatch:
         finally:
             loop.remove_reader(self._watch)
 
-    async def _list_events(self, changes: list[tuple[str, str]]) -> list[WatchedFileChange]:
+    async def _list_events(self, files: list[tuple[str, str]]) -> list[WatchedFileChange]:
         """Return the changes of files. Ignore patterns may make it slow, so it works in slices, in a thread."""
         events: list[WatchedFileChange] = []
-        waiting = changes[::-1]
+        waiting = files[::-1]
 
         def handle_some(until: float) -> None:
             while waiting and time.monotonic() < until:
@@ -126,11 +137,11 @@ class TreeWatch:
 
         return [path for path in folders if await asyncio.to_thread(is_watched, path)]
 
-    def _drain_events(self) -> tuple[dict[tuple[str, str], None], dict[str, None], list[str]]:
-        """Return the files with events, the new folders, and the removed folders, without repetitions."""
-        changes: dict[tuple[str, str], None] = {}
-        folders: dict[str, None] = {}
-        folders_removed: list[str] = []
+    def _drain_events(self) -> _DrainedEvents:
+        """Return what the waiting events are about. Raises RootFolderMissing."""
+        files: dict[tuple[str, str], None] = {}
+        new_folders: dict[str, None] = {}
+        removed_folders: list[str] = []
         for folder, mask, name in self._watch.read_events():
             # The root was deleted or moved. There may be another one by now.
             if not name and not folder:
@@ -138,32 +149,32 @@ class TreeWatch:
             if not name or (folder == _GIT_KEY and name != "HEAD"):
                 continue
             if not mask & FOLDER_BIT:
-                changes[folder, name] = None
+                files[folder, name] = None
                 continue
-            path = f"{folder}/{name}" if folder else name
+            path = join_relative(folder, name)
             if (self._root / path).is_dir():
                 if path not in self._names:
-                    folders[path] = None
+                    new_folders[path] = None
             else:
-                folders_removed.append(path)
-        return changes, folders, folders_removed
+                removed_folders.append(path)
+        return _DrainedEvents(list(files), list(new_folders), removed_folders)
 
     def _make_event(self, folder: str, name: str) -> WatchedFileChange | None:
         path = self._make_path(folder, name)
         if folder == _GIT_KEY:
             return WatchedFileChange(path, "change")
-        was, is_there = self._is_known(folder, name), os.path.lexists(path)
-        if not was and (not is_there or self._ignored.is_ignored_entry(folder, name, is_folder=False)):
+        names = self._names.get(folder, b"\0")
+        delimited_name = b"\0" + os.fsencode(name) + b"\0"
+        was_there, is_there = delimited_name in names, os.path.lexists(path)
+        if was_there and is_there:
+            return WatchedFileChange(path, "change")
+        if was_there:
+            self._names[folder] = names.replace(delimited_name, b"\0")
+            return WatchedFileChange(path, "unlink")
+        if not is_there or self._ignored.is_ignored_entry(folder, name, is_folder=False):
             return None
-        mark = b"\0" + os.fsencode(name) + b"\0"
-        if is_there and not was:
-            self._names[folder] = self._names.get(folder, b"\0") + mark[1:]
-        elif was and not is_there and folder in self._names:
-            self._names[folder] = self._names[folder].replace(mark, b"\0")
-        return WatchedFileChange(path, "change" if was and is_there else "add" if is_there else "unlink")
-
-    def _is_known(self, folder: str, name: str) -> bool:
-        return b"\0" + os.fsencode(name) + b"\0" in self._names.get(folder, b"")
+        self._names[folder] = names + delimited_name[1:]
+        return WatchedFileChange(path, "add")
 
     def _make_path(self, folder: str, name: str) -> Path:
         return self._git / name if folder == _GIT_KEY and self._git is not None else self._root / folder / name
@@ -178,26 +189,28 @@ class TreeWatch:
         for folder in before.keys() | self._names.keys():
             old, new = before.get(folder, b""), self._names.get(folder, b"")
             if old != new:
-                was, now = set(_split_names(old)), set(_split_names(new))
-                events += [WatchedFileChange(self._make_path(folder, name), "unlink") for name in was - now]
-                events += [WatchedFileChange(self._make_path(folder, name), "add") for name in now - was]
+                old_names, new_names = set(_split_names(old)), set(_split_names(new))
+                removed, added = old_names - new_names, new_names - old_names
+                events += [WatchedFileChange(self._make_path(folder, name), "unlink") for name in removed]
+                events += [WatchedFileChange(self._make_path(folder, name), "add") for name in added]
         return events[: WATCH_BURST.value]
 
     async def _watch_below(self, folders: list[str]) -> list[str]:
         """Watch folders and all folders below them, some at a time. Returns the watched folders."""
-        folders_entered: list[str] = []
+        watched_folders: list[str] = []
         while folders:
             began = time.monotonic()
-            await asyncio.to_thread(self._watch_some, folders, folders_entered, began + _SLICE_SECONDS)
+            await asyncio.to_thread(self._watch_some, folders, watched_folders, began + _SLICE_SECONDS)
             if folders:
                 await asyncio.sleep((time.monotonic() - began) * _REST_FACTOR)
-        return folders_entered
+        return watched_folders
 
-    def _watch_some(self, folders: list[str], folders_entered: list[str], until: float) -> None:
-        """Watch some of the folders, and move them to `folders_entered`; add their subfolders to `folders`. Blocks."""
+    def _watch_some(self, folders: list[str], watched_folders: list[str], until: float) -> None:
+        """Watch some of the folders, and move them to `watched_folders`; add their subfolders to `folders`. Blocks."""
         while folders and time.monotonic() < until:
             if len(self._names) >= WATCH_FOLDERS.value:
-                raise OSError(28, "there are too many folders")
+                # As inotify itself fails at the limit of watches.
+                raise OSError(errno.ENOSPC, "there are too many folders")
             folder = folders.pop()
             path = str(self._root / folder) if folder else str(self._root)
             self._watch.add(folder, path)
@@ -212,10 +225,10 @@ class TreeWatch:
                 name for name in files if not self._ignored.is_ignored_entry(folder, name, is_folder=False)
             ]
             self._names[folder] = os.fsencode("\0".join(("", *files_watched, "")) if files_watched else "\0")
-            folders_entered.append(folder)
+            watched_folders.append(folder)
             for name, is_folder in entries:
                 if is_folder and not self._ignored.is_ignored_entry(folder, name, is_folder=True):
-                    folders.append(f"{folder}/{name}" if folder else name)
+                    folders.append(join_relative(folder, name))
 
 
 def _split_names(names: bytes) -> list[str]:

@@ -23,7 +23,7 @@ from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_restorable_entry, is_fully_restorable
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.tree_diff import TreeChange
+from codeloop.workspace.snapshot.stored_trees import TreeChange
 
 _NOT_CHANGED_REASON = "no turn of this session changed it"
 

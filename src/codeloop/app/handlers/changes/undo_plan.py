@@ -10,7 +10,7 @@ from codeloop.store.conversation import Conversation, Entry, find_undo_start
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_restorable_entry, is_fully_restorable
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.tree_diff import TreeChange, find_entry, make_file_diffs, store_changed_tree
+from codeloop.workspace.snapshot.stored_trees import TreeChange, find_entry, make_file_diffs, store_changed_tree
 
 
 class UndoPlan(Struct, frozen=True):
