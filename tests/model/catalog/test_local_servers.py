@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 import pytest
 
-from codeloop.model.catalog.model_choice import choose_local_model
 from codeloop.model.catalog.local_servers import discover_servers
+from codeloop.model.catalog.model_choice import choose_local_model
 from codeloop.model.catalog.vendors import LocalServer
 from tests.model.local_server import http, serving
 

@@ -7,7 +7,7 @@ from posixpath import normpath
 
 import pytest
 
-from codeloop.kit.programs import find_program
+from codeloop.kit.processes import find_program
 from codeloop.permission.rules import decide
 from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.permission.shell.builtins import BUILTINS
@@ -106,9 +106,8 @@ def test_a_name_that_may_be_another_program_is_not_proved() -> None:
 
 @pytest.mark.parametrize("line", ["ls", "ls | head", "git commit -m x", "ls; git commit -m x", "ls && touch f"])
 def test_a_name_behind_a_folder_of_the_project_is_proved(line: str) -> None:
-    assert (
-        prove(line, MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_shadowable=True))).unproven == ""
-    )
+    facts = MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_shadowable=True))
+    assert prove(line, facts).unproven == ""
 
 
 @pytest.mark.parametrize(

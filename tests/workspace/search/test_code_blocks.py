@@ -4,7 +4,13 @@ import time
 
 import pytest
 
-from codeloop.workspace.search.blocks import choose_blocks, find_blocks, find_enclosing, format_outline, list_blocks
+from codeloop.workspace.search.code_blocks import (
+    choose_blocks,
+    find_blocks,
+    find_enclosing_block,
+    format_outline,
+    list_blocks,
+)
 
 JAVA = """\
 package x;
@@ -236,10 +242,10 @@ def test_a_block_is_found_by_its_last_names_and_a_line_is_in_the_innermost() -> 
     assert find_blocks(blocks, "ner") == []
     assert [each.name for each in choose_blocks(blocks, "Shop.f*")] == ["Shop.find", "Shop.find.inner"]
     assert choose_blocks(blocks, "*") == blocks
-    enclosing = find_enclosing(blocks, 13, 100)
+    enclosing = find_enclosing_block(blocks, 13, 100)
     assert enclosing is not None
     assert enclosing.name == "Shop.find"
-    assert find_enclosing(blocks, 14, 100) is None
+    assert find_enclosing_block(blocks, 14, 100) is None
 
 
 def test_an_outline_that_is_too_long_loses_the_smallest_nested_blocks() -> None:

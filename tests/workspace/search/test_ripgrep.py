@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.workspace.search.rg_output import FileFilter, GrepQuery, LineReader, SearchFailed
-from codeloop.workspace.search.ripgrep import Ripgrep, escape_path, keep_newest
+from codeloop.kit.text.undecodable import escape_path
+from codeloop.workspace.search.file_filter import FileFilter
+from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
+from codeloop.workspace.search.newest_files import keep_newest
+from codeloop.workspace.search.rg_output import LineReader
+from codeloop.workspace.search.ripgrep import Ripgrep
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 

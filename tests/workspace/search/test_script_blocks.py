@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from codeloop.workspace.search.blocks import find_blocks, list_blocks
+from codeloop.workspace.search.code_blocks import find_blocks, list_blocks
 
 CLASS = """\
 class Store<T> {

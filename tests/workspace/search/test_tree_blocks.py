@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.workspace.search.blocks import list_blocks, list_exact_blocks
+from codeloop.workspace.search.code_blocks import list_blocks, list_exact_blocks
 
 GO = """package a
 

@@ -22,7 +22,7 @@ from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_S
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox_report import make_report
-from codeloop.workspace.search.rg_output import SearchFailed
+from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
 
 _GROUP = "this machine"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language_tools import LSP_DEPENDENT_FILES, LSP_DEPENDENT_FILES_TIME
-from codeloop.workspace.search.rg_output import GrepQuery, SearchFailed
+from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
 from codeloop.workspace.workspace import Workspace
 
 _NAMED_BY_FOLDER = frozenset(("__init__", "index", "mod"))

@@ -11,8 +11,8 @@ from pathlib import Path
 from codeloop.tool.files.edit_finisher import FileChange
 from codeloop.tool.files.file_access import filter_free_to_read, format_path
 from codeloop.tool.tool import ToolContext
-from codeloop.workspace.search.blocks import has_blocks
-from codeloop.workspace.search.rg_output import GrepQuery, SearchFailed
+from codeloop.workspace.search.code_blocks import has_blocks
+from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
 
 # Matches a definition at the start of a line in most languages: at most five modifiers (`async`, `public static`), the
 # keyword, in Go a receiver, the name, type parameters.

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from codeloop.kit.text.suggest import find_similar
-from codeloop.workspace.search.rg_output import SearchFailed
+from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.workspace import Workspace
 
 _MAX_PATHS = 3

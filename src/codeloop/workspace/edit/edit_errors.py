@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.edit.matchers import Span
-from codeloop.workspace.search.blocks import CodeBlock, list_blocks
+from codeloop.workspace.search.code_blocks import CodeBlock, list_blocks
 
 # The most occurrences that are counted of a text that should be unique, and the most characters of them together, since
 # they may overlap.

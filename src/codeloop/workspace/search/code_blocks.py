@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -74,26 +73,13 @@ _TYPED_FUNCTION = (
 _GO_METHOD = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
 
 _SCRIPT_SUFFIXES = ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte")
+# Languages in which a function may begin with its type: `int main(`.
 _TYPED_SUFFIXES = (
     *("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "java", "cs", "kt", "kts", "scala", "swift", "dart", "php", "groovy"),
 )
+# Languages in which a keyword begins each definition.
 _KEYWORD_SUFFIXES = (
-    "py",
-    "pyi",
-    "rb",
-    "rs",
-    "lua",
-    "ex",
-    "exs",
-    "pl",
-    "pm",
-    "jl",
-    "nim",
-    "zig",
-    "tcl",
-    "go",
-    "ml",
-    "r",
+    *("py", "pyi", "rb", "rs", "lua", "ex", "exs", "pl", "pm", "jl", "nim", "zig", "tcl", "go", "ml", "r"),
 )
 
 
@@ -196,6 +182,7 @@ def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
 
     Blocks with exactly this name are preferred: `#hidden` is a private method, and may be a test's title.
     """
+    # `async def run(self)` names `run`, and Go's `(*Rule).Match` names `Rule.Match`.
     name_only = re.sub(
         r"^(?:(?:async|def|class|function|func|fn|struct|type|interface)\s+)+|\(.*",
         "",
@@ -208,9 +195,9 @@ def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
     return [each for each in blocks if f".{each.name}".replace(".#", ".").endswith(f".{target}")] if target else []
 
 
-def format_outline(blocks: Sequence[CodeBlock], most: int) -> list[str]:
-    """Format a row for each block, `Rule.compile 606-697`; beyond `most`, the smallest nested ones are left out."""
-    largest = sorted(blocks, key=lambda each: (each.depth > 0, each.first_line - each.last_line))[:most]
+def format_outline(blocks: Sequence[CodeBlock], max_rows: int) -> list[str]:
+    """Format a row for each block, `Rule.compile 606-697`; beyond `max_rows`, the smallest nested ones are left out."""
+    largest = sorted(blocks, key=lambda each: (each.depth > 0, each.first_line - each.last_line))[:max_rows]
     rows = [
         f"{each.name} {each.first_line}-{each.last_line}" for each in sorted(largest, key=lambda each: each.first_line)
     ]
@@ -218,40 +205,54 @@ def format_outline(blocks: Sequence[CodeBlock], most: int) -> list[str]:
     return [*rows, *([f"({left_out} more)"] if left_out else [])]
 
 
-def find_enclosing(blocks: Sequence[CodeBlock], line: int, most: int) -> CodeBlock | None:
-    """Return the innermost block of at most `most` lines that holds a line; None: there is none."""
-    return next(
-        (each for each in reversed(blocks) if each.first_line <= line <= each.last_line < each.first_line + most), None
-    )
+def find_enclosing_block(blocks: Sequence[CodeBlock], line: int, max_lines: int) -> CodeBlock | None:
+    """Return the innermost block of at most `max_lines` lines that holds a line; None: there is none."""
+    for block in reversed(blocks):
+        if block.first_line <= line <= block.last_line < block.first_line + max_lines:
+            return block
+    return None
 
 
 def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[CodeBlock]:
-    matches = partial(_match_any, patterns)
+    if not patterns:
+        return
     is_script = patterns is _DEFINITION_PATTERNS["js"]
-    starts = [
-        (at, _measure_indent(line), match)
-        for at, line in enumerate(lines)
-        if patterns and (match := matches(line) or (matches(_join_parameters(lines, at)) if is_script else None))
-    ]
-    above: list[tuple[int, str, int]] = []
-    for at, indent, match in starts:
-        while above and (above[-1][0] >= indent or at > above[-1][2]):
-            above.pop()
+    open_blocks: list[_OpenBlock] = []
+    for index, line in enumerate(lines):
+        match = _match_any(patterns, line)
+        if match is None and is_script:
+            match = _match_any(patterns, _join_parameters(lines, index))
+        if match is None:
+            continue
+        indent = _measure_indent(line)
+        while open_blocks and (open_blocks[-1].indent >= indent or index > open_blocks[-1].last):
+            open_blocks.pop()
         owner = match.groupdict().get("owner")
-        own = _read_name(match)
-        name = ".".join([*(each for _, each, _ in above), *([owner] if owner else []), own])
-        last = _find_end(lines, at, indent)
-        yield CodeBlock(name, at + 1, last + 1, len(above))
-        above.append((indent, own, last if _is_closed(lines, at, last, indent) else len(lines)))
+        name = _read_name(match)
+        full_name = ".".join([*(block.name for block in open_blocks), *([owner] if owner else []), name])
+        last = _find_end(lines, index, indent)
+        yield CodeBlock(full_name, first_line=index + 1, last_line=last + 1, depth=len(open_blocks))
+        open_blocks.append(_OpenBlock(indent, name, last if _is_closed(lines, index, last, indent) else len(lines)))
 
 
-def _join_parameters(lines: Sequence[str], at: int) -> str:
-    """Return a line whose parameters stand on lines of their own without them: `settle(` and `) {` are `settle() {`."""
-    head = lines[at].rstrip()
+class _OpenBlock(NamedTuple):
+    """A block that may hold the following ones. `last`: the index of the last line that may belong to it."""
+
+    indent: int
+    name: str
+    last: int
+
+
+def _join_parameters(lines: Sequence[str], index: int) -> str:
+    """Return a line whose parameters stand on lines of their own without them: `settle(` and `) {` are `settle() {`.
+
+    "" for any other line.
+    """
+    head = lines[index].rstrip()
     if len(head) > _MAX_LINE_CHARS or not _OPEN_LINE_END.search(head):
         return ""
     indent = _measure_indent(head)
-    for line in lines[at + 1 : at + 1 + _MAX_PARAMETER_LINES]:
+    for line in lines[index + 1 : index + 1 + _MAX_PARAMETER_LINES]:
         if line.strip() and _measure_indent(line) <= indent:
             closing = line.strip()
             is_end = (
@@ -291,28 +292,29 @@ def _measure_indent(line: str) -> int:
 def _find_end(lines: Sequence[str], start: int, indent: int) -> int:
     """Return the last line of a block that begins at `start`, both from 0."""
     last = start
-    for at in range(start + 1, len(lines)):
-        line = lines[at]
+    for index in range(start + 1, len(lines)):
+        line = lines[index]
         if not line.strip():
             continue
         if _measure_indent(line) <= indent and (
             _measure_indent(line) < indent or not _CONTINUATION.match(line.lstrip()[:_MAX_LINE_CHARS])
         ):
             break
-        last = at
+        last = index
     return last
 
 
 def _list_sections(lines: Sequence[str]) -> Iterator[CodeBlock]:
-    sections: list[tuple[int, int, str]] = []
+    """Yield the sections of a Markdown text. A section ends before the next heading of its level or a higher one."""
+    headings: list[tuple[int, int, str]] = []
     is_code = False
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         is_code ^= line.lstrip().startswith(("```", "~~~"))
         if not is_code and (heading := re.match(r"(#{1,6})\s+(.{1,80})", line)):
-            sections.append((at, len(heading[1]), heading[2].strip(" #")))
-    for number, (at, level, name) in enumerate(sections):
-        after = (start for start, other, _ in sections[number + 1 :] if other <= level)
-        yield CodeBlock(name, at + 1, next(after, len(lines)), level - 1)
+            headings.append((index, len(heading[1]), heading[2].strip(" #")))
+    for number, (start, level, name) in enumerate(headings):
+        ends = (index for index, other_level, _ in headings[number + 1 :] if other_level <= level)
+        yield CodeBlock(name, first_line=start + 1, last_line=next(ends, len(lines)), depth=level - 1)
 
 
 def _parse_python(text: str) -> list[CodeBlock] | None:
@@ -326,23 +328,25 @@ def _parse_python(text: str) -> list[CodeBlock] | None:
     code_blocks: list[CodeBlock] = []
     waiting: list[tuple[ast.stmt, str, int]] = [(each, "", 0) for each in reversed(tree.body)]
     while waiting:
-        node, above, depth = waiting.pop()
+        node, prefix, depth = waiting.pop()
         inner: list[ast.stmt] = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = min((each.lineno for each in node.decorator_list), default=node.lineno)
-            code_blocks.append(CodeBlock(above + node.name, first, node.end_lineno or node.lineno, depth))
-            above, depth = f"{above}{node.name}.", depth + 1
-        waiting += [(each, above, depth) for each in reversed(inner)]
+            code_blocks.append(CodeBlock(prefix + node.name, first, node.end_lineno or node.lineno, depth))
+            prefix, depth = f"{prefix}{node.name}.", depth + 1
+        waiting += [(each, prefix, depth) for each in reversed(inner)]
     return code_blocks
 
 
 def _find_exact_end(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
     """Return a block with its exact last line; None when its first line is not code."""
     row, line = block.first_line - 1, lines[block.first_line - 1]
-    start = (row, len(line[: len(line) - len(line.lstrip())].encode(errors="replace")))
+    indent = line[: len(line) - len(line.lstrip())]
+    start = (row, len(indent.encode(errors="replace")))
     leaf = root.descendant_for_point_range(start, start)
     if leaf is None or any(each in leaf.type for each in _TEXT_NODE_TYPES):
         return None
+    # The definition is the outermost node that begins on the line, containers of definitions left out.
     node = root
     while node != leaf and (node.start_point.row != row or node.type.endswith(_CONTAINER_SUFFIXES) or node == root):
         node = node.child_with_descendant(leaf) or leaf

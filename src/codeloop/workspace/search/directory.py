@@ -1,4 +1,4 @@
-"""Lists the entries of a folder, and tells which of them git ignores."""
+"""Lists the entries of a folder of the work tree, for clients: which are folders, and which git ignores."""
 
 import os
 import time
@@ -7,14 +7,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.paths import join_relative
+from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_ENTRIES, SEARCH_TIME
 from codeloop.workspace.files.safe_open import open_folder
 from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, read_ignore_file
 from codeloop.workspace.git.index import open_repository
-from codeloop.workspace.search.ripgrep import escape_path
-from codeloop.workspace.snapshot.stat_cache import join
 
+# The most bytes of an ignore file that are read.
 _RULES_BYTES = 256 * 1024
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -41,42 +42,44 @@ def list_directory(root: Path, folder: Path, excludes: Iterable[Path]) -> list[D
         # `open_folder` may give a descriptor that is only a path, which can't be listed.
         fd = os.open(".", _FOLDER_FLAGS, dir_fd=parent)
         try:
-            with os.scandir(fd) as rows:
-                for row in rows:
-                    if row.name == ".git":
+            with os.scandir(fd) as entries:
+                for entry in entries:
+                    if entry.name == ".git":
                         continue
                     if len(directory_entries) >= FILES_ENTRIES.value:
-                        most = f"more than {FILES_ENTRIES.value:,} entries"
-                        raise CodeloopError(f"{escape_path(str(folder))} has {most}. Look for a name with /find/file.")
+                        count = f"more than {FILES_ENTRIES.value:,} entries"
+                        raise CodeloopError(f"{escape_path(str(folder))} has {count}. Look for a name with /find/file.")
                     if time.monotonic() > deadline:
                         raise CodeloopError(f"{escape_path(str(folder))} can't be listed in {SEARCH_TIME.seconds:g} s.")
-                    is_folder = _is_folder(root, folder, row)
-                    ignored = is_all_ignored or is_ignored(rules, join(path, row.name), row.name, is_folder=is_folder)
-                    directory_entries.append(DirectoryEntry(row.name, is_folder, ignored))
+                    is_folder = _is_folder(root, folder, entry)
+                    ignored = is_all_ignored or is_ignored(
+                        rules, join_relative(path, entry.name), entry.name, is_folder=is_folder
+                    )
+                    directory_entries.append(DirectoryEntry(entry.name, is_folder, ignored))
         finally:
             os.close(fd)
     return sorted(directory_entries, key=lambda entry: (not entry.is_folder, entry.name))
 
 
-def _is_folder(root: Path, folder: Path, row: "os.DirEntry[str]") -> bool:
-    if not row.is_symlink():
-        return row.is_dir(follow_symlinks=False)
-    real = Path(os.path.realpath(folder / row.name))
+def _is_folder(root: Path, folder: Path, entry: "os.DirEntry[str]") -> bool:
+    if not entry.is_symlink():
+        return entry.is_dir(follow_symlinks=False)
+    real = Path(os.path.realpath(folder / entry.name))
     return real.is_relative_to(root) and real.is_dir()
 
 
 def _read_rules(root: Path, path: str, excludes: Iterable[Path]) -> tuple[tuple[Patterns, ...], bool]:
     """Return the patterns that apply in a folder, the nearest first, and whether the folder itself is ignored."""
-    chain = tuple(read_ignore_file(file, "", _RULES_BYTES) for file in excludes)
+    rules = tuple(read_ignore_file(file, "", _RULES_BYTES) for file in excludes)
     repository = open_repository(root, with_index=False)
     if repository is not None:
-        chain = (read_ignore_file(repository.common / "info" / "exclude", "", _RULES_BYTES), *chain)
+        rules = (read_ignore_file(repository.common / "info" / "exclude", "", _RULES_BYTES), *rules)
     current = ""
     for name in ("", *(path.split("/") if path else ())):
         if name:
-            current = join(current, name)
-            if is_ignored(chain, current, name, is_folder=True):
-                return chain, True
-        own = read_ignore_file(root / current / ".gitignore", current, _RULES_BYTES)
-        chain = (own, *chain) if own.lines else chain
-    return chain, False
+            current = join_relative(current, name)
+            if is_ignored(rules, current, name, is_folder=True):
+                return rules, True
+        own_rules = read_ignore_file(root / current / ".gitignore", current, _RULES_BYTES)
+        rules = (own_rules, *rules) if own_rules.lines else rules
+    return rules, False

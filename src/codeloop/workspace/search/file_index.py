@@ -56,14 +56,14 @@ class FileIndex:
         self._made_at = started
 
 
-def _retrieve_error(renewal: asyncio.Task[None]) -> None:
+def _retrieve_error(rebuild_task: asyncio.Task[None]) -> None:
     """Retrieve the error of a rebuild, since asyncio reports one that nobody retrieves; the next caller tries again."""
-    if not renewal.cancelled():
-        renewal.exception()
+    if not rebuild_task.cancelled():
+        rebuild_task.exception()
 
 
 def index_names(files: Iterable[str]) -> list[IndexedName]:
-    """Return the names of files and of the folders they are in, as `FileIndex.names` does."""
+    """Return the names of files and of the folders they are in: hidden ones last, shallow ones first."""
     paths = set(files)
     folders: set[str] = set()
     for path in paths:
@@ -71,9 +71,9 @@ def index_names(files: Iterable[str]) -> list[IndexedName]:
         while folder and folder not in folders:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    rows = [(_is_hidden(path), path.count("/"), path, False) for path in paths]
-    rows += [(_is_hidden(path), path.count("/"), path, True) for path in folders]
-    return [_make_name(path, is_folder=is_folder) for _, _, path, is_folder in sorted(rows)]
+    sort_keys = [(_is_hidden(path), path.count("/"), path, False) for path in paths]
+    sort_keys += [(_is_hidden(path), path.count("/"), path, True) for path in folders]
+    return [_make_name(path, is_folder=is_folder) for _, _, path, is_folder in sorted(sort_keys)]
 
 
 def _is_hidden(path: str) -> bool:
@@ -95,8 +95,9 @@ def find_names(names: Iterable[IndexedName], query: str, kind: NameKind | None, 
     if kind is not None:
         names = [name for name in names if name.is_folder == (kind == "directory")]
     query_letters = "".join(query.lower().removeprefix("./").split())
+    groups = _rank_in_groups(list(names), query_letters) if query_letters else (names,)
     best: list[IndexedName] = []
-    for group in _rank_in_groups(list(names), query_letters) if query_letters else (names,):
+    for group in groups:
         best += islice(group, limit - len(best))
         if len(best) >= limit:
             break
@@ -105,16 +106,18 @@ def find_names(names: Iterable[IndexedName], query: str, kind: NameKind | None, 
 
 def _rank_in_groups(names: list[IndexedName], query_letters: str) -> Iterator[Iterable[IndexedName]]:
     """Yield the matching names in groups, the best first. A group is computed only if those before are too small."""
-    holding = [name for name in names if query_letters in name.lower]
-    matching_names = [name for name in holding if query_letters in name.name]
-    starts = [name for name in matching_names if name.name.startswith(query_letters)]
-    yield sorted(starts, key=lambda name: (name.name != query_letters, name.name.partition(".")[0] != query_letters))
+    containing = [name for name in names if query_letters in name.lower]
+    starting = [name for name in containing if name.name.startswith(query_letters)]
+    yield sorted(starting, key=lambda name: (name.name != query_letters, name.name.partition(".")[0] != query_letters))
     has_word = re.compile(rf"(?<![a-z0-9]){re.escape(query_letters)}").search
-    within = [name for name in matching_names if not name.name.startswith(query_letters)]
-    yield sorted(within, key=lambda name: has_word(name.name) is None)
-    around = [name for name in holding if query_letters not in name.name]
+    within_name = [
+        name for name in containing if query_letters in name.name and not name.name.startswith(query_letters)
+    ]
+    yield sorted(within_name, key=lambda name: has_word(name.name) is None)
+    within_path = [name for name in containing if query_letters not in name.name]
     yield sorted(
-        around, key=lambda name: (name.lower.rstrip("/") != query_letters.rstrip("/"), has_word(name.lower) is None)
+        within_path,
+        key=lambda name: (name.lower.rstrip("/") != query_letters.rstrip("/"), has_word(name.lower) is None),
     )
     # Possessive quantifiers: a name that does not match is given up after one look at each of its characters.
     match_scattered = re.compile(
@@ -130,12 +133,11 @@ def _rank_in_groups(names: list[IndexedName], query_letters: str) -> Iterator[It
 
 
 def _count_pieces(text: str, query_letters: str) -> tuple[int, int]:
-    """Return the number of pieces in which a text holds the characters, searched from its end, and their distance."""
-    pieces, at, end = 0, -1, 0
-    for char in reversed(query_letters):
-        index = text.rfind(char, 0, at if at >= 0 else None)
-        if at < 0:
-            end = index
-        pieces += index != at - 1
-        at = index
-    return pieces, end - at
+    """Return in how many pieces a text has the characters, searched from its end, and how far these reach."""
+    last = position = text.rfind(query_letters[-1])
+    pieces = 1
+    for char in reversed(query_letters[:-1]):
+        before = text.rfind(char, 0, position)
+        pieces += before != position - 1
+        position = before
+    return pieces, last - position

@@ -5,79 +5,25 @@ user's ripgrep applies.
 """
 
 import asyncio
-import heapq
 import os
 import re
-import stat
 import subprocess
 import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.programs import find_program
 from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.api.files import FoundLine
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
 from codeloop.workspace.process.stream_program import stream_program
-from codeloop.workspace.search.rg_output import (
-    FileFilter,
-    FileList,
-    FileMatches,
-    GrepQuery,
-    GrepResult,
-    LineReader,
-    NameReader,
-    RecordReader,
-    SearchFailed,
-)
-
-# Each ignore file, and the option that keeps ripgrep from reading it.
-_IGNORE_FILES = {
-    ".gitignore": "--no-ignore-vcs",
-    ".ignore": "--no-ignore-dot",
-    ".rgignore": "--no-ignore-dot",
-    ".git/info/exclude": "--no-ignore-exclude",
-}
-# ripgrep reads an ignore file whole into memory.
-_MAX_IGNORE_FILE_BYTES = 16 * 1024 * 1024
-_UNREADABLE_SEARCH_SECONDS = 0.5
-
-
-def list_avoiding_options(folder: Path) -> tuple[list[str], str]:
-    """Return the options that keep ripgrep from unreadable ignore files of a folder and those above it, and a note.
-
-    Folders below are not checked: that would cost more than most searches; see `find_unreadable`.
-    """
-    paths = [path for each in (folder, *folder.parents) for path in _list_unreadable(each)]
-    if not paths:
-        return [], ""
-    options = {option for name, option in _IGNORE_FILES.items() for path in paths if str(path).endswith(f"/{name}")}
-    return sorted(options), f"{paths[0]} is not a regular file, so files that ignore files name were searched too"
-
-
-def find_unreadable(folder: Path) -> Path | None:
-    """Return an unreadable ignore file somewhere below a folder, None when none is found in half a second. Blocks."""
-    end = time.monotonic() + _UNREADABLE_SEARCH_SECONDS
-    for top, _, _ in os.walk(folder):
-        if path := next(_list_unreadable(Path(top)), None):
-            return path
-        if time.monotonic() > end:
-            return None
-    return None
-
-
-def _list_unreadable(folder: Path) -> Iterator[Path]:
-    for name in _IGNORE_FILES:
-        path = folder / name
-        try:
-            status = path.stat()
-        except OSError:
-            continue  # missing, or ripgrep reports itself that it can't be read
-        is_read = stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_IGNORE_FILE_BYTES
-        if not is_read and not stat.S_ISDIR(status.st_mode):
-            yield path
-
+from codeloop.workspace.search.file_filter import FileFilter
+from codeloop.workspace.search.grep_query import FileList, GrepQuery, GrepResult, SearchFailed
+from codeloop.workspace.search.json_records import RecordReader
+from codeloop.workspace.search.newest_files import sort_newest_first
+from codeloop.workspace.search.rg_output import LineReader, NameReader
+from codeloop.workspace.search.unreadable_ignore_files import find_unreadable_file, list_avoiding_options
 
 # An older ripgrep on the PATH is not used.
 _MIN_MAJOR_VERSION = 13
@@ -85,6 +31,9 @@ _COMMON_OPTIONS = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "
 # Features that only ripgrep's other engine supports, as its error names them.
 _PCRE_FEATURES = ("look-around", "backreferences")
 _ERROR_SEPARATOR = "\nrg: "
+# The exit code after errors, even if there were matches.
+_ERROR_CODE = 2
+# By the reason of `stream_program`: the clause for the user.
 _STOP_REASONS = {
     "": "",
     "enough": "there are more results than can be collected",
@@ -110,9 +59,10 @@ class Ripgrep:
         """
         file_filter = FileFilter.parse(pattern)
         reader = NameReader(root, file_filter)
-        without = [f"--glob=!{one}" for one in ignore]
-        stopped = await self._run(["--files", *without, *file_filter.options, "./"], root, environment, reader)
-        return FileList(reader.paths, stopped)
+        ignoring_options = [f"--glob=!{each}" for each in ignore]
+        options = ["--files", *ignoring_options, *file_filter.options, "./"]
+        stop_reason = await self._run(options, root, environment, reader)
+        return FileList(reader.paths, stop_reason)
 
     async def grep(self, root: Path, query: GrepQuery, environment: Mapping[str, str]) -> GrepResult:
         """Search below the folder `root`, or in the file `root`. Raises SearchFailed."""
@@ -148,76 +98,49 @@ class Ripgrep:
         file_filter = FileFilter.parse(query.include)
         reader = LineReader(folder, file_filter, query)
         options = [*_list_options(query), *engine, *file_filter.options, "-e", query.pattern, "--", target]
-        stopped = await self._run(options, folder, environment, reader)
-        files = await asyncio.to_thread(_sort_newest_first, reader.list_files())
-        return GrepResult(files, reader.matches, stopped)
+        stop_reason = await self._run(options, folder, environment, reader)
+        files = await asyncio.to_thread(sort_newest_first, reader.list_files())
+        return GrepResult(files, reader.matches, stop_reason)
 
     async def find_program(self, environment: Mapping[str, str]) -> str:
         """Return the path of ripgrep: the one on the PATH when it is recent, else the one installed with codeloop."""
         if self._path is None:
-            on_path = find_program("rg", environment.get("PATH"))
-            if on_path is not None and not _is_shim(on_path) and await _is_recent(on_path):
-                self._path = on_path
+            path = find_program("rg", environment.get("PATH"))
+            if path is not None and _is_shim(path):
+                path = None
+            if path is not None and await _is_recent(path):
+                self._path = path
             else:
-                self._path = _find_bundled() or (None if on_path is None or _is_shim(on_path) else on_path)
+                # An old one is better than none.
+                self._path = _find_bundled() or path
         if self._path is None:
             raise SearchFailed("ripgrep (rg) was found neither on the PATH nor beside Python; install it and try again")
         return self._path
 
     async def _run(self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: Reader) -> str:
+        """Run ripgrep, and return why its output is not complete; "" if it is. Raises SearchFailed."""
         if any("\0" in option for option in options):
             raise SearchFailed("the pattern contains a NUL character; write it as \\x00")
         # The user's configuration could change the output that is parsed here.
-        clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
-        without, note = list_avoiding_options(folder)
-        command = [await self.find_program(environment), *_COMMON_OPTIONS, *without, *options]
+        variables = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
+        avoiding_options, note = list_avoiding_options(folder)
+        command = [await self.find_program(environment), *_COMMON_OPTIONS, *avoiding_options, *options]
         try:
-            program = await stream_program(command, folder, clean, reader.feed, self._seconds)
+            program = await stream_program(command, folder, variables, reader.feed, self._seconds)
         except OSError as error:
             raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
-        stopped = _STOP_REASONS[program.stop_reason].format(self._seconds)
-        if program.stop_reason == "time" and (cause := await asyncio.to_thread(find_unreadable, folder)):
-            stopped += f", since it waited for {cause}, which is not a regular file: remove it"
-        stopped = "; ".join(filter(None, (stopped, note)))
-        if program.code != 2 or not program.stderr:
-            return stopped
-        first, _, rest = program.stderr.removeprefix("rg: ").strip().partition("\nrg: ")
-        if not first.startswith("./"):
-            raise SearchFailed(first)
-        more = f" and {1 + rest.count(_ERROR_SEPARATOR)} more" if rest else ""
-        skipped = f"not everything could be searched: {escape_path(first)}{more}"
-        return f"{stopped}; {skipped}" if stopped else skipped
-
-
-def keep_newest(paths: Iterable[str], count: int) -> list[str]:
-    """Return the `count` paths that were modified last, the newest first."""
-    return heapq.nlargest(count, paths, key=read_modification_time)
-
-
-def _sort_newest_first(files: list[FileMatches]) -> list[FileMatches]:
-    return sorted(files, key=lambda hits: read_modification_time(hits.path), reverse=True)
-
-
-def read_modification_time(path: str | Path) -> int:
-    """Return the modification time of a file in nanoseconds; 0 when it is missing."""
-    try:
-        return os.lstat(path).st_mtime_ns
-    except OSError:
-        return 0
-
-
-def escape_path(path: str) -> str:
-    """Return a path as text that can be shown and stored: bytes that are not UTF-8 and control characters escaped."""
-    if path.isprintable() and path.isascii():
-        return path
-    return "".join(_escape(char) for char in path)
-
-
-def _escape(char: str) -> str:
-    code = ord(char)
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"
-    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        reasons = [_STOP_REASONS[program.stop_reason].format(self._seconds)]
+        if program.stop_reason == "time" and (cause := await asyncio.to_thread(find_unreadable_file, folder)):
+            reasons[0] += f", since it waited for {cause}, which is not a regular file: remove it"
+        reasons.append(note)
+        if program.code == _ERROR_CODE and program.stderr:
+            first, _, rest = program.stderr.removeprefix("rg: ").strip().partition(_ERROR_SEPARATOR)
+            # An error that begins with a path is about a file that was skipped, any other one about the pattern.
+            if not first.startswith("./"):
+                raise SearchFailed(first)
+            more = f" and {1 + rest.count(_ERROR_SEPARATOR)} more" if rest else ""
+            reasons.append(f"not everything could be searched: {escape_path(first)}{more}")
+        return "; ".join(filter(None, reasons))
 
 
 def _list_options(query: GrepQuery) -> list[str]:

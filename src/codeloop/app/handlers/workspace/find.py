@@ -12,7 +12,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_NAMES, FILES_QUERY
 from codeloop.schema.operation import NoArguments
 from codeloop.workspace.search.file_index import IndexedName, NameKind, find_names
-from codeloop.workspace.search.rg_output import SearchFailed
+from codeloop.workspace.search.grep_query import SearchFailed
 
 _DEFAULT_MAX_FILES = 100
 _DEFAULT_MAX_COMPLETIONS = 20

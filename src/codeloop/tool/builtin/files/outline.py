@@ -14,8 +14,14 @@ from codeloop.tool.files.file_access import filter_free_to_read, format_path
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.workspace.files.encoding import decode_text
 from codeloop.workspace.files.safe_open import read_file
-from codeloop.workspace.search.blocks import CodeBlock, choose_blocks, format_outline, has_blocks, list_exact_blocks
-from codeloop.workspace.search.rg_output import SearchFailed
+from codeloop.workspace.search.code_blocks import (
+    CodeBlock,
+    choose_blocks,
+    format_outline,
+    has_blocks,
+    list_exact_blocks,
+)
+from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.workspace import ResolvedPath
 
 # A file's heading besides its name: the number of lines.

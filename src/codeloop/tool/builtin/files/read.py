@@ -48,8 +48,8 @@ from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import detect_media_type
 from codeloop.workspace.files.notebook import render_notebook
 from codeloop.workspace.files.safe_open import read_file
-from codeloop.workspace.search.blocks import CodeBlock, find_blocks, format_outline
-from codeloop.workspace.search.rg_output import GrepQuery, SearchFailed
+from codeloop.workspace.search.code_blocks import CodeBlock, find_blocks, format_outline
+from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 # Matches `path:10-20` and `path#L10-L20`, which models write for a range of lines.

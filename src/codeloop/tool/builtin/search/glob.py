@@ -8,14 +8,15 @@ from typing import Annotated
 from msgspec import Meta
 
 from codeloop.kit.glob import split_root
+from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
 from codeloop.tool.files.file_access import check_unmoved, describe_missing_file, resolve_search_target
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.search.rg_output import SearchFailed
-from codeloop.workspace.search.ripgrep import escape_path, keep_newest
+from codeloop.workspace.search.grep_query import SearchFailed
+from codeloop.workspace.search.newest_files import keep_newest
 from codeloop.workspace.workspace import ResolvedPath
 
 

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from codeloop.kit.glob import has_wildcard, split_root
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.kit.text.undecodable import replace_undecodable
+from codeloop.kit.text.undecodable import escape_path, replace_undecodable
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
@@ -26,8 +26,7 @@ from codeloop.tool.files.file_access import (
 )
 from codeloop.tool.files.shown_files import find_lines_read
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.search.rg_output import FileMatches, GrepMode, GrepQuery, GrepResult, MatchLine, SearchFailed
-from codeloop.workspace.search.ripgrep import escape_path
+from codeloop.workspace.search.grep_query import FileMatches, GrepMode, GrepQuery, GrepResult, MatchLine, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath
 
 # Before, and after, each match.

@@ -9,8 +9,8 @@ from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.encoding import NotText, decode_text
 from codeloop.workspace.files.safe_open import read_file
-from codeloop.workspace.search.blocks import CodeBlock, find_enclosing, list_blocks
-from codeloop.workspace.search.rg_output import FileMatches, GrepResult, MatchLine
+from codeloop.workspace.search.code_blocks import CodeBlock, find_enclosing_block, list_blocks
+from codeloop.workspace.search.grep_query import FileMatches, GrepResult, MatchLine
 
 # The number of a line, and separators.
 _LINE_OVERHEAD_BYTES = 8
@@ -49,7 +49,7 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
     matches = {line.number for line in hits.lines if line.is_match}
     texts = {line.number: line.text for line in hits.lines}
     for number in sorted(matches):
-        block = find_enclosing(blocks, number, SEARCH_BLOCK_LINES.value)
+        block = find_enclosing_block(blocks, number, SEARCH_BLOCK_LINES.value)
         inner: Iterable[int] = ()
         if block is not None:
             inner = range(block.first_line, min(block.last_line, len(lines)) + 1)
@@ -72,7 +72,7 @@ def _find_function_start(blocks: Sequence[CodeBlock], lines: Sequence[str], numb
             if at > number and any(each.first_line == at for each in blocks):
                 return at
             break
-    block = find_enclosing(blocks, number, len(lines) + 1)
+    block = find_enclosing_block(blocks, number, len(lines) + 1)
     return None if block is None else block.first_line
 
 

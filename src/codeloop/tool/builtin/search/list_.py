@@ -2,13 +2,13 @@
 
 from collections import deque
 
+from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.limits import TREE_LIST_LINES
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.files.file_access import check_unmoved, resolve_search_target
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.search.rg_output import SearchFailed
-from codeloop.workspace.search.ripgrep import escape_path
+from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.workspace import ResolvedPath
 
 

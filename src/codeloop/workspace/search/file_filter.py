@@ -1,0 +1,58 @@
+"""Filters the files of a search by a glob."""
+
+import re
+
+from msgspec import Struct
+
+from codeloop.kit.glob import compile_glob
+from codeloop.schema.limits import SEARCH_PATTERN
+from codeloop.workspace.search.grep_query import SearchFailed
+
+# The name of the file type that a filter defines for ripgrep.
+_TYPE_NAME = "codeloop"
+
+
+class FileFilter(Struct, frozen=True):
+    """Filters files by a glob: with a slash it matches the path below the root, else the name alone.
+
+    ripgrep's own --glob would also show ignored files, so names are chosen as a file type.
+    """
+
+    options: tuple[str, ...]
+    path: re.Pattern[str] | None = None
+    is_included: bool = True
+
+    @staticmethod
+    def parse(pattern: str | None) -> "FileFilter":
+        """Parse a glob; None accepts every file. Raises SearchFailed for one that is not valid."""
+        if not pattern:
+            return FileFilter(())
+        if len(pattern) > SEARCH_PATTERN.value:
+            raise SearchFailed(f"it has {len(pattern)} characters, and at most {SEARCH_PATTERN.value} are read")
+        is_included = not pattern.startswith("!")
+        glob = pattern.removeprefix("!").removeprefix("./").lstrip("/")
+        rooted = pattern.startswith(("/", "!/"))
+        anywhere = glob.removeprefix("**/")
+        if anywhere and "/" not in anywhere and not rooted:
+            # `**/*.py` means the same as `*.py`, which ripgrep filters by itself.
+            glob = anywhere
+        try:
+            compiled = compile_glob(glob)
+        except ValueError as error:
+            raise SearchFailed(str(error)) from error
+        if "/" not in glob and not rooted:
+            options = (
+                f"--type-add={_TYPE_NAME}:{glob}",
+                f"--type={_TYPE_NAME}" if is_included else f"--type-not={_TYPE_NAME}",
+            )
+            return FileFilter(options if glob.strip("*") else ())
+        # ripgrep can't filter by the path, but by the name at its end, which leaves fewer paths to match here.
+        last = glob.rpartition("/")[2]
+        narrows = is_included and bool(last.strip("*")) and last.count("{") == last.count("}")
+        return FileFilter(
+            (f"--type-add={_TYPE_NAME}:{last}", f"--type={_TYPE_NAME}") if narrows else (), compiled, is_included
+        )
+
+    def accepts(self, relative: str) -> bool:
+        """Return whether a relative path passes."""
+        return self.path is None or (self.path.fullmatch(relative) is not None) == self.is_included

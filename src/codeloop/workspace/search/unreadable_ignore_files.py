@@ -1,0 +1,55 @@
+"""Finds ignore files that ripgrep can't read, or would wait for: named pipes, devices, very large files."""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+# Each ignore file, and the option that keeps ripgrep from reading it.
+_IGNORE_FILES = {
+    ".gitignore": "--no-ignore-vcs",
+    ".ignore": "--no-ignore-dot",
+    ".rgignore": "--no-ignore-dot",
+    ".git/info/exclude": "--no-ignore-exclude",
+}
+# ripgrep reads an ignore file whole into memory.
+_MAX_IGNORE_FILE_BYTES = 16 * 1024 * 1024
+# The time for which folders below are searched, after a search was stopped.
+_UNREADABLE_SEARCH_SECONDS = 0.5
+
+
+def list_avoiding_options(folder: Path) -> tuple[list[str], str]:
+    """Return the options that keep ripgrep from unreadable ignore files of a folder and those above it, and a note.
+
+    Folders below are not checked: that would cost more than most searches; see `find_unreadable_file`.
+    """
+    paths = [path for each in (folder, *folder.parents) for path in _list_unreadable_files(each)]
+    if not paths:
+        return [], ""
+    options = {option for name, option in _IGNORE_FILES.items() for path in paths if str(path).endswith(f"/{name}")}
+    return sorted(options), f"{paths[0]} is not a regular file, so files that ignore files name were searched too"
+
+
+def find_unreadable_file(folder: Path) -> Path | None:
+    """Return an unreadable ignore file somewhere below a folder, None when none is found in half a second. Blocks."""
+    end = time.monotonic() + _UNREADABLE_SEARCH_SECONDS
+    for top, _, _ in os.walk(folder):
+        if path := next(_list_unreadable_files(Path(top)), None):
+            return path
+        if time.monotonic() > end:
+            return None
+    return None
+
+
+def _list_unreadable_files(folder: Path) -> Iterator[Path]:
+    for name in _IGNORE_FILES:
+        path = folder / name
+        try:
+            status = path.stat()
+        except OSError:
+            # It is missing, or ripgrep itself reports that it can't be read.
+            continue
+        is_readable = stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_IGNORE_FILE_BYTES
+        if not is_readable and not stat.S_ISDIR(status.st_mode):
+            yield path
