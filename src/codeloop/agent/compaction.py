@@ -61,9 +61,13 @@ def read_request_limit(message: str) -> int | None:
 
     A fifth less than `COMPACT_THRESHOLD` per cent of it: the tokens counted here are estimates.
     """
+    # "This model's maximum context length is 8192 tokens, however you requested 9000"
     match = re.search(r"(?:maximum|limit|context)\D{0,60}?(\d[\d,.]{3,})", message, re.IGNORECASE)
+    if match is None:
+        return None
+    context_tokens = int(re.sub(r"\D", "", match.group(1)))
     # A fifth less than n per cent: n / 100 * 4 / 5 = n / 125.
-    return int(re.sub(r"\D", "", match.group(1))) * COMPACT_THRESHOLD.value // 125 if match else None
+    return context_tokens * COMPACT_THRESHOLD.value // 125
 
 
 async def compact(engine: Engine, session_id: str, move: Compact) -> None:
@@ -74,7 +78,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         if sum(size for size, _ in old_parts) >= PRUNE_GAIN.value * BYTES_PER_TOKEN:
             engine.store.append(*(make_part_updated(part) for _, part in old_parts))
             return
-    # Now, since later reads of the conversation skip the parts of the steps before the summary.
+    # Before the summary is stored: after it, reads of the conversation skip the parts of the steps before it.
     await store_diffs(engine, session_id)
     conversation = engine.store.read_context(session_id)
     request = move.request or _store_request(engine, conversation, move)
@@ -113,7 +117,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
 
 
 def list_old_outputs(conversation: Conversation) -> list[tuple[int, ToolPart]]:
-    """Return the tool parts whose output can be omitted, marked as compacted, with its size in characters.
+    """Return the size in characters of each output that can be omitted, with its tool part, marked as compacted.
 
     The newest outputs are kept, up to `KEPT_OUTPUTS`.
     """
@@ -216,13 +220,15 @@ def _replace_calls(message: ModelMessage) -> UserModelMessage | AssistantModelMe
         case AssistantModelMessage(content=content, origin=origin):
             text_pieces = [piece for piece in content if isinstance(piece, TextPiece)]
             calls = [
-                TextPiece(f"[called {p.name} {p.arguments[:MAX_PIECE_CHARS]}]")
-                for p in content
-                if isinstance(p, CallPiece)
+                TextPiece(f"[called {piece.name} {piece.arguments[:MAX_PIECE_CHARS]}]")
+                for piece in content
+                if isinstance(piece, CallPiece)
             ]
             return AssistantModelMessage((*text_pieces, *calls), origin)
         case UserModelMessage(content=content):
-            return UserModelMessage(tuple(p if isinstance(p, TextPiece) else _name_file(p) for p in content))
+            return UserModelMessage(
+                tuple(piece if isinstance(piece, TextPiece) else _name_file(piece) for piece in content)
+            )
 
 
 def _name_file(piece: ImagePiece) -> TextPiece:
@@ -245,15 +251,15 @@ def _make_continuation(
     message = replace(request, id=new_id("msg"), time=UserTime(created=choose_creation_time(conversation, now_ms())))
     visible_ids = {entry.info.id for entry in make_window(conversation.entries).select(conversation.entries)}
     prompts = [
-        e
-        for e in conversation.entries
-        if isinstance(e.info, UserMessage) and read_own_text(e) and not find_compaction_part(e)
+        entry
+        for entry in conversation.entries
+        if isinstance(entry.info, UserMessage) and read_own_text(entry) and not find_compaction_part(entry)
     ]
-    text, synthetic = CONTINUE_PROMPT, True
+    make_text = partial(TextPart, session_id=message.session_id, message_id=message.id)
     if overflow and prompts and prompts[-1].info.id not in visible_ids:
         # The refused request was about this prompt, which is not in the tail: it is repeated as the user's own.
-        text, synthetic = read_own_text(prompts[-1]), None
-    texts = ((text, synthetic), *((each, True) for each in notes))
-    make_text = partial(TextPart, session_id=message.session_id, message_id=message.id)
-    parts = (make_text(id=new_id("prt"), text=words, synthetic=is_ours) for words, is_ours in texts)
+        parts = [make_text(id=new_id("prt"), text=read_own_text(prompts[-1]))]
+    else:
+        parts = [make_text(id=new_id("prt"), text=CONTINUE_PROMPT, synthetic=True)]
+    parts += [make_text(id=new_id("prt"), text=note, synthetic=True) for note in notes]
     return [make_message_updated(message), *map(make_part_updated, parts)]

@@ -57,10 +57,12 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *
     with suppress(CodeloopError, TimeoutError):
         if is_turn_over:
             await asyncio.sleep(TITLE_DELAY.seconds)
-        if (ref := _choose_model(engine, model, is_turn_over=is_turn_over)) is None:
+        title_model = _choose_model(engine, model, is_turn_over=is_turn_over)
+        if title_model is None:
             return False
-        title = await asyncio.wait_for(_ask_for_title(engine, session_id, ref, prompt), TITLE_TIME.seconds)
-        _set_title(engine, session_id, title, lambda now: is_untitled(now) or now == shorten_to_line(prompt))
+        title = await asyncio.wait_for(_ask_for_title(engine, session_id, title_model, prompt), TITLE_TIME.seconds)
+        first_line = shorten_to_line(prompt)
+        _set_title(engine, session_id, title, lambda current: is_untitled(current) or current == first_line)
         return bool(title)
     return False
 
@@ -87,7 +89,10 @@ def _choose_model(engine: Engine, model: str, *, is_turn_over: bool) -> str | No
         return None
     if agent.model is not None:
         return format_model_ref(agent.model)
-    return engine.models.find_small_model(model) or (engine.models.find_cheapest_model(model) if is_turn_over else None)
+    small_model = engine.models.find_small_model(model)
+    if small_model is None and is_turn_over:
+        return engine.models.find_cheapest_model(model)
+    return small_model
 
 
 async def _ask_for_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
@@ -118,7 +123,7 @@ def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage)
     )
     usage_metadata = {TITLE_USAGE_KEY: msgspec.to_builtins(title_usage)}
     engine.store.update_session(
-        session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **usage_metadata})
+        session_id, lambda session: replace(session, metadata={**(session.metadata or {}), **usage_metadata})
     )
     usage.store_sums(engine.store, session_id)
 

@@ -26,7 +26,7 @@ class Budget:
     @property
     def cost(self) -> float:
         """The budget, in dollars."""
-        return self.shared.cost
+        return self.shared.limit
 
     @property
     def spent(self) -> float:

@@ -7,6 +7,7 @@ the files that it consists of are as they were, and it runs as many tests as bef
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -59,7 +60,7 @@ def describe_goal(goal: Goal) -> str:
     return GOAL_INSTRUCTIONS.format(how=how, free=free)
 
 
-def check_goal(goal: Goal, root: Path) -> str:
+def find_goal_problem(goal: Goal, root: Path) -> str:
     """Return why a goal can't be accepted; "": it can."""
     if len(goal.checks) > GOAL_CHECKS.value:
         return f"A goal has at most {GOAL_CHECKS.value} checks: put several into one command."
@@ -155,15 +156,17 @@ class GoalRounds:
             "reason": self.end.reason if self.end is not None else "",
         }
         store = engine.store
-        store.update_session(session_id, lambda own: replace(own, metadata={**(own.metadata or {}), GOAL_KEY: goal}))
+        store.update_session(
+            session_id, lambda session: replace(session, metadata={**(session.metadata or {}), GOAL_KEY: goal})
+        )
 
     def _find_end(self, engine: Engine, session_id: str, stop: Stop) -> str:
         """Return why the work ends without reaching the goal; "": it continues."""
         if stop.reason not in _CONTINUED_STOPS:
             return stop.message or f"The turn ended ({stop.reason})."
-        most = self.goal.rounds or GOAL_ROUNDS.value
-        if self._rounds >= most:
-            return f"The limit of {most} {'round' if most == 1 else 'rounds'} is reached."
+        max_rounds = self.goal.rounds or GOAL_ROUNDS.value
+        if self._rounds >= max_rounds:
+            return f"The limit of {max_rounds} {'round' if max_rounds == 1 else 'rounds'} is reached."
         steps = engine.turn_settings.max_steps
         if steps is not None and self._count_steps(engine, session_id) >= steps:
             return f"The limit of {steps} steps is reached."
@@ -175,9 +178,10 @@ class GoalRounds:
             return f"Nothing changed in {GOAL_STUCK.value} rounds."
         return ""
 
-    def _finish(self, status: str, reason: str) -> Stop:
+    def _finish(self, status: Literal["done", "not_done"], reason: str) -> Stop:
+        """Set the outcome; return how the turn ends."""
         self.end = GoalEnd(
-            status="done" if status == "done" else "not_done",
+            status=status,
             rounds=self._rounds,
             checks=self._last_outcome.checks,
             left=self._last_outcome.problems,
@@ -188,8 +192,8 @@ class GoalRounds:
         return Stop("not_done", f"Not done: {'; '.join(self._last_outcome.problems)}. {reason}".rstrip())
 
     def _remind(self, engine: Engine, session_id: str) -> None:
-        words = NOT_REACHED_REMINDER.format(left="; ".join(self._last_outcome.problems))
-        store_reminder(engine, session_id, words)
+        reminder = NOT_REACHED_REMINDER.format(left="; ".join(self._last_outcome.problems))
+        store_reminder(engine, session_id, reminder)
 
     def _count_steps(self, engine: Engine, session_id: str) -> int:
         infos = (entry.info for entry in engine.store.read_context(session_id).entries)
@@ -201,12 +205,14 @@ class GoalRounds:
         )
 
     async def _hash_check_files(self, engine: Engine) -> dict[str, str]:
-        work, goal = engine.workspace, self.goal
-        path = work.environment.get("PATH")
-        return await asyncio.to_thread(hash_check_files, work.root, goal.checks, path, goal.protect, goal.unprotect)
+        workspace, goal = engine.workspace, self.goal
+        path = workspace.environment.get("PATH")
+        return await asyncio.to_thread(
+            hash_check_files, workspace.root, goal.checks, path, goal.protect, goal.unprotect
+        )
 
     async def _run_checks(self, engine: Engine, session_id: str) -> ChecksOutcome:
-        """Run the checks; return what each gave, and what is left."""
+        """Run the checks; return the result of each, and what is missing."""
         changes = describe_changes(self._check_file_hashes, await self._hash_check_files(engine))
         commands = self.goal.checks or self._find_model_checks(engine, session_id)
         is_from_user = bool(self.goal.checks)
@@ -214,22 +220,25 @@ class GoalRounds:
         # Compared again after the checks ran: a check may have changed the files, too.
         if not changes:
             changes = describe_changes(self._check_file_hashes, await self._hash_check_files(engine))
-        checks = [self._judge(part) for part in parts]
-        more = f" and {len(changes) - _MAX_NAMED_FILES} more" if len(changes) > _MAX_NAMED_FILES else ""
-        problems = [f"protected files changed: {', '.join(changes[:_MAX_NAMED_FILES])}{more}"] if changes else []
+        checks = [self._judge_check(part) for part in parts]
+        problems: list[str] = []
+        if changes:
+            others = f" and {len(changes) - _MAX_NAMED_FILES} more" if len(changes) > _MAX_NAMED_FILES else ""
+            problems.append(f"protected files changed: {', '.join(changes[:_MAX_NAMED_FILES])}{others}")
         problems += [
             f"`{one_line(each.command, _MAX_COMMAND_CHARS)}`: {each.problem}" for each in checks if each.problem
         ]
         if not checks:
             problems.append(NO_CHECK_PROBLEM)
         if not problems and not self.goal.checks:
-            verdict = await judge_goal(
-                engine, session_id, self._goal_text, parts, self._list_goal_entries(engine, session_id)
-            )
-            problems += [verdict] if verdict else []
+            entries = self._list_goal_entries(engine, session_id)
+            missing = await judge_goal(engine, session_id, self._goal_text, parts, entries)
+            if missing:
+                problems.append(missing)
         return ChecksOutcome(checks, problems)
 
-    def _judge(self, part: ToolPart) -> GoalCheck:
+    def _judge_check(self, part: ToolPart) -> GoalCheck:
+        """Return the result of a check that was run; its `problem` is "" if it passed."""
         command = str(part.state.input["command"])
         state = part.state
         if not isinstance(state, ToolStateCompleted):
@@ -253,13 +262,14 @@ class GoalRounds:
     def _find_model_checks(self, engine: Engine, session_id: str) -> list[str]:
         """Return the checks that the model ran, newest first, except command lines that hide an exit code."""
         parts = [part for entry in self._list_goal_entries(engine, session_id) for part in entry.parts]
-        own = [part for part in parts if not (isinstance(part, ToolPart) and is_goal_check(part))]
-        commands = dict.fromkeys(run.command for run in reversed(list_checks(own)) if _has_own_exit_code(run.command))
+        model_parts = [part for part in parts if not (isinstance(part, ToolPart) and is_goal_check(part))]
+        runs = reversed(list_checks(model_parts))
+        commands = dict.fromkeys(run.command for run in runs if _exits_as_its_check(run.command))
         return list(commands)[: GOAL_CHECKS.value]
 
 
-def _has_own_exit_code(command: str) -> bool:
-    """Return whether a line's exit code is its check's."""
+def _exits_as_its_check(command: str) -> bool:
+    """Return whether a line is a single check, so that its exit code is the check's."""
     return is_check(command) and not any(each in command for each in ("||", ";", "|", "&", "\n", "`", "$("))
 
 
@@ -270,17 +280,18 @@ def _read_test_counts(part: ToolPart) -> TestCounts | None:
 async def _end_background(engine: Engine, session_id: str) -> None:
     """Wait for subagents at work, and end background commands: nothing may change files while a check runs."""
 
-    def is_own(session_of_task: str) -> bool:
-        return any(session.id == session_id for session in engine.store.walk_ancestors(session_of_task))
+    def is_in_tree(other_session_id: str) -> bool:
+        """Return whether a session is this one or below it."""
+        return any(session.id == session_id for session in engine.store.walk_ancestors(other_session_id))
 
     # Subagents are awaited, since their work belongs to the turn; commands may never end.
     working: Sequence[asyncio.Task[object]] = [
         task
         for each in engine.supervisor.list_busy_sessions()
-        if is_own(each) and (task := engine.supervisor.find_task(each))
+        if is_in_tree(each) and (task := engine.supervisor.find_task(each))
     ]
     if working:
         await asyncio.wait(working)
     for job in engine.workspace.shells.jobs.list_jobs():
-        if is_own(job.session):
+        if is_in_tree(job.session):
             await job.kill()

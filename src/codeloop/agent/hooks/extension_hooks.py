@@ -68,9 +68,9 @@ class ExtensionHooks(TurnHooks):
         """See TurnHooks. An extension can continue a turn at most `HOOK_STOPS` times."""
         times = 0
         while True:
-            before = _last_answer(store, session_id)
+            before = _find_last_answer(store, session_id)
             stop = await run()
-            answer = _last_answer(store, session_id)
+            answer = _find_last_answer(store, session_id)
             if not self._hooks.has_handler(STOP_HOOK) or stop.reason != "done":
                 return stop
             if answer is None or (before is not None and answer.info.id == before.info.id):
@@ -106,8 +106,8 @@ class ExtensionHooks(TurnHooks):
             "model": model,
             "variant": message.model.variant,
         }
-        now = {"message": msgspec.to_builtins(message), "parts": msgspec.to_builtins(parts)}
-        output = await self._hooks.run(MESSAGE_HOOK, payload, now)
+        current = {"message": msgspec.to_builtins(message), "parts": msgspec.to_builtins(parts)}
+        output = await self._hooks.run(MESSAGE_HOOK, payload, current)
         changed_message = msgspec.convert(output["message"], UserMessage)
         changed_message = replace(changed_message, id=message.id, session_id=message.session_id, time=message.time)
         return changed_message, msgspec.convert(output["parts"], list[Part])
@@ -146,8 +146,8 @@ class ExtensionHooks(TurnHooks):
         """See TurnHooks."""
         if not self._hooks.has_handler(MESSAGES_HOOK):
             return entries
-        changed_message = await transform_history(self._hooks, session_id, entries)
-        return entries if changed_message is None else changed_message
+        changed_entries = await transform_history(self._hooks, session_id, entries)
+        return entries if changed_entries is None else changed_entries
 
     async def change_summary_request(
         self, user: UserMessage, info: ModelInfo, request: ModelRequest, *, auto: bool
@@ -157,12 +157,12 @@ class ExtensionHooks(TurnHooks):
             payload = {"sessionID": user.session_id, "auto": auto}
             output = await self._hooks.run(COMPACTING_HOOK, payload, {"context": []})
             *before, last = request.messages
-            words = [piece.text for piece in last.content if isinstance(piece, TextPiece)]
+            texts = [piece.text for piece in last.content if isinstance(piece, TextPiece)]
             prompt: str | None = output.get("prompt")
-            text = "\n\n".join(filter(None, (*output["context"], *words) if prompt is None else (prompt,)))
-            request = replace(
-                request, messages=(*before, UserModelMessage((TextPiece(text),))) if text else request.messages
-            )
+            new_texts = (*output["context"], *texts) if prompt is None else (prompt,)
+            text = "\n\n".join(filter(None, new_texts))
+            if text:
+                request = replace(request, messages=(*before, UserModelMessage((TextPiece(text),))))
         return await apply_parameter_hooks(self._hooks, user, "compaction", info, request)
 
     async def list_texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
@@ -192,7 +192,7 @@ class ExtensionHooks(TurnHooks):
         return [text for text in texts if text.strip()]
 
 
-def _last_answer(store: Store, session_id: str) -> Entry | None:
+def _find_last_answer(store: Store, session_id: str) -> Entry | None:
     entries = store.read_context(session_id).entries
     return next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None)
 

@@ -146,28 +146,29 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
     info, shape = model.info, make_answer_shape(VERDICT_SCHEMA)
     fields = make_format_fields(info, find_quirks(info), shape) or {}
     system = SYSTEM_PROMPT + msgspec.json.encode(shape.schema).decode()
-    problem, user = "", _find_last_prompt(engine, session_id)
+    user = _find_last_prompt(engine, session_id)
+    problem = ""
     for _ in range(HOOK_VERDICTS.value):
-        words = f"{prompt}\n\n{RETRY_NOTE.format(error=problem)}" if problem else prompt
+        text = f"{prompt}\n\n{RETRY_NOTE.format(error=problem)}" if problem else prompt
         request = ModelRequest(
-            system=system, messages=(UserModelMessage((TextPiece(words),)),), max_tokens=_MAX_ANSWER_TOKENS, body=fields
+            system=system, messages=(UserModelMessage((TextPiece(text),)),), max_tokens=_MAX_ANSWER_TOKENS, body=fields
         )
         if user is not None and (hooks := engine.hooks.runner) is not None:
             request = await apply_parameter_hooks(hooks, user, "hook", info, request)
         usage = Usage(info.prices, request, engine.turn_settings.shared_budget)
         try:
-            text, finished = await ask_for_text(model, request, usage)
+            answer, finished = await ask_for_text(model, request, usage)
         finally:
             _store_usage(engine, session_id, info, usage)
         if finished.error is not None:
             problem = ""
-            # The service does not take the format: the schema in the system prompt has to do.
+            # The service does not take the format: from now on the schema is only in the system prompt.
             if fields and is_refused(finished):
                 fields = {}
                 continue
             raise HookFailed(f"its model failed: {get_error_message(finished.error)}")
         try:
-            return msgspec.json.decode(_extract_json(text), type=HookVerdict)
+            return msgspec.json.decode(_extract_json(answer), type=HookVerdict)
         except msgspec.DecodeError as error:
             problem = str(error)
     raise HookFailed(f"its model gave no verdict: {problem or 'its service refused the request'}")

@@ -31,11 +31,10 @@ async def apply_request_hooks(
 
     Raises HookRefused when a deciding extension failed.
     """
-    if (
-        hooks.has_handler(MESSAGES_HOOK)
-        and (messages := await _transform_messages(hooks, store, user.session_id, info)) is not None
-    ):
-        request = replace(request, messages=messages)
+    if hooks.has_handler(MESSAGES_HOOK):
+        messages = await _transform_messages(hooks, store, user.session_id, info)
+        if messages is not None:
+            request = replace(request, messages=messages)
     if hooks.has_handler(SYSTEM_HOOK):
         payload = {"sessionID": user.session_id, "model": describe_model(info)}
         output = await hooks.run(SYSTEM_HOOK, payload, {"system": [request.system]})
@@ -49,7 +48,7 @@ async def apply_request_hooks(
 async def apply_parameter_hooks(
     hooks: HookRunner, user: UserMessage, agent: str, info: ModelInfo, request: ModelRequest
 ) -> ModelRequest:
-    """Return a request with the parameters and headers that extensions set; `agent` makes it."""
+    """Return a request with the parameters and headers that extensions set. `agent`: the agent that makes it."""
     if not (hooks.has_handler(PARAMS_HOOK) or hooks.has_handler(HEADERS_HOOK)):
         return request
     payload: JSON = {
@@ -68,14 +67,14 @@ async def apply_parameter_hooks(
 
 
 async def _change_params(hooks: HookRunner, payload: JSON, request: ModelRequest) -> ModelRequest:
-    now: JSON = {
+    current: JSON = {
         "temperature": request.temperature,
         "topP": request.top_p,
         "topK": None,
         "maxOutputTokens": request.max_tokens,
         "options": request.options,
     }
-    output = await hooks.run(PARAMS_HOOK, payload, now)
+    output = await hooks.run(PARAMS_HOOK, payload, current)
     options: JSON = output["options"]
     if output["topK"] is not None:
         options = {**options, "top_k": output["topK"]}
@@ -95,11 +94,9 @@ async def _transform_messages(
     conversation = store.read_context(session_id)
     visible = make_window(conversation.entries)
     entries = await transform_history(hooks, session_id, visible.select(conversation.entries))
-    return (
-        None
-        if entries is None
-        else limit_images((*visible.head, *project_conversation(entries, info, find_superseded(entries))))
-    )
+    if entries is None:
+        return None
+    return limit_images((*visible.head, *project_conversation(entries, info, find_superseded(entries))))
 
 
 async def transform_history(hooks: HookRunner, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:
@@ -128,8 +125,8 @@ async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> s
 
 async def _change_definition(hooks: HookRunner, tool: ToolSpec) -> ToolSpec:
     """Return a tool with the extensions' description: the same each time, so that requests keep their prefix."""
-    now: JSON = {"description": tool.description, "parameters": tool.parameters}
-    output = await hooks.run_cached(DEFINITION_HOOK, {"toolID": tool.name}, now)
+    current: JSON = {"description": tool.description, "parameters": tool.parameters}
+    output = await hooks.run_cached(DEFINITION_HOOK, {"toolID": tool.name}, current)
     return ToolSpec(tool.name, output["description"], output["parameters"])
 
 

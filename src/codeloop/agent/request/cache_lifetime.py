@@ -16,16 +16,17 @@ def saves_with_hour_cache(entries: Sequence[Entry], info: ModelInfo) -> bool:
     Writing to such a cache costs more for every token; it saves writing the whole conversation again after a pause of
     more than five minutes. A session with one such pause will have others.
     """
-    prices, savings, extra_costs = info.prices, 0.0, 0.0
+    prices = info.prices
     if prices.hour_write <= prices.cache_write:
         return False
-    last_request_at, size = 0, 0
+    savings = extra_costs = 0.0
+    last_request_at = last_context = 0
     for entry in entries:
         answer = entry.info
-        if not isinstance(answer, AssistantMessage) or not (now := answer.tokens.context):
+        if not isinstance(answer, AssistantMessage) or not answer.tokens.context:
             continue
         if FIVE_MINUTES_MS < answer.time.created - last_request_at <= HOUR_MS:
-            savings += size * (prices.cache_write - prices.cache_read)
-        extra_costs += max(now - size, 0) * (prices.hour_write - prices.cache_write)
-        last_request_at, size = answer.time.created, now
+            savings += last_context * (prices.cache_write - prices.cache_read)
+        extra_costs += max(answer.tokens.context - last_context, 0) * (prices.hour_write - prices.cache_write)
+        last_request_at, last_context = answer.time.created, answer.tokens.context
     return savings > extra_costs

@@ -21,8 +21,8 @@ async def find_changed_files(engine: Engine, info: AssistantMessage) -> TextPart
     if not changed:
         return None
     names = [
-        one_line(engine.workspace.format_for_model(real), _MAX_PATH_CHARS) + ("" if is_there else " (deleted)")
-        for real, is_there in sorted(changed.items())
+        one_line(engine.workspace.format_for_model(path), _MAX_PATH_CHARS) + ("" if exists else " (deleted)")
+        for path, exists in sorted(changed.items())
     ]
     return TextPart(
         id=new_id("prt"),

@@ -95,10 +95,8 @@ def _make_assistant_messages(
         return file_notes
     if is_interrupted and not calls:
         pieces = (*pieces, TextPiece(INTERRUPTED_MARK))
-    messages: list[ModelMessage] = [
-        *file_notes,
-        AssistantModelMessage(pieces, f"{message.provider_id}/{message.model_id}"),
-    ]
+    origin = f"{message.provider_id}/{message.model_id}"
+    messages: list[ModelMessage] = [*file_notes, AssistantModelMessage(pieces, origin)]
     if calls:
         messages.append(ToolModelMessage(tuple(_make_result_piece(call, notes.get(call.id)) for call in calls)))
         attachments = _project_attachments([call for call in calls if call.id not in notes], info)
@@ -147,7 +145,7 @@ def _make_assistant_pieces(
 
 
 def _make_ids_unique(calls: list[ToolPart]) -> list[ToolPart]:
-    """Return the calls with unique ids: services refuse a message in which two calls have one id."""
+    """Return the calls with unique ids: services refuse a message in which two calls have the same id."""
     seen: set[str] = set()
     distinct: list[ToolPart] = []
     for number, call in enumerate(calls):
@@ -170,10 +168,11 @@ def _make_result_piece(call: ToolPart, note: str | None) -> ResultPiece:
         case ToolStateCompleted(time=time) if time.compacted is not None:
             return ResultPiece(call.call_id, call.tool, OUTPUT_DROPPED)
         case ToolStateCompleted(output=output):
-            return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
+            return ResultPiece(call.call_id, call.tool, output or "(no output)", error=call.tool == "invalid")
         case ToolStateError(for_model=error, metadata=metadata):
-            so_far = (metadata or {}).get("output") if (metadata or {}).get("interrupted") else None
-            text = f"{error}\nOutput until then:\n{to_plain_text(so_far).text}" if so_far else error
+            metadata = metadata or {}
+            output_so_far = metadata.get("output") if metadata.get("interrupted") else None
+            text = f"{error}\nOutput until then:\n{to_plain_text(output_so_far).text}" if output_so_far else error
             return ResultPiece(call.call_id, call.tool, text, error=True)
         case _:
             return ResultPiece(call.call_id, call.tool, NO_RESULT, error=True)

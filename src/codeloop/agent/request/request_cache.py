@@ -117,14 +117,14 @@ class RequestCache:
 
 
 def _count_common_entries(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:
-    """Return how many entries at the start are the same."""
+    """Return how many entries at the start of two conversations are the same."""
     # Usually only the last entries have changed, so the longest common starts are tried first.
     for count in range(len(before), max(len(before) - 4, 0), -1):
         if before[:count] == now[:count]:
             return count
-    most = min(len(before), len(now))
+    shorter_length = min(len(before), len(now))
     # The same for a conversation that became shorter. Comparing tuples is fast: equal objects are identical.
-    for count in range(most, max(most - 4, 0), -1):
+    for count in range(shorter_length, max(shorter_length - 4, 0), -1):
         if before[:count] == now[:count]:
             return count
     return sum(1 for _ in takewhile(bool, map(is_, before, now)))

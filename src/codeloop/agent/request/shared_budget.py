@@ -19,10 +19,10 @@ class SharedBudget:
     A model's cost is not known before its first call has ended; until then that call runs alone.
     """
 
-    def __init__(self, cost: float, *, cost_so_far: float = 0.0, name: str = "shared budget") -> None:
-        """`cost`, `cost_so_far`: the dollars of the budget, and those already spent. `name`: as refusals call it."""
-        self.cost = cost
-        self.spent = cost_so_far
+    def __init__(self, limit: float, *, spent: float = 0.0, name: str = "shared budget") -> None:
+        """`limit`, `spent`: the dollars of the budget, and those already spent. `name`: as refusals call it."""
+        self.limit = limit
+        self.spent = spent
         self._name = name
         self.parent: SharedBudget | None = None
         """A further budget into which every call has to fit as well; None: there is none."""
@@ -31,8 +31,9 @@ class SharedBudget:
         self._reservations: dict[str, tuple[str, float]] = {}
         """The calls in flight by session: the model, and the dollars that are reserved for the call."""
         self._highest_costs: dict[str, float] = {}
-        """What the dearest call of each model has cost."""
+        """By model: the dollars that its most expensive call has cost."""
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        """The events of the calls that wait for room, each with the loop that it belongs to."""
 
     @property
     def refusal(self) -> str:
@@ -80,11 +81,12 @@ class SharedBudget:
 
     def _end_call(self, session_id: str, cost: float | None = None) -> None:
         with self._lock:
-            call = self._reservations.pop(session_id, None)
-            if call is None:
+            reservation = self._reservations.pop(session_id, None)
+            if reservation is None:
                 return
             if cost is not None:
-                self._highest_costs[call[0]] = max(cost, self._highest_costs.get(call[0], 0.0))
+                model, _ = reservation
+                self._highest_costs[model] = max(cost, self._highest_costs.get(model, 0.0))
             waiting, self._waiting = self._waiting, []
         for loop, released in waiting:
             if not loop.is_closed():
@@ -97,8 +99,8 @@ class SharedBudget:
             highest_cost = self._highest_costs.get(model, math.inf)
             used = self.spent + sum(amount for _, amount in self._reservations.values())
             # A model whose cost is unknown may run once, alone, as long as anything is left.
-            is_first = math.isinf(highest_cost) and not self._reservations and self.spent < self.cost
-            if not self._refusal and (is_first or used + highest_cost <= self.cost + _ROUNDING_ERROR):
+            is_first = math.isinf(highest_cost) and not self._reservations and self.spent < self.limit
+            if not self._refusal and (is_first or used + highest_cost <= self.limit + _ROUNDING_ERROR):
                 self._reservations[session_id] = (model, highest_cost)
                 return True
             if not self._refusal and self._reservations:
@@ -106,7 +108,7 @@ class SharedBudget:
             cost_note = (
                 "" if math.isinf(highest_cost) else f", and a call has cost up to {format_dollars(highest_cost)}"
             )
-            limit, spent = format_dollars(self.cost), format_dollars(self.spent)
+            limit, spent = format_dollars(self.limit), format_dollars(self.spent)
             self._refusal = f"The {self._name} of {limit} is used up: {spent} spent{cost_note}."
             return False
 

@@ -112,9 +112,10 @@ def _estimate_part_size(part: Part) -> int:
         case TextPart(text=text):
             return len(text)
         case ToolPart(state=ToolStateCompleted(output=output, time=time)) if time.compacted is None:
-            # Roughly, with the arguments of the call.
+            # 200 for the arguments of the call.
             return len(output) + 200
         case ToolPart():
+            # The arguments, and the short text that stands for the result.
             return 400
         case FilePart(url=url):
             return len(url)

@@ -24,6 +24,7 @@ async def check_format(data: JSON, environment: Mapping[str, str]) -> JSON:
         )
     if schema is None:
         raise OperationError("BadRequest", "format.schema is missing: give the JSON Schema of the answer.")
-    for problem in await find_schema_problems(schema, environment):
-        raise OperationError("BadRequest", f"format.schema is not a valid JSON Schema: {problem}")
+    problems = await find_schema_problems(schema, environment)
+    if problems:
+        raise OperationError("BadRequest", f"format.schema is not a valid JSON Schema: {problems[0]}")
     return {"type": "json_schema", "schema": schema, "retryCount": retries}

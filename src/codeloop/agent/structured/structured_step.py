@@ -23,7 +23,15 @@ from codeloop.schema.errors import APIError, StructuredData, StructuredOutputErr
 from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    STRUCTURED_OUTPUT_TOOL,
+    Part,
+    TextPart,
+    ToolPart,
+    ToolState,
+    ToolStateCompleted,
+    ToolStateError,
+)
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 from codeloop.store.next_message import make_next_prompt
@@ -49,7 +57,10 @@ _FORMAT_REFUSAL_STATUSES = frozenset({400, 404, 415, 422, 501})
 
 
 class CheckedAnswer(NamedTuple):
-    """An answer after its check, how its stream ended, whether another step follows, and further events to store."""
+    """An answer after its check, how its stream ended, and further events to store.
+
+    `has_called`: another step follows, as after calls.
+    """
 
     info: AssistantMessage
     finished: Finished
@@ -112,28 +123,29 @@ class StructuredStep:
             return unchanged
         conversation = self._engine.store.read_context(info.session_id)
         entries, parts = list_turn_entries(conversation), conversation.find_parts(info.id)
-        rows = [part.state.input for part in _list_answers(parts) if isinstance(part.state, ToolStateCompleted)]
-        if rows:
-            answer = replace(info, structured=self._shape.unwrap(rows[-1]))
+        accepted = [part.state.input for part in _list_answers(parts) if isinstance(part.state, ToolStateCompleted)]
+        if accepted:
+            answer = replace(info, structured=self._shape.unwrap(accepted[-1]))
             return CheckedAnswer(answer, Finished("stop", finished.tokens), has_called=False, extra_events=[])
         # A cut or filtered answer is not worth checking; the reason says more.
         if finished.reason not in {"stop", "tool-calls"}:
             return unchanged
         # The model still works with other tools; only wrong calls of the answer tool count as tries.
         if has_called:
-            wrong = [part.state for part in parts if isinstance(part, ToolPart) and _is_wrong(part)]
-            if wrong and _count_wrong_answers(entries) > self._retries:
-                failure = self._make_failure(finished, _read_reason(wrong[-1]))
+            wrong_calls = [part.state for part in parts if isinstance(part, ToolPart) and _is_wrong(part)]
+            if wrong_calls and _count_wrong_answers(entries) > self._retries:
+                failure = self._make_failure(finished, _read_reason(wrong_calls[-1]))
                 return CheckedAnswer(info, failure, has_called=True, extra_events=[])
             return unchanged
         text = "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic).strip()
         value, problems = await self._read_answer(text)
         if not problems:
             return CheckedAnswer(replace(info, structured=value), finished, has_called=False, extra_events=[])
-        wrong = format_problems(problems)
+        problems_text = format_problems(problems)
         if _count_wrong_answers(entries) >= self._retries:
-            return CheckedAnswer(info, self._make_failure(finished, wrong), has_called=False, extra_events=[])
-        return CheckedAnswer(info, finished, has_called=True, extra_events=self._make_repair_events(wrong))
+            failure = self._make_failure(finished, problems_text)
+            return CheckedAnswer(info, failure, has_called=False, extra_events=[])
+        return CheckedAnswer(info, finished, has_called=True, extra_events=self._make_repair_events(problems_text))
 
     async def _take_answer(self, value: Any, _ctx: ToolContext) -> ToolResult:
         problems = await find_value_problems(
@@ -205,10 +217,12 @@ class _FallbackModel:
 
 
 def format_problems(problems: Sequence[Problem]) -> str:
-    """Format problems, one a line."""
+    """Format problems, one a line; beyond a limit only their number is given."""
     lines = [f"- {problem}" for problem in problems[: STRUCTURED_REPORTED_MISTAKES.value]]
-    more = len(problems) - len(lines)
-    return "\n".join([*lines, f"- and {more} more"] if more else lines)
+    omitted = len(problems) - len(lines)
+    if omitted:
+        lines.append(f"- and {omitted} more")
+    return "\n".join(lines)
 
 
 def is_refused(event: Finished) -> bool:
@@ -228,9 +242,13 @@ def _is_wrong(part: Part) -> bool:
     return isinstance(part, ToolPart) and part.tool == STRUCTURED_OUTPUT_TOOL and isinstance(part.state, ToolStateError)
 
 
-def _read_reason(state: object) -> str:
-    data = state.metadata if isinstance(state, ToolStateError | ToolStateCompleted) else None
-    return str((data or {}).get(WRONG_ANSWER_KEY) or getattr(state, "error", getattr(state, "output", "")))
+def _read_reason(state: ToolState) -> str:
+    """Return what was wrong with an answer that was given by a call."""
+    match state:
+        case ToolStateError(metadata=metadata, error=text) | ToolStateCompleted(metadata=metadata, output=text):
+            return str((metadata or {}).get(WRONG_ANSWER_KEY) or text)
+        case _:
+            return ""
 
 
 def _count_wrong_answers(entries: Sequence[Entry]) -> int:

@@ -21,7 +21,7 @@ _MAX_CLOCK_FACTOR = 6
 
 
 class Problem(Struct, frozen=True):
-    """A problem, and its path: keys and indexes."""
+    """A problem of a schema or a value. `path`: the keys and indexes that lead to it."""
 
     path: tuple[str | int, ...]
     message: str
@@ -80,12 +80,15 @@ async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem
 
 
 def _measure_depth(value: Any) -> int:
-    levels, level = 0, [value]
+    """Return how many levels a value has: 1 for text or a number."""
+    depth, level = 0, [value]
     while level:
-        levels += 1
-        level = [item for each in level for item in _list_members(each)]
-    return levels
+        depth += 1
+        level = [member for each in level for member in _list_members(each)]
+    return depth
 
 
 def _list_members(value: Any) -> list[Any]:
-    return list(value.values()) if is_object(value) else value if is_list(value) else []
+    if is_object(value):
+        return list(value.values())
+    return value if is_list(value) else []

@@ -48,7 +48,7 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     """
     agent = engine.get_subagent(task.agent)
     parent = engine.store.get_session(call.session_id)
-    child = _make_child(engine, parent, agent, task, _find_ceiling(engine, call))
+    child = _find_or_make_child(engine, parent, agent, task, _list_ceilings(engine, call))
     if engine.supervisor.find_task(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with task_output.")
     engine.store.leases.acquire(child.id)
@@ -117,11 +117,9 @@ async def _run_child(
 
 def _make_turn_settings(engine: Engine, parent: Session, child: Session) -> TurnSettings:
     """Return the settings of a child: its agent's steps, and what is left of its parent's dollars and tokens."""
-    settings, parent, child = (
-        engine.turn_settings,
-        engine.store.get_session(parent.id),
-        engine.store.get_session(child.id),
-    )
+    settings = engine.turn_settings
+    # Read again: the subagent may have waited for a slot, while others used up cost and tokens.
+    parent, child = engine.store.get_session(parent.id), engine.store.get_session(child.id)
     cost, tokens = settings.max_cost, settings.max_tokens
     if cost is not None:
         cost = max(cost - ((parent.cost or 0.0) - settings.cost_before), 0.0)
@@ -154,14 +152,16 @@ async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
         await asyncio.wait([running, watching, stopping])
 
 
-def _find_ceiling(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
-    """Return the ceiling of a call's subagent: the agent that makes the call."""
+def _list_ceilings(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
+    """Return the ceiling of a call's subagent: the agent that makes the call; empty: that is not known."""
     # The agent of the message, since the user may have switched the session's agent during the turn.
     agent = engine.store.read_context(call.session_id).find_agent(call.message_id)
     return (Ceiling(agent=agent),) if agent else ()
 
 
-def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, ceilings: tuple[Ceiling, ...]) -> Session:
+def _find_or_make_child(
+    engine: Engine, parent: Session, agent: Agent, task: Subtask, ceilings: tuple[Ceiling, ...]
+) -> Session:
     if task.session_id is not None:
         session = engine.store.find_session(task.session_id)
         if session is None or session.parent_id != parent.id:
@@ -169,8 +169,8 @@ def _make_child(engine: Engine, parent: Session, agent: Agent, task: Subtask, ce
                 f"There is no subagent session {task.session_id} of this session.",
                 advice="Leave task_id out to start a new one.",
             )
-        data = set_ceilings(session.metadata, ceilings)
-        return engine.store.update_session(session.id, lambda now: replace(now, metadata=data))
+        metadata = set_ceilings(session.metadata, ceilings)
+        return engine.store.update_session(session.id, lambda current: replace(current, metadata=metadata))
     _check_subagent_count(engine, parent)
     ref = _find_own_model(engine, agent, task)
     model = SessionModel(id=ref.model_id, provider_id=ref.provider_id, variant=ref.variant) if ref else parent.model
@@ -202,9 +202,9 @@ def _check_subagent_count(engine: Engine, parent: Session) -> None:
     max_count = TREE_SUBAGENTS.value if engine.subagents.most is None else engine.subagents.most
     count, waiting = 0, [root.id]
     while waiting:
-        below = engine.store.list_sessions(parent=waiting.pop())
-        count += len(below)
-        waiting += [session.id for session in below]
+        children = engine.store.list_sessions(parent=waiting.pop())
+        count += len(children)
+        waiting += [session.id for session in children]
     if count >= max_count:
         raise ToolFailure(
             f"The limit of {max_count} subagents of a session is reached (`subagents.most` of the configuration).",

@@ -83,19 +83,19 @@ async def wait_until_overdue(store: Store, session_id: str, limits: TimeLimits =
     """
     activity = asyncio.Event()
     listening = asyncio.create_task(_listen(store, session_id, activity))
-    active = quiet = 0.0
+    active_seconds = silent_seconds = 0.0
     try:
         while True:
             await asyncio.sleep(limits.check_interval_seconds)
             if is_waiting_for_answer(store, session_id):
-                quiet = 0.0
+                silent_seconds = 0.0
                 continue
-            active += limits.check_interval_seconds
-            quiet = 0.0 if activity.is_set() else quiet + limits.check_interval_seconds
+            active_seconds += limits.check_interval_seconds
+            silent_seconds = 0.0 if activity.is_set() else silent_seconds + limits.check_interval_seconds
             activity.clear()
-            if active > limits.max_work_seconds:
+            if active_seconds > limits.max_work_seconds:
                 return f"It worked for {limits.max_work_seconds / 60:g} minutes, which is the limit."
-            if quiet > limits.max_silence_seconds:
+            if silent_seconds > limits.max_silence_seconds:
                 return f"It showed no sign of life for {limits.max_silence_seconds / 60:g} minutes."
     finally:
         listening.cancel()

@@ -95,12 +95,12 @@ def _begin_goal(project: Project, args: Prompt, goal: Goal, *, is_sent: bool) ->
 
     Raises OperationError if the goal can't be checked, or a turn runs.
     """
-    from codeloop.agent.goal.goal_rounds import GoalRounds, check_goal
+    from codeloop.agent.goal.goal_rounds import GoalRounds, find_goal_problem
 
     goal_rounds = project.services.goals
     if is_sent and args.session_id in goal_rounds:
         return goal_rounds[args.session_id]
-    if problem := check_goal(goal, project.workspace.root):
+    if problem := find_goal_problem(goal, project.workspace.root):
         raise OperationError("BadRequest", problem)
     if project.runs.is_working_on(args.session_id):
         raise OperationError("SessionBusyError", f"Session {args.session_id} is busy. Abort its turn first.")
