@@ -23,7 +23,7 @@ ContextIncrease = Callable[[str, str, int], Awaitable[LoadResult]]
 
 
 async def _increase_ollama(url: str, model: str, tokens: int) -> LoadResult:
-    """Create a model with that context and the files of `model`: requests of chat completions can't set a context."""
+    """Create a model with `tokens` of context and the files of `model`: a chat completion can't set the context."""
     root, name = get_server_root(url), name_derived_model(model, tokens)
     body = {"model": name, "from": model, "parameters": {"num_ctx": tokens}, "stream": False}
     if (await request_json(f"{root}/api/create", body, LOCAL_STATUS_TIME.seconds)).get("status") != "success":
@@ -41,24 +41,26 @@ def name_derived_model(model: str, tokens: int) -> str:
 
 
 async def _increase_lmstudio(url: str, model: str, tokens: int) -> LoadResult:
-    """Load the model again with that context; if that fails, with the context that it had before."""
+    """Load the model again with `tokens` of context; if that fails, with the context that it had before."""
     root = get_server_root(url)
     rows = list_objects((await request_json(f"{root}/api/v1/models", None, LOCAL_STATUS_TIME.seconds)).get("models"))
     row = next((each for each in rows if model in {read_text(each.get("key")), *_list_instance_ids(each)}), None)
     if row is None:
         return LoadResult(model, 0)
-    before = [read_count(each, "config", "context_length") for each in list_objects(row.get("loaded_instances"))]
+    contexts_before = [
+        read_count(each, "config", "context_length") for each in list_objects(row.get("loaded_instances"))
+    ]
     # Loading it a second time would take the memory twice.
     for instance in _list_instance_ids(row):
         await request_json(f"{root}/api/v1/models/unload", {"instance_id": instance}, LOCAL_LOAD_TIME.seconds)
     result = await _load_lmstudio(root, read_text(row.get("key")), tokens)
-    if not result.loaded_tokens and before:
-        await _load_lmstudio(root, read_text(row.get("key")), max(before))
+    if not result.loaded_tokens and contexts_before:
+        await _load_lmstudio(root, read_text(row.get("key")), max(contexts_before))
     return result
 
 
-async def _load_lmstudio(root: str, key: str, context: int) -> LoadResult:
-    body = {"model": key, "context_length": context, "echo_load_config": True}
+async def _load_lmstudio(root: str, key: str, tokens: int) -> LoadResult:
+    body = {"model": key, "context_length": tokens, "echo_load_config": True}
     answer = await request_json(f"{root}/api/v1/models/load", body, LOCAL_LOAD_TIME.seconds)
     return LoadResult(read_text(answer.get("instance_id")) or key, read_count(answer, "load_config", "context_length"))
 
@@ -72,5 +74,5 @@ CONTEXT_INCREASES: dict[str, ContextIncrease] = {"ollama": _increase_ollama, "lm
 
 
 def find_context_increase(provider_id: str, url: str) -> ContextIncrease | None:
-    """Return how a provider's local server gives a model more context; None: it can't."""
+    """Return the function that has a provider's local server give a model more context; None: the server can't."""
     return CONTEXT_INCREASES.get(identify_server(provider_id, url))

@@ -30,19 +30,20 @@ async def _read_ollama(url: str, model: str) -> LocalContext:
     root = get_server_root(url)
     answer = await request_json(f"{root}/api/show", {"model": model}, LOCAL_STATUS_TIME.seconds)
     details = answer.get("model_info")
+    # Such as `qwen3.context_length`, by the model's architecture.
     lengths = [name for name in details if name.endswith(".context_length")] if is_object(details) else []
-    most = max((read_count(answer, "model_info", name) for name in lengths), default=0)
+    max_tokens = max((read_count(answer, "model_info", name) for name in lengths), default=0)
     loaded = await read_loaded_context(root, model)
     if not loaded and answer:
         # Without a prompt this only loads the model.
         await request_json(f"{root}/api/generate", {"model": model}, LOCAL_LOAD_TIME.seconds)
         loaded = await read_loaded_context(root, model)
-    window = _choose_advised_context(most)
+    advised = _choose_advised_context(max_tokens)
     remedy = (
-        f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={window} ollama serve` "
+        f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={advised} ollama serve` "
         "(in its app: Settings, Context length)."
     )
-    return LocalContext(loaded, most if loaded else 0, remedy)
+    return LocalContext(loaded, max_tokens if loaded else 0, remedy)
 
 
 async def read_loaded_context(root: str, model: str) -> int:
@@ -60,9 +61,11 @@ async def read_loaded_context(root: str, model: str) -> int:
 
 async def _read_lmstudio(url: str, model: str) -> LocalContext:
     answer = await request_json(f"{get_server_root(url)}/api/v0/models/{model}", None, LOCAL_STATUS_TIME.seconds)
-    most = read_count(answer, "max_context_length")
-    remedy = f"Load it with a longer context: `lms load {model} --context-length {_choose_advised_context(most)}`."
-    return LocalContext(read_count(answer, "loaded_context_length"), most, remedy)
+    max_tokens = read_count(answer, "max_context_length")
+    remedy = (
+        f"Load it with a longer context: `lms load {model} --context-length {_choose_advised_context(max_tokens)}`."
+    )
+    return LocalContext(read_count(answer, "loaded_context_length"), max_tokens, remedy)
 
 
 async def _read_llama_cpp(url: str, model: str) -> LocalContext:
@@ -70,11 +73,11 @@ async def _read_llama_cpp(url: str, model: str) -> LocalContext:
     del model
     answer = await request_json(f"{get_server_root(url)}/props", None, LOCAL_STATUS_TIME.seconds)
     loaded = read_count(answer, "default_generation_settings", "n_ctx") or read_count(answer, "n_ctx")
-    return LocalContext(loaded, 0, f"Start llama-server with a longer context: `-c {ADVISED_CONTEXT_TOKENS}`.")
+    return LocalContext(loaded, remedy=f"Start llama-server with a longer context: `-c {ADVISED_CONTEXT_TOKENS}`.")
 
 
 async def _read_from_model_list(url: str, model: str) -> LocalContext:
-    """Read the context from the list of models, where vLLM and SGLang say it."""
+    """Read the context from the list of models, where vLLM and SGLang state it."""
     answer = await request_json(f"{url}/models", None, LOCAL_STATUS_TIME.seconds)
     lengths = (
         read_count(each, "max_model_len") for each in list_objects(answer.get("data")) if each.get("id") == model
@@ -83,14 +86,14 @@ async def _read_from_model_list(url: str, model: str) -> LocalContext:
         f"Start the server with a longer context: `--max-model-len {ADVISED_CONTEXT_TOKENS}` (vLLM), "
         f"`--context-length {ADVISED_CONTEXT_TOKENS}` (SGLang)."
     )
-    return LocalContext(next(lengths, 0), 0, remedy)
+    return LocalContext(next(lengths, 0), remedy=remedy)
 
 
 async def _read_docker(url: str, model: str) -> LocalContext:
-    """Return the remedy only: Docker Model Runner does not say its context, and refuses longer requests by itself."""
+    """Return the remedy only: Docker Model Runner does not state its context, and refuses longer requests by itself."""
     del url
     return LocalContext(
-        0, 0, f"Configure a longer context: `docker model configure --context-size {ADVISED_CONTEXT_TOKENS} {model}`."
+        remedy=f"Configure a longer context: `docker model configure --context-size {ADVISED_CONTEXT_TOKENS} {model}`."
     )
 
 
@@ -104,7 +107,7 @@ CONTEXT_READERS: dict[str, ContextReader] = {
 }
 """By provider id."""
 SERVERS_BY_PORT = {11434: "ollama", 1234: "lmstudio"}
-"""Default ports, by which servers are recognised that have another name in the configuration."""
+"""Default ports, to recognise servers that have another name in the configuration."""
 
 
 def find_context_reader(provider_id: str, url: str) -> ContextReader | None:
@@ -113,7 +116,7 @@ def find_context_reader(provider_id: str, url: str) -> ContextReader | None:
 
 
 def identify_server(provider_id: str, url: str) -> str:
-    """Return which server a provider is, as a key of READERS; empty: unknown.
+    """Return which server a provider is, as a key of CONTEXT_READERS; empty: unknown.
 
     Names of the user's own are recognised too, such as `llamacpp`, `lm-studio` or `vllm-coder`.
     """
@@ -132,5 +135,6 @@ def get_server_root(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _choose_advised_context(most: int) -> int:
-    return min(most, ADVISED_CONTEXT_TOKENS) if most else ADVISED_CONTEXT_TOKENS
+def _choose_advised_context(max_tokens: int) -> int:
+    """Return the context to advise for a model whose maximum is `max_tokens` (0: unknown)."""
+    return min(max_tokens, ADVISED_CONTEXT_TOKENS) if max_tokens else ADVISED_CONTEXT_TOKENS

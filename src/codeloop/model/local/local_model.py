@@ -1,4 +1,4 @@
-"""Wraps a model of a local server, to respect the context length that the server has really loaded it with."""
+"""Wraps a model of a local server, to respect the context length that the server has actually loaded it with."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -34,14 +34,14 @@ FULL_MARGIN_TOKENS = 8
 """The most tokens that servers leave unused in a full context."""
 
 
-class ContextWish(NamedTuple):
-    """How to give a model more context (None: the server can't), and the tokens that the user configured (0: none)."""
+class ContextAdjustment(NamedTuple):
+    """How a model is given more context (None: the server can't), and the tokens that the user configured (0: none)."""
 
     increase: ContextIncrease | None = None
-    tokens: int = 0
+    configured_tokens: int = 0
 
 
-NO_WISH = ContextWish()
+NO_ADJUSTMENT = ContextAdjustment()
 
 
 class LocalModel:
@@ -51,10 +51,12 @@ class LocalModel:
     the first request has none before. Where the server can, it gives the model more context, if that is too little.
     """
 
-    def __init__(self, model: ChatModel, reader: ContextReader, url: str, wish: ContextWish = NO_WISH) -> None:
-        self._wish = wish
+    def __init__(
+        self, model: ChatModel, reader: ContextReader, url: str, adjustment: ContextAdjustment = NO_ADJUSTMENT
+    ) -> None:
+        self._adjustment = adjustment
         self._name = ""
-        """The server's name of the model with more context; empty: the name did not change."""
+        """The server's name of the model once it has more context; empty: the name did not change."""
         self._asking = asyncio.Lock()
         self._model = model
         self._read_context = reader
@@ -69,51 +71,49 @@ class LocalModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield the model's events until Finished."""
-        fixed = estimate_tokens(request.system) + estimate_tokens(request.tools)
-        total = fixed + sum(estimate_tokens(_without_images(message)) for message in request.messages)
+        fixed_tokens = estimate_tokens(request.system) + estimate_tokens(request.tools)
+        total_tokens = fixed_tokens + sum(estimate_tokens(_drop_images(message)) for message in request.messages)
         # Concurrent requests wait, so that the server is asked, and loads the model, once.
         async with self._asking:
             if not self._context.loaded_tokens:
                 self._context = await self._read_context(self._url, self._info.api_id or self._info.id)
                 self._adopt_context()
-            if tokens := self._choose_context(fixed):
+            if tokens := self._choose_context(fixed_tokens):
                 loaded = self._context.loaded_tokens
-                had = f"is loaded with a context of {loaded:,} tokens" if loaded else "is not loaded"
-                yield RetryScheduled(0, f"{self._info.ref} {had}; it is now loaded with {tokens:,}.", now_ms())
+                state = f"is loaded with a context of {loaded:,} tokens" if loaded else "is not loaded"
+                yield RetryScheduled(0, f"{self._info.ref} {state}; it is now loaded with {tokens:,}.", now_ms())
                 await self._increase_context(tokens)
-        refusal = self._make_refusal(fixed, total)
+        refusal = self._make_refusal(fixed_tokens, total_tokens)
         if refusal is not None:
             yield Finished("error", error=refusal)
             return
-        request = self._adapt_request(request, total)
+        request = self._adapt_request(request, total_tokens)
         has_calls = False
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
                 has_calls = has_calls or isinstance(event, CallStarted)
-                yield self._explain_end(event, has_calls) if isinstance(event, Finished) else event
+                yield self._explain_end(event, has_calls=has_calls) if isinstance(event, Finished) else event
 
-    def _choose_context(self, fixed: int) -> int:
-        """Return the tokens of context to load the model with; 0: as it is.
+    def _choose_context(self, fixed_tokens: int) -> int:
+        """Return the tokens of context to load the model with; 0: it stays as it is.
 
-        `fixed`: tokens of instructions and tools. It is tried once; a model that can't take more stays as it is.
+        `fixed_tokens`: those of instructions and tools.
         """
-        loaded, most, wish = self._context.loaded_tokens, self._context.max_tokens, self._wish
-        if wish.increase is None or not (loaded or most):
+        loaded_tokens, max_tokens = self._context.loaded_tokens, self._context.max_tokens
+        if self._adjustment.increase is None or not (loaded_tokens or max_tokens):
             return 0
-        enough = (
-            max(ADVISED_CONTEXT_TOKENS, fixed + MIN_CONVERSATION_TOKENS)
-            if fixed + MIN_CONVERSATION_TOKENS > loaded
-            else 0
-        )
-        tokens = min(wish.tokens or enough, most or ADVISED_CONTEXT_TOKENS)
-        return tokens if tokens > loaded else 0
+        wanted_tokens = self._adjustment.configured_tokens
+        if not wanted_tokens and fixed_tokens + MIN_CONVERSATION_TOKENS > loaded_tokens:
+            wanted_tokens = max(ADVISED_CONTEXT_TOKENS, fixed_tokens + MIN_CONVERSATION_TOKENS)
+        tokens = min(wanted_tokens, max_tokens or ADVISED_CONTEXT_TOKENS)
+        return tokens if tokens > loaded_tokens else 0
 
     async def _increase_context(self, tokens: int) -> None:
         """Have the server load the model with more context, and adopt the context that it got."""
-        if (increase := self._wish.increase) is None:
+        if (increase := self._adjustment.increase) is None:
             return
         # Tried once: what failed would fail again, and take its time, at each request.
-        self._wish = NO_WISH
+        self._adjustment = NO_ADJUSTMENT
         result = await increase(self._url, self._info.api_id or self._info.id, tokens)
         if result.loaded_tokens:
             self._name = result.model
@@ -121,14 +121,14 @@ class LocalModel:
             self._info = self._model.info
             self._adopt_context()
 
-    def _adapt_request(self, request: ModelRequest, total: int) -> ModelRequest:
+    def _adapt_request(self, request: ModelRequest, total_tokens: int) -> ModelRequest:
         """Adapt the request to the loaded model: its name, and an answer that fits next to the request."""
         if self._name:
             request = replace(request, body={**request.body, "model": self._name})
         loaded, limit = self._context.loaded_tokens, self._info.answer_limit
         # A configured limit that fits no more would get the request refused, or its beginning cut.
         if loaded and limit and request.max_tokens is None:
-            request = replace(request, max_tokens=max(min(limit, loaded - total), MIN_ANSWER_TOKENS))
+            request = replace(request, max_tokens=max(min(limit, loaded - total_tokens), MIN_ANSWER_TOKENS))
         return request
 
     def _adopt_context(self) -> None:
@@ -136,11 +136,11 @@ class LocalModel:
         if loaded and (not limit or loaded < limit):
             self._info = replace(self._info, limits=replace(self._info.limits, context=loaded))
 
-    def _explain_end(self, end: Finished, has_calls: bool) -> Finished:
-        """Add to the end of an answer how to give the model more context, if it had too little.
+    def _explain_end(self, end: Finished, *, has_calls: bool) -> Finished:
+        """Add advice on giving the model more context to the end of an answer for which it had too little.
 
-        An estimate lets a request pass that the server finds too long, or that leaves no room for an answer. A cut tool
-        call is left to the agent's loop, which lets the model write a shorter one.
+        An estimate may let a request pass that the server finds too long, or that leaves no room for an answer. A cut
+        tool call is left to the agent's loop, which lets the model write a shorter one.
         """
         loaded, remedy = self._context.loaded_tokens, self._context.remedy
         if isinstance(end.error, ContextOverflowError):
@@ -154,25 +154,25 @@ class LocalModel:
         )
         return replace(end, reason="error", error=_make_context_error(message))
 
-    def _make_refusal(self, fixed: int, total: int) -> MessageError | None:
-        """Return the error for a request of `total` tokens that does not fit; None: it fits.
+    def _make_refusal(self, fixed_tokens: int, total_tokens: int) -> MessageError | None:
+        """Return the error for a request of `total_tokens` that does not fit; None: it fits.
 
-        Compaction only helps when it is the conversation that is too long, so only then it is a ContextOverflowError.
+        It is a ContextOverflowError, which leads to a compaction, only if the conversation is what is too long.
         """
         loaded = self._context.loaded_tokens
         if not loaded:
             return None
         room = loaded - MIN_ANSWER_TOKENS
-        if fixed > room:
+        if fixed_tokens > room:
             message = (
                 f"{self._info.ref} is loaded with a context of {loaded:,} tokens; instructions and tools alone need "
-                f"about {fixed:,}, and the server would cut them silently. {self._context.remedy}"
+                f"about {fixed_tokens:,}, and the server would cut them silently. {self._context.remedy}"
             )
             return _make_context_error(message)
-        if total <= room:
+        if total_tokens <= room:
             return None
         message = (
-            f"The conversation needs about {total:,} tokens; {self._info.ref} is loaded with {loaded:,}. "
+            f"The conversation needs about {total_tokens:,} tokens; {self._info.ref} is loaded with {loaded:,}. "
             f"Compact it with /compact. {self._context.remedy}"
         )
         return ContextOverflowError(data=OverflowData(message=message))
@@ -181,17 +181,21 @@ class LocalModel:
 def wrap_local_model(model: ChatModel, url: str, row: ModelConfig | None) -> ChatModel:
     """Wrap a model of the server at a base URL of this machine; a server of an unknown kind is left as it is.
 
-    `row`: the model's configuration, which may say how much context it shall get.
+    `row`: the model's configuration, which may say how much context it should get.
     """
     reader = find_context_reader(model.info.provider_id, url)
     if reader is None:
         return model
-    tokens = (row.limit.context if row is not None and row.limit is not None else None) or 0
-    return LocalModel(model, reader, url, ContextWish(find_context_increase(model.info.provider_id, url), tokens))
+    limit = row.limit if row is not None else None
+    adjustment = ContextAdjustment(
+        increase=find_context_increase(model.info.provider_id, url),
+        configured_tokens=(limit.context or 0) if limit is not None else 0,
+    )
+    return LocalModel(model, reader, url, adjustment)
 
 
 def estimate_tokens(value: object) -> int:
-    """Return about how many tokens a value is as JSON."""
+    """Return about how many tokens a value takes as JSON."""
     return len(msgspec.json.encode(value)) // BYTES_PER_TOKEN
 
 
@@ -199,6 +203,7 @@ def _make_context_error(message: str) -> APIError:
     return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"kind": "context"}))
 
 
-def _without_images(message: object) -> object:
+def _drop_images(message: object) -> object:
+    """Return a message's content without images: their length in bytes says nothing about their tokens."""
     content: tuple[object, ...] = getattr(message, "content", ())
     return tuple(piece for piece in content if not isinstance(piece, ImagePiece))

@@ -25,11 +25,10 @@ from codeloop.model.chat import (
     TextDelta,
     UsageUpdate,
 )
-from codeloop.model.testing.replay import RequestDigester
+from codeloop.model.testing.project_paths import NO_PATHS, ProjectPaths, mask_paths
+from codeloop.model.testing.request_digest import RequestDigester
 from codeloop.model.testing.script import (
-    NO_PATHS,
     CallBlock,
-    ProjectPaths,
     ReasoningBlock,
     RecordedRequest,
     RequestKind,
@@ -39,7 +38,6 @@ from codeloop.model.testing.script import (
     ScriptedCall,
     TextBlock,
     TokenCount,
-    replace_paths,
 )
 from codeloop.model.testing.scripted_model import classify_request
 from codeloop.schema.errors import CodeloopError
@@ -69,21 +67,21 @@ class RecordingModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Yield the model's events, and record them."""
         present = self._digester.digest_request(request, self._paths)
-        fold = EventFold()
+        builder = AnswerBuilder()
         events = self._model.stream(request)
         try:
             async for event in events:
-                fold.add_event(event)
+                builder.add_event(event)
                 yield event
         finally:
-            self._write_answer(fold.make_answer(classify_request(request), present))
+            self._write_answer(builder.build_answer(classify_request(request), present))
             await events.aclose()
 
     def _write_answer(self, answer: ScriptedAnswer) -> None:
         if self.problem:
             return
         try:
-            line = msgspec.json.encode(_mask_answer(answer, self._paths)) + b"\n"
+            line = msgspec.json.encode(mask_paths(answer, self._paths)) + b"\n"
             # Only for the user: a recording holds the conversation.
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -109,16 +107,17 @@ class AnswerRecorder:
 
     def wrap(self, model: ChatModel) -> RecordingModel:
         """Return a model that passes on the events of `model` and records its answers."""
-        self._models.append(recording := RecordingModel(model, self._path, self._paths))
-        return recording
+        recording_model = RecordingModel(model, self._path, self._paths)
+        self._models.append(recording_model)
+        return recording_model
 
     def list_problems(self) -> list[str]:
         """Return why the recording is incomplete: at most one reason, since all models write to the same file."""
         return [model.problem for model in self._models if model.problem][:1]
 
 
-class EventFold:
-    """Collects the events of one stream to a `ScriptedAnswer`; time is measured from its creation."""
+class AnswerBuilder:
+    """Builds a `ScriptedAnswer` from the events of one stream; time is measured from its creation."""
 
     def __init__(self) -> None:
         self._blocks: list[ScriptedBlock] = []
@@ -149,7 +148,7 @@ class EventFold:
             case Finished():
                 self._end = event
 
-    def make_answer(self, kind: RequestKind, recorded_request: RecordedRequest) -> ScriptedAnswer:
+    def build_answer(self, kind: RequestKind, recorded_request: RecordedRequest) -> ScriptedAnswer:
         """Return the collected answer to a request; without a `Finished` it was `cut`."""
         end = self._end
         return ScriptedAnswer(
@@ -176,12 +175,12 @@ class EventFold:
         last = self._blocks[-1] if self._blocks and self._block_number == number else None
         match last, piece:
             case (TextBlock(), TextBlock()) | (ReasoningBlock(), ReasoningBlock()):
-                more: dict[str, object] = {
-                    "text": last.text + piece.text, "deltas": last.deltas + 1, "ms": last.ms + piece.ms
-                }  # fmt: skip
-                if isinstance(last, ReasoningBlock) and isinstance(piece, ReasoningBlock):
-                    more["metadata"] = {**last.metadata, **piece.metadata}
-                self._blocks[-1] = msgspec.structs.replace(last, **more)
+                longer = msgspec.structs.replace(
+                    last, text=last.text + piece.text, deltas=last.deltas + 1, ms=last.ms + piece.ms
+                )
+                if isinstance(longer, ReasoningBlock) and isinstance(piece, ReasoningBlock):
+                    longer = msgspec.structs.replace(longer, metadata={**longer.metadata, **piece.metadata})
+                self._blocks[-1] = longer
             case _:
                 self._append_block(piece)
                 self._block_number = number
@@ -201,27 +200,9 @@ class EventFold:
             self._append_block(CallBlock(call, ms=ms))
             return
         block = self._blocks[index]
-        self._blocks[index] = CallBlock(
-            call, max(1, block.deltas if isinstance(block, CallBlock) else 1), block.ms + ms
-        )
-
-
-def _mask_answer(answer: ScriptedAnswer, paths: ProjectPaths) -> ScriptedAnswer:
-    """Replace the project's paths by placeholders that do not occur in the answer otherwise."""
-    text = msgspec.json.encode(answer).decode()
-    directory = _find_free_placeholder("directory", text)
-    root = _find_free_placeholder("root", text)
-    words = {paths.root: root, paths.directory: directory}
-    plain = replace_paths(answer, {path: word for path, word in words.items() if len(path) > 1})
-    return msgspec.structs.replace(plain, directory=directory, root=root)
-
-
-def _find_free_placeholder(name: str, text: str) -> str:
-    word, number = f"{{{name}}}", 1
-    while word in text:
-        number += 1
-        word = f"{{{name}-{number}}}"
-    return word
+        deltas = block.deltas if isinstance(block, CallBlock) else 1
+        # A call without arguments comes without any piece of them.
+        self._blocks[index] = CallBlock(call, max(1, deltas), block.ms + ms)
 
 
 def _parse_arguments(arguments: str) -> JSON | str:

@@ -1,30 +1,20 @@
 """Plays the recordings that `answer_recorder.py` makes (`--replay`), and reports where a run differs from them."""
 
-import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from codeloop.model.chat import (
-    AssistantModelMessage,
-    CallPiece,
-    Finished,
-    ModelEvent,
-    ModelInfo,
-    ModelMessage,
-    ModelRequest,
-    ToolModelMessage,
-    UserModelMessage,
-)
-from codeloop.model.testing.script import (
-    NO_PATHS,
-    CallBlock,
-    ProjectPaths,
-    RecordedRequest,
-    RequestKind,
-    ScriptedAnswer,
-    read_answers,
-)
+from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.testing.project_paths import NO_PATHS, ProjectPaths, fill_paths
+from codeloop.model.testing.request_digest import RequestDigester
+from codeloop.model.testing.script import CallBlock, RecordedRequest, RequestKind, ScriptedAnswer, read_answers
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, classify_request, make_failure, play_answer
+
+
+class _NumberedAnswer(NamedTuple):
+    number: int
+    """Its place in the recording, from 1."""
+    answer: ScriptedAnswer
 
 
 class ReplayModel:
@@ -43,11 +33,9 @@ class ReplayModel:
         self._info = info
         self._speed = speed
         self._digester = RequestDigester()
-        answers = list(enumerate(read_answers(path), 1))
-        self._remaining: dict[RequestKind, list[tuple[int, ScriptedAnswer]]] = {
-            "main": [row for row in answers if row[1].kind == "main"],
-            "side": [row for row in answers if row[1].kind == "side"],
-        }
+        self._remaining: dict[RequestKind, list[_NumberedAnswer]] = {"main": [], "side": []}
+        for number, answer in enumerate(read_answers(path), 1):
+            self._remaining[answer.kind].append(_NumberedAnswer(number, answer))
         self._answer_count = 0
         self._has_other_prompt = False
 
@@ -77,17 +65,17 @@ class ReplayModel:
         """Play the next answer of the request's kind."""
         kind = classify_request(request)
         present = self._digester.digest_request(request, self._paths)
-        row = _take_next(self._remaining[kind], kind, present)
-        if row is None:
+        next_answer = _take_next(self._remaining[kind], kind, present)
+        if next_answer is None:
             yield Finished(
                 "error", error=make_failure(f"The recording {self._path} ends here: no further {kind} answer.")
             )
             return
-        number, answer = row
-        wrong = _describe_difference(answer, present)
-        if wrong:
-            where = f"The replay differs from {self._path} at answer {number}: {wrong}"
-            yield Finished("error", error=make_failure(where))
+        number, answer = next_answer
+        difference = _describe_difference(answer, present)
+        if difference:
+            message = f"The replay differs from {self._path} at answer {number}: {difference}"
+            yield Finished("error", error=make_failure(message))
             return
         if kind == "main":
             original = answer.request
@@ -95,24 +83,22 @@ class ReplayModel:
                 not self._answer_count and original is not None and original.digest != present.digest
             )
             self._answer_count += 1
-        async for event in play_answer(answer.fill_paths(self._paths), number, self._speed):
+        async for event in play_answer(fill_paths(answer, self._paths), number, self._speed):
             yield event
 
 
-def _take_next(
-    remaining: list[tuple[int, ScriptedAnswer]], kind: RequestKind, present: RecordedRequest
-) -> tuple[int, ScriptedAnswer] | None:
+def _take_next(remaining: list[_NumberedAnswer], kind: RequestKind, present: RecordedRequest) -> _NumberedAnswer | None:
     """Take the next answer; of side requests, whose order may differ, the one with the same system prompt."""
     if not remaining:
         return None
     index = 0
     if kind == "side":
-        same = (
-            n
-            for n, (_, row) in enumerate(remaining)
-            if row.request is not None and row.request.system == present.system
+        same_prompt = (
+            index
+            for index, (_, answer) in enumerate(remaining)
+            if answer.request is not None and answer.request.system == present.system
         )
-        index = next(same, 0)
+        index = next(same_prompt, 0)
     return remaining.pop(index)
 
 
@@ -133,49 +119,3 @@ def _describe_difference(answer: ScriptedAnswer, present: RecordedRequest) -> st
 
 def _join_shapes(messages: Sequence[str]) -> str:
     return ", then ".join(messages) or "nothing new"
-
-
-class RequestDigester:
-    """Digests requests for a recording, which stores only what is new since the last request of the same kind."""
-
-    def __init__(self) -> None:
-        self._message_counts: dict[RequestKind, int] = {}
-
-    def digest_request(self, request: ModelRequest, paths: ProjectPaths) -> RecordedRequest:
-        """Return the record of a request: digests, and the shape of the messages that are new in it."""
-        kind = classify_request(request)
-        before = self._message_counts.get(kind)
-        self._message_counts[kind] = len(request.messages)
-        new = (
-            request.messages[before:]
-            if before is not None and before <= len(request.messages)
-            else request.messages[-1:]
-        )
-        return RecordedRequest(
-            digest=_digest(_mask_paths(repr(new), paths)),
-            system=_digest(request.system),
-            messages=tuple(_describe_message(message) for message in new),
-            tools=tuple(tool.name for tool in request.tools),
-        )
-
-
-def _describe_message(message: ModelMessage) -> str:
-    match message:
-        case UserModelMessage():
-            return "a prompt"
-        case AssistantModelMessage(content=content):
-            calls = [piece.name for piece in content if isinstance(piece, CallPiece)]
-            return f"calls of {' and '.join(calls)}" if calls else "an answer"
-        case ToolModelMessage(content=content):
-            return f"{len(content)} results"
-
-
-def _mask_paths(text: str, paths: ProjectPaths) -> str:
-    """Replace the project's paths by placeholders, so that the text is the same in every directory."""
-    for path, word in ((paths.directory, "{directory}"), (paths.root, "{root}")):
-        text = text.replace(path, word) if len(path) > 1 else text
-    return text
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The format of scripts and recordings: a model's answers as JSON Lines, one a line, and how they become events.
+"""The format of scripts and recordings: a model's answers as JSON Lines, one a line.
 
     {"text": "I look at the file.", "calls": [{"name": "read", "arguments": {"filePath": "{directory}/a.py"}}]}
     {"text": "Done.", "deltas": 5, "delay_ms": 20}
@@ -6,22 +6,13 @@
 `{directory}` and `{root}` stand for the project's working directory and the root of its work tree.
 """
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
 from codeloop.model.chat import (
-    CallDelta,
-    CallReady,
-    CallStarted,
     FinishReason,
-    ModelEvent,
-    ReasoningDelta,
-    RetryScheduled,
-    TextDelta,
 )
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.errors import MessageError
@@ -30,16 +21,6 @@ from codeloop.schema.wire import JSON
 
 RequestKind = Literal["main", "side"]
 """`side`: an answer to a request without tools (a title, a summary)."""
-
-
-class ProjectPaths(NamedTuple):
-    """The present project: working directory and root of the work tree, absolute paths or empty."""
-
-    directory: str = ""
-    root: str = ""
-
-
-NO_PATHS = ProjectPaths()
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -169,37 +150,6 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
             cache=CacheTokens(read=count.cache_read, write=count.cache_write),
         )
 
-    def fill_paths(self, paths: ProjectPaths) -> "ScriptedAnswer":
-        """Return the answer with the present paths in it."""
-        words = {self.directory: paths.directory, self.root: paths.root}
-        swap = _make_replacer({word: path for word, path in words.items() if word and path})
-        return self if swap is None else _map_answer(self, swap)
-
-
-class TimedEvent(NamedTuple):
-    """An event, and the seconds to wait before it."""
-
-    wait: float
-    event: ModelEvent
-
-
-def play_pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
-    """Yield an answer's events before `Finished`, with the pauses before them. `number` makes call ids distinct."""
-    for index, block in enumerate(answer.list_blocks()):
-        match block:
-            case TextBlock():
-                for wait, piece in _split_text(block.text, block.deltas, block.ms):
-                    yield TimedEvent(wait, TextDelta(piece, index))
-            case ReasoningBlock():
-                for wait, piece in _split_text(block.text, block.deltas, block.ms):
-                    yield TimedEvent(wait, ReasoningDelta(piece, index))
-                if block.metadata:
-                    yield TimedEvent(0, ReasoningDelta("", index, block.metadata))
-            case CallBlock(call=call, deltas=deltas, ms=ms):
-                yield from _play_call(call, deltas, ms, call.id or f"call_{number}_{index}")
-            case RetryBlock(attempt=attempt, message=message, ms=ms):
-                yield TimedEvent(ms / 1000, RetryScheduled(attempt, message, 0))
-
 
 def read_answers(path: Path) -> list[ScriptedAnswer]:
     """Read a script or a recording. Blank lines and lines that start with `//` are skipped.
@@ -219,86 +169,3 @@ def read_answers(path: Path) -> list[ScriptedAnswer]:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ModelUnavailable(f"{path}, line {number}, is not an answer of a model: {error}.") from error
     return answers
-
-
-def replace_paths(answer: ScriptedAnswer, placeholders: dict[str, str]) -> ScriptedAnswer:
-    """Return a recorded answer with each path (a key of `placeholders`) replaced."""
-    swap = _make_replacer(placeholders, only_full_names=True)
-    return answer if swap is None else _map_answer(answer, swap)
-
-
-def _play_call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[TimedEvent]:
-    # Text is sent as it is: scripts can make a model send broken JSON.
-    raw = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
-    yield TimedEvent(0, CallStarted(call_id, call.name))
-    for wait, piece in _split_text(raw, deltas, ms):
-        yield TimedEvent(wait, CallDelta(call_id, piece))
-    if call.complete:
-        yield TimedEvent(0, CallReady(call_id, call.name, raw))
-
-
-def _split_text(text: str, count: int, ms: int) -> Iterator[tuple[float, str]]:
-    """Split a text into `count` pieces of about one length, none empty, each with its share of `ms` in seconds."""
-    # More pieces than characters would leave some empty.
-    count = max(1, min(count, len(text)))
-    for n in range(count if text else 0):
-        yield ms / count / 1000, text[len(text) * n // count : len(text) * (n + 1) // count]
-
-
-class _WordReplacer(NamedTuple):
-    pattern: re.Pattern[str]
-    words: dict[str, str]
-
-    def __call__(self, text: str) -> str:
-        return self.pattern.sub(lambda match: self.words[match[0]], text)
-
-
-def _make_replacer(words: dict[str, str], *, only_full_names: bool = False) -> _WordReplacer | None:
-    """Make a function that swaps all words in one pass. `only_full_names`: no parts of the names in a path."""
-    if not words:
-        return None
-    # The longest first: of `/home/me/project` and `/home/me` the first has to match.
-    body = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    return _WordReplacer(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if only_full_names else body), words)
-
-
-def _map_answer(answer: ScriptedAnswer, swap: _WordReplacer) -> ScriptedAnswer:
-    return msgspec.structs.replace(
-        answer,
-        reasoning=swap(answer.reasoning),
-        text=swap(answer.text),
-        calls=tuple(_map_call(call, swap) for call in answer.calls),
-        content=tuple(_map_block(block, swap) for block in answer.content),
-    )
-
-
-def _map_block(block: ScriptedBlock, swap: _WordReplacer) -> ScriptedBlock:
-    match block:
-        case TextBlock() | ReasoningBlock():
-            return msgspec.structs.replace(block, text=swap(block.text))
-        case CallBlock():
-            return msgspec.structs.replace(block, call=_map_call(block.call, swap))
-        case RetryBlock():
-            return block
-
-
-def _map_call(call: ScriptedCall, swap: _WordReplacer) -> ScriptedCall:
-    if isinstance(call.arguments, str):
-        return msgspec.structs.replace(call, arguments=swap(call.arguments))
-    return msgspec.structs.replace(
-        call, arguments={swap(name): _map_value(value, swap) for name, value in call.arguments.items()}
-    )
-
-
-def _map_value(value: object, swap: _WordReplacer) -> object:
-    match value:
-        case str():
-            return swap(value)
-        case list():
-            items: list[object] = [*value]
-            return [_map_value(item, swap) for item in items]
-        case dict():
-            fields: dict[str, object] = {**value}
-            return {swap(name): _map_value(item, swap) for name, item in fields.items()}
-        case _:
-            return value

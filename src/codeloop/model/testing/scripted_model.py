@@ -1,9 +1,33 @@
 """A model that plays scripted answers: for demos, tests, benchmarks and documentation."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from typing import NamedTuple
 
-from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, TokenLimits
-from codeloop.model.testing.script import NO_PATHS, ProjectPaths, RequestKind, ScriptedAnswer, play_pieces
+import msgspec
+
+from codeloop.model.chat import (
+    CallDelta,
+    CallReady,
+    CallStarted,
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    ReasoningDelta,
+    RetryScheduled,
+    TextDelta,
+    TokenLimits,
+)
+from codeloop.model.testing.project_paths import NO_PATHS, ProjectPaths, fill_paths
+from codeloop.model.testing.script import (
+    CallBlock,
+    ReasoningBlock,
+    RequestKind,
+    RetryBlock,
+    ScriptedAnswer,
+    ScriptedCall,
+    TextBlock,
+)
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
 
 SCRIPT_INFO = ModelInfo(
@@ -52,7 +76,7 @@ class ScriptedModel:
             yield Finished("error", error=make_failure(f"{self._name} has no further answer for a {kind} request."))
             return
         self._answer_count += 1
-        async for event in play_answer(scripted_answers.pop(0).fill_paths(self._paths), self._answer_count):
+        async for event in play_answer(fill_paths(scripted_answers.pop(0), self._paths), self._answer_count):
             yield event
 
 
@@ -71,6 +95,50 @@ async def play_answer(answer: ScriptedAnswer, number: int, speed: float = 1.0) -
             await asyncio.sleep(wait * speed)
         yield event
     yield Finished(answer.infer_finish_reason(), answer.to_tokens(), answer.error)
+
+
+class TimedEvent(NamedTuple):
+    """An event, and the seconds to wait before it."""
+
+    wait: float
+    event: ModelEvent
+
+
+def play_pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
+    """Yield an answer's events before `Finished`, with the pauses before them. `number` makes call ids distinct."""
+    for index, block in enumerate(answer.list_blocks()):
+        match block:
+            case TextBlock():
+                for wait, piece in _split_text(block.text, block.deltas, block.ms):
+                    yield TimedEvent(wait, TextDelta(piece, index))
+            case ReasoningBlock():
+                for wait, piece in _split_text(block.text, block.deltas, block.ms):
+                    yield TimedEvent(wait, ReasoningDelta(piece, index))
+                if block.metadata:
+                    yield TimedEvent(0, ReasoningDelta("", index, block.metadata))
+            case CallBlock(call=call, deltas=deltas, ms=ms):
+                yield from _play_call(call, deltas, ms, call.id or f"call_{number}_{index}")
+            case RetryBlock(attempt=attempt, message=message, ms=ms):
+                yield TimedEvent(ms / 1000, RetryScheduled(attempt, message, 0))
+
+
+def _play_call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[TimedEvent]:
+    # Text is sent as it is: scripts can make a model send broken JSON.
+    raw = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+    yield TimedEvent(0, CallStarted(call_id, call.name))
+    for wait, piece in _split_text(raw, deltas, ms):
+        yield TimedEvent(wait, CallDelta(call_id, piece))
+    if call.complete:
+        yield TimedEvent(0, CallReady(call_id, call.name, raw))
+
+
+def _split_text(text: str, count: int, ms: int) -> Iterator[tuple[float, str]]:
+    """Split a text into `count` pieces of about one length, none empty, each with its share of `ms` in seconds."""
+    # More pieces than characters would leave some empty.
+    count = max(1, min(count, len(text)))
+    for index in range(count if text else 0):
+        piece = text[len(text) * index // count : len(text) * (index + 1) // count]
+        yield ms / count / 1000, piece
 
 
 def make_failure(message: str) -> MessageError:
