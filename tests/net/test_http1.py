@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.model.retry import RetryingModel
-from codeloop.net.http1 import ChunkedBody, NetworkError
+from codeloop.net.chunked_body import ChunkedBody
+from codeloop.net.errors import NetworkError
 from codeloop.schema.limits import MODEL_INFLATED
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.net.client import OriginClient
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.net.tls import load_service_tls_context, load_tls_context
 
 pytestmark = pytest.mark.skipif(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codeloop.kit.small_files import read_start
 
-# Not `ipaddress.is_global`: what it counts differs between versions of Python, and it has no names for the kinds.
+# `ipaddress.is_global` is not used: its answers differ between versions of Python, and it has no names for the kinds.
 NON_PUBLIC_NETWORKS = (
     ("0.0.0.0/8", "unspecified"),
     ("10.0.0.0/8", "private"),
@@ -54,7 +54,7 @@ NON_PUBLIC_NETWORKS = (
 """Non-public networks and their kinds; the first match counts, so addresses precede the networks that contain them."""
 
 HOSTS_FILE = Path("/etc/hosts")
-# Lists that block advertisements make this file large; what is behind this size is not read.
+# Lists that block advertisements make this file large; what comes after this size is not read.
 _MAX_HOSTS_FILE_BYTES = 1024 * 1024
 
 # An IPv6-only network reaches every IPv4 address through this prefix, private ones too (RFC 6052).
@@ -101,7 +101,7 @@ def is_in_hosts_file(host: str, hosts: Path = HOSTS_FILE) -> bool:
 
 
 def keep_address(address: str, port: int) -> tuple[str, int]:
-    """Return the checked address unchanged. Tests replace this function to connect to a server of their own."""
+    """Return a checked address as it is: the default of callers that let tests lead connections elsewhere."""
     return address, port
 
 

@@ -12,8 +12,9 @@ from ssl import SSLContext
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+from codeloop.net.errors import NetworkError, NetworkErrorKind
 from codeloop.net.hosts import format_host_header, is_local_host
-from codeloop.net.http1 import Connection, NetworkError, NetworkErrorKind
+from codeloop.net.http1 import Connection
 from codeloop.net.offline import require_reachable
 from codeloop.net.proxy import ProxyClient, find_proxy
 from codeloop.net.tls import load_service_tls_context
@@ -43,7 +44,7 @@ class RequestClient(Protocol):
         ...
 
     def release(self, source: BodyStream) -> None:
-        """Take back the stream that a response was read from, to use its connection again or to drop it."""
+        """Take back the stream from which a response was read, to use its connection again or to drop it."""
         ...
 
     async def aclose(self) -> None:
@@ -86,7 +87,7 @@ class HttpResponse:
         return b"".join(pieces)[:size]
 
     async def finish(self) -> None:
-        """Read the end of a body whose content is complete, so that its connection can be used again; gives up soon."""
+        """Read the end of a body whose content is complete, so that its connection can be used again; give up soon."""
         try:
             while await self.read(MODEL_GRACE_TIME.seconds):
                 pass
@@ -104,9 +105,10 @@ class OriginClient:
     """A client of one origin. Redirects are not followed; proxies come from the environment."""
 
     def __init__(self, base_url: str, connect: float, first_byte: float, tls: SSLContext | None = None) -> None:
-        """Connect to nothing yet. `connect` and `first_byte`: how many seconds each may take.
+        """Connect to nothing yet.
 
-        `tls`: the context for a service with its own authority or client certificate; it is reached without a proxy.
+        `connect`, `first_byte`: the seconds that a connection and the beginning of an answer may take. `tls`: the context
+        for a service with its own authority or client certificate; it is reached without a proxy.
         """
         self._tls = tls
         self._base_url = base_url
@@ -158,7 +160,10 @@ class OriginClient:
             await self._proxy.aclose()
 
     async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> bool:
-        """Send, and read the answer's head. False: the service had closed this idle connection before it answered."""
+        """Send a request, and read the answer's head.
+
+        Return False if the service had closed this idle connection before it answered. Raises NetworkError.
+        """
         is_new, is_complete = not connection.has_answered, False
         connection.has_answered = False
         try:

@@ -9,87 +9,16 @@ import re
 from errno import ECONNREFUSED
 from socket import EAI_NONAME, gaierror
 from ssl import SSLCertVerificationError, SSLContext, SSLError
-from typing import Literal
+
+from codeloop.net.chunked_body import ChunkedBody
+from codeloop.net.errors import NetworkError, NetworkErrorKind
 
 READ_BYTES = 256 * 1024
-# The length of a chunk takes a few bytes, but extensions may follow it: a bound for broken streams.
-MAX_CHUNK_HEAD_BYTES = 4_096
 STATUS_LINE_START = b"HTTP/1."
 STATUS_PATTERN = re.compile(r"[1-9][0-9]{2}")
 CONNECTION_REFUSED = "connection refused"
 # `int` accepts signs, blanks and underscores, which no length may have.
 LENGTH_PATTERN = re.compile(r"[0-9]{1,18}")
-
-
-NetworkErrorKind = Literal[
-    "connect", "refused", "connect-timeout", "certificate", "proxy", "offline", "first-byte", "idle", "cut", "protocol"
-]
-
-
-class NetworkError(Exception):
-    """A request failed below HTTP: `kind` says where; the text is the system's own reason."""
-
-    def __init__(self, kind: NetworkErrorKind, detail: str = "") -> None:
-        super().__init__(detail)
-        self.kind: NetworkErrorKind = kind
-
-
-class ChunkedBody:
-    """Decodes a body of the transfer encoding `chunked`; bytes may be split anywhere."""
-
-    def __init__(self) -> None:
-        self.is_done = False
-        self._buffer = b""
-        self._remaining = 0
-
-    def feed(self, data: bytes) -> bytes:
-        """Take the next bytes; return what they hold of the body. Raises NetworkError when they are not chunks."""
-        buffer = self._buffer + data if self._buffer else data
-        size, at, pieces = len(buffer), 0, list[bytes]()
-        # The common case, without a search: all of the data belongs to a chunk whose head came earlier. `_remaining`
-        # counts the line break after the chunk too, which is not part of the body.
-        if self._remaining:
-            pieces.append(buffer[: max(self._remaining - 2, 0)])
-            if self._remaining > size:
-                self._remaining -= size
-                self._buffer = b""
-                return pieces[0]
-            at, self._remaining = self._remaining, 0
-        while (end := buffer.find(b"\r\n", at)) >= 0:
-            length = _parse_chunk_length(buffer[at:end])
-            if length == 0:
-                return self._skip_trailers(buffer, at, end, pieces)
-            start = end + 2
-            stop = start + length
-            pieces.append(buffer[start:stop])
-            at = stop + 2
-            if at > size:
-                self._remaining, at = at - size, size
-                break
-        self._buffer = buffer[at:]
-        if len(self._buffer) > MAX_CHUNK_HEAD_BYTES:
-            raise NetworkError("protocol", "a chunk without a length")
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def _skip_trailers(self, buffer: bytes, at: int, end: int, pieces: list[bytes]) -> bytes:
-        """Look for the empty line that ends the body, past trailers, which are not needed; return the body so far."""
-        if buffer.startswith(b"\r\n", end + 2) or buffer.find(b"\r\n\r\n", end) >= 0:
-            self.is_done, self._buffer = True, b""
-        else:
-            self._buffer = buffer[at:]
-            if len(self._buffer) > READ_BYTES:
-                raise NetworkError("protocol", "endless trailers")
-        return b"".join(pieces)
-
-
-def _parse_chunk_length(head: bytes) -> int:
-    try:
-        length = int(head.partition(b";")[0], 16)
-    except ValueError:
-        length = -1
-    if length < 0:
-        raise NetworkError("protocol", "a chunk without a length")
-    return length
 
 
 class Connection:
@@ -104,11 +33,12 @@ class Connection:
         self._writer = writer
         self._chunks: ChunkedBody | None = None
         self._remaining: int | None = 0
+        """The bytes of the body that are still to come; None: the body is chunked, or ends with the connection."""
         self._loop = asyncio.get_running_loop()
 
     @classmethod
     async def open(cls, host: str, port: int, tls: SSLContext | None) -> "Connection":
-        """Connect. Raises NetworkError."""
+        """Connect to a host, by TLS if there is a context for it. Raises NetworkError."""
         try:
             # If the first address is silent, the next one is tried after the delay that RFC 8305 proposes.
             reader, writer = await asyncio.open_connection(

@@ -36,7 +36,7 @@ def is_reachable_offline(host: str) -> bool:
 def require_reachable(host: str, environment: Mapping[str, str] = os.environ) -> None:
     """Raise NetworkError("offline") for a host that must not be reached in offline mode."""
     if is_offline(environment) and not is_reachable_offline(host):
-        # Imported late: a run with a model that is a file makes no request.
-        from codeloop.net.http1 import NetworkError
+        # Imported late: most runs are not offline.
+        from codeloop.net.errors import NetworkError
 
         raise NetworkError("offline", OFFLINE_MESSAGE)

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from codeloop.net.errors import NetworkError, NetworkErrorKind
 from codeloop.net.hosts import add_brackets
-from codeloop.net.http1 import NetworkError, NetworkErrorKind
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.errors import CodeloopError
 
@@ -31,7 +31,8 @@ def find_proxy(scheme: str, host: str, port: int, environment: Mapping[str, str]
             return None
         # `example.com`, `.example.com` and `*.example.com` all mean the name and every name below it.
         name = pattern.lstrip("*").removeprefix(".")
-        if pattern == "*" or (name and (name in {host, f"{add_brackets(host)}:{port}"} or host.endswith(f".{name}"))):
+        matches_name = name in {host, f"{add_brackets(host)}:{port}"} or host.endswith(f".{name}")
+        if pattern == "*" or (name and matches_name):
             return None
     return proxy if "://" in proxy else f"http://{proxy}"
 
@@ -72,7 +73,7 @@ class ProxyResponse:
 
 
 class ProxyClient:
-    """Sends requests through a proxy. It is only made when needed, since importing httpx2 takes long."""
+    """Sends requests through a proxy, with deadlines in seconds. Its first request imports httpx2, which takes long."""
 
     def __init__(self, proxy: str, connect: float, first_byte: float) -> None:
         self._proxy = proxy

@@ -1,5 +1,7 @@
 """An incremental parser of server-sent events: takes bytes as they come from the network, returns complete events."""
 
+from typing import NamedTuple
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -33,14 +35,14 @@ class SseParser:
             # Nearly every event of a model's answer is one such line: a slice is cheaper than parsing its fields.
             if block.startswith(b"data: ") and b"\n" not in block:
                 events.append(block[6:])
-            elif (data := _parse_fields(block)[1]) is not None:
+            elif (data := _parse_event(block).data) is not None:
                 events.append(data)
         return events
 
     def feed_with_ids(self, chunk: bytes) -> list[tuple[int | None, bytes]]:
         """Do the same for a stream whose ids are numbers; return the id of each event too (None: it is no number)."""
-        fields = map(_parse_fields, self._split_events(chunk))
-        return [(number, data) for number, data in fields if data is not None]
+        events = map(_parse_event, self._split_events(chunk))
+        return [(event.number, event.data) for event in events if event.data is not None]
 
     def _split_events(self, chunk: bytes) -> list[bytes]:
         """Return the text of each event that these bytes complete."""
@@ -78,8 +80,14 @@ class SseParser:
         return before.endswith(b"\n")
 
 
-def _parse_fields(block: bytes) -> tuple[int | None, bytes | None]:
-    """Return the id of an event, if it is a number, and its data."""
+class _ServerSentEvent(NamedTuple):
+    number: int | None
+    """Its id, if that is a number."""
+    data: bytes | None
+    """None: it has no data, so it is no event but a comment, for example."""
+
+
+def _parse_event(block: bytes) -> _ServerSentEvent:
     number, data = None, list[bytes]()
     for line in block.split(b"\n"):
         if line.startswith(b"data:"):
@@ -88,4 +96,4 @@ def _parse_fields(block: bytes) -> tuple[int | None, bytes | None]:
             text = line[3:].strip()
             # At most 18 digits: such a number fits into 64 bits.
             number = int(text) if text.isdigit() and len(text) < 19 else None
-    return number, b"\n".join(data) if data else None
+    return _ServerSentEvent(number, b"\n".join(data) if data else None)

@@ -12,7 +12,7 @@ import msgspec
 from codeloop.automation.ci.json_fields import get_list, get_object, get_text
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.net.client import OriginClient
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.automation import CI_ANSWER, CI_PAGES, CI_RESPONSE, CI_RETRY, CI_RETRY_MOST, CI_TRIES
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON

@@ -9,7 +9,7 @@ from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.extend.host.host import ExtensionHost, ExtensionRaised
 from codeloop.extend.host.protocol import FetchChunk, FetchedRequest, FetchHead, LoadSpec, PluginRequest
 from codeloop.net.client import BodyStream, HttpResponse
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.schema.wire import JSON
 
 _ResponsePiece = FetchHead | FetchChunk | NetworkError | None

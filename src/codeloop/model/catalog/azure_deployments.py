@@ -14,7 +14,7 @@ from codeloop.model.base_url import parse_origin
 from codeloop.model.catalog.vendors import NON_CHAT_MODELS
 from codeloop.model.credentials.key_check import describe_refusal
 from codeloop.model.errors import ModelUnavailable
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.net.offline import require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from codeloop.model.wire.error_patterns import extract_message
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.net.offline import require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS

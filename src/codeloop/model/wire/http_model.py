@@ -19,7 +19,7 @@ from codeloop.model.wire.rate_limits import find_pause
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.service_errors import ServiceErrors
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.bounds.cloud import MODEL_RATE_LIMIT_WAIT
 from codeloop.schema.errors import MessageError

@@ -27,7 +27,7 @@ from codeloop.model.wire.error_patterns import (
     is_overflow,
     is_wrong_path,
 )
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.schema.errors import (
     APIError,
     APIErrorData,

@@ -10,7 +10,7 @@ import msgspec
 
 from codeloop.automation.fleet.kubernetes.cluster_access import ClusterAccess
 from codeloop.net.client import HttpResponse, OriginClient
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.automation import (
     FLEET_API_ANSWER,
     FLEET_API_RESPONSE,

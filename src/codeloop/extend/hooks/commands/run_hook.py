@@ -14,7 +14,7 @@ from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.programs import make_safe_environment
 from codeloop.kit.small_files import make_private
 from codeloop.net.client import OriginClient
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTPUT, HOOK_PROMPT
 from codeloop.schema.config import CommandHookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from codeloop.extend.mcp.cache.definition import RemoteDefinition
 from codeloop.extend.mcp.transport.failures import RegistrationNeeded, SignInNeeded, list_request_errors, make_refusal
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.net.offline import require_reachable
 from codeloop.net.proxy import find_proxy
 from codeloop.net.tls import load_service_tls_context

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import msgspec
 
-from codeloop.net.http1 import NetworkError
+from codeloop.net.errors import NetworkError
 from codeloop.net.sse import EventTooLong
 
 PRELUDE_BYTES = 12

@@ -11,7 +11,8 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from codeloop.net.http1 import ChunkedBody, NetworkError
+from codeloop.net.chunked_body import ChunkedBody
+from codeloop.net.errors import NetworkError
 from codeloop.schema.limits import (
     PROXY_CONNECTIONS,
     PROXY_HEAD,
