@@ -107,8 +107,8 @@ class OriginClient:
     def __init__(self, base_url: str, connect: float, first_byte: float, tls: SSLContext | None = None) -> None:
         """Connect to nothing yet.
 
-        `connect`, `first_byte`: the seconds that a connection and the beginning of an answer may take. `tls`: the context
-        for a service with its own authority or client certificate; it is reached without a proxy.
+        `connect`, `first_byte`: the seconds that a connection and the beginning of an answer may take. `tls`: the
+        context for a service with its own authority or client certificate; it is reached without a proxy.
         """
         self._tls = tls
         self._base_url = base_url
