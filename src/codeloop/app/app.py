@@ -146,26 +146,28 @@ class App:
         self._retire(project)
         name = str(project.settings.project_root.directory)
         project.publish_live(InstanceDisposed(properties=DirectoryRef(directory=name)))
-        await self._close_idle(self._retired)
+        await self._close_retired()
 
     async def reload_all(self) -> None:
-        """As `reload`, for every directory."""
+        """Have every directory's project opened again, as `reload` does for one."""
         # One event for all directories: the streams recognise it by its id, and send it to each client once.
         event = GlobalDisposed()
         for project in set(self._projects.values()):
             self._retire(project)
             project.publish_live(event)
-        await self._close_idle(self._retired)
+        await self._close_retired()
 
     def _retire(self, project: Project) -> None:
+        """Have no request reach a project any more; `_close_retired` closes it when its turns have ended."""
         self._projects = {path: each for path, each in self._projects.items() if each is not project}
         self._retired.add(project)
 
-    async def _close_idle(self, projects: set[Project]) -> None:
-        for project in list(projects):
+    async def _close_retired(self) -> None:
+        """Close the retired projects in which nothing runs any more."""
+        for project in list(self._retired):
             # While one is closed, another task may close the next.
-            if project in projects and not project.is_busy:
-                projects.discard(project)
+            if project in self._retired and not project.is_busy:
+                self._retired.discard(project)
                 self._last_used.pop(project, None)
                 await project.close()
 
@@ -177,20 +179,25 @@ class App:
         """Watch the files of projects with followers. Call when followers have changed."""
         for project in self.projects:
             is_wanted = self._has_followers(project)
-            if is_wanted != (project in self._watched_projects):
-                project.watch_files(on=is_wanted)
-                (self._watched_projects.add if is_wanted else self._watched_projects.discard)(project)
+            if is_wanted == (project in self._watched_projects):
+                continue
+            project.watch_files(on=is_wanted)
+            if is_wanted:
+                self._watched_projects.add(project)
+            else:
+                self._watched_projects.discard(project)
 
     def _has_followers(self, project: Project) -> bool:
         return any(has_followers(project.settings.project_root.directory) for has_followers in self._follower_checks)
 
     async def close_unused_projects(self) -> None:
         """Close projects that were unused for `idle_seconds`, and retired ones whose turns have ended."""
-        oldest = time.monotonic() - self.idle_seconds
-        for project in {project for project in self._projects.values() if self._last_used.get(project, 0) <= oldest}:
-            if not project.is_busy and not self._has_followers(project):
+        unused_since = time.monotonic() - self.idle_seconds
+        for project in set(self._projects.values()):
+            is_unused = self._last_used.get(project, 0) <= unused_since
+            if is_unused and not project.is_busy and not self._has_followers(project):
                 self._retire(project)
-        await self._close_idle(self._retired)
+        await self._close_retired()
 
     async def _close_unused_periodically(self) -> None:
         while True:
@@ -208,7 +215,7 @@ class App:
             if not closable:
                 raise OperationError("BadRequest", f"{OPEN_PROJECTS.value} directories are at work. Try again later.")
             self._retire(min(closable, key=lambda project: self._last_used.get(project, 0)))
-            await self._close_idle(self._retired)
+            await self._close_retired()
 
     async def close(self) -> None:
         """Close every project."""

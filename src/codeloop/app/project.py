@@ -148,6 +148,7 @@ class Project:
             self._exit_stack.push_async_callback(close)
 
     def _make_engine(self, store: Store) -> Engine:
+        """Make the engine, and `services`, which its tools and hooks need."""
         settings, project_root = self.settings, self.settings.project_root
         scratch = project_root.get_scratch_folder(settings.home)
         # Programs that the agent runs get no key of a provider or of a search service.
@@ -185,7 +186,7 @@ class Project:
             store=store,
             workspace=workspace,
             gate=Gate(store),
-            toolbox=make_toolbox(more_tools, agents, servers, _list_unusable_tools(settings)),
+            toolbox=make_toolbox(more_tools, agents, servers, left_out=_list_unusable_tools(settings)),
             models=self.models,
             agents=agents,
             rulebook=rulebook,
@@ -215,7 +216,8 @@ class Project:
     def _rebuild_toolbox(self) -> None:
         offered_tools = self.services.offered_tools
         tools = (*_list_configured_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
-        toolbox = make_toolbox(tools, self.engine.agents, offered_tools.servers, _list_unusable_tools(self.settings))
+        left_out = _list_unusable_tools(self.settings)
+        toolbox = make_toolbox(tools, self.engine.agents, offered_tools.servers, left_out=left_out)
         self.engine.toolbox.replace_with(toolbox)
 
     @property
@@ -263,17 +265,17 @@ class Project:
         again. If a file can't be used, everything stays as it is, and followers get an error message.
         """
         try:
-            project_settings = self._settings_watch.read_changes()
+            changed_settings = self._settings_watch.read_changes()
         except CodeloopError as error:
             self._notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
             return self._settings_watch.is_outdated
-        if project_settings is not None:
-            self.engine.rulebook.set_config(project_settings.loaded)
+        if changed_settings is not None:
+            self.engine.rulebook.set_config(changed_settings.loaded)
             # The engine and the services share this dictionary, so only its content is replaced.
             self.engine.agents.clear()
             find_model = partial(find_newest_model, self.settings, self.providers)
             self.engine.agents.update(self.engine.rulebook.build_agents(find_model))
-            self._notify(_describe_change(project_settings))
+            self._notify(_describe_change(changed_settings))
         return self._settings_watch.is_outdated
 
     def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
@@ -329,10 +331,10 @@ class Project:
         await self._exit_stack.aclose()
 
 
-def _describe_change(project_settings: ProjectSettings) -> str:
+def _describe_change(changed_settings: ProjectSettings) -> str:
     """Describe a changed configuration for followers."""
-    if project_settings.distrust is not None:
-        return f"{project_settings.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
+    if changed_settings.distrust is not None:
+        return f"{changed_settings.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
     return "The configuration has changed: rules hold from the next call on, the rest from the next turn."
 
 

@@ -160,7 +160,7 @@ def read_text(path: Path) -> str:
 
 
 def _read_bytes(path: Path, limit: int) -> bytes:
-    # `load` refuses links, so that a file can't be exchanged for one; the user's own attachment may be a link.
+    # `read_file` refuses links, so that a file can't be exchanged for one; the user's own attachment may be a link.
     real = Path(os.path.realpath(path))
     try:
         return read_file(real, limit).data

@@ -13,7 +13,7 @@ from msgspec import field as struct_field
 from codeloop.agent.answer.live_status import show_error, show_status
 from codeloop.agent.answer.turn_diffs import store_diffs
 from codeloop.agent.engine import Engine, TurnSettings
-from codeloop.agent.loop import run
+from codeloop.agent.loop import run as run_loop
 from codeloop.agent.moves import Stop, decide_next_move
 from codeloop.agent.title import find_missing_title, is_untitled, make_title, store_first_line
 from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
@@ -158,14 +158,15 @@ class Runs:
         if self.is_working_on(session_id):
             raise OperationError("SessionBusyError", f"Session {session_id} is busy. Abort its turn first.")
         run = self._get_run(session_id)
+        read_log = self._engine.workspace.read_log
         with self._hold_lease(session_id):
-            run.state, log = "restoring", self._engine.workspace.read_log
+            run.state = "restoring"
             if is_conversation_undone:
-                log.begin_own_change(session_id)
+                read_log.begin_own_change(session_id)
             try:
                 yield
             finally:
-                log.end_own_change(session_id)
+                read_log.end_own_change(session_id)
                 run.state = "idle"
 
     @contextmanager
@@ -207,7 +208,7 @@ class Runs:
     async def abort(self, session_id: str) -> None:
         """Stop the session's turn, preparations and titles, and wait until the results so far are stored."""
         run = self._get_run(session_id)
-        await _cancel_preparation(run)
+        await _cancel_preparations_and_titles(run)
         await self._engine.supervisor.cancel(session_id)
         turn = run.turn
         if turn is None:
@@ -219,7 +220,7 @@ class Runs:
             run.state = "stopping"
             turn.cancel()
         await asyncio.wait([turn])
-        await _cancel_preparation(run)
+        await _cancel_preparations_and_titles(run)
 
     async def abort_anywhere(self, session_id: str) -> bool:
         """Stop the session's turn in this or another process of this machine; return whether none runs any more."""
@@ -295,6 +296,7 @@ class Runs:
             show_status(self._engine, session_id, Busy())
 
     def _fail(self, session_id: str, message: str) -> Stop:
+        """Show users that a turn has failed, and return its end."""
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
         return Stop("error", message)
 
@@ -306,25 +308,26 @@ class Runs:
             return
         prompt, message = untitled
         store_first_line(self._engine, session_id, prompt)
-        ask = partial(
+        ask_model = partial(
             make_title, engine, session_id, prompt, format_model_ref(message.model), is_turn_over=is_turn_over
         )
-        task = self._start_task(_make_title_once(run, ask, set(run.title_tasks)))
+        task = self._start_task(_make_title_once(run, ask_model, set(run.title_tasks)))
         run.title_tasks.add(task)
         run.late_title = task if is_turn_over else None
         task.add_done_callback(lambda task: run.title_tasks.discard(task))
 
 
 async def _make_title_once(
-    run: SessionRun, ask: Callable[[], Awaitable[bool]], earlier: set[asyncio.Task[None]]
+    run: SessionRun, ask_model: Callable[[], Awaitable[bool]], earlier_tasks: set[asyncio.Task[None]]
 ) -> None:
-    """Ask for a title, unless an earlier request brings one."""
-    if earlier:
-        await asyncio.wait(earlier)
-    run.has_title = run.has_title or await ask()
+    """Ask a model for a title, unless an earlier task brings one."""
+    if earlier_tasks:
+        await asyncio.wait(earlier_tasks)
+    if not run.has_title:
+        run.has_title = await ask_model()
 
 
-async def _cancel_preparation(run: SessionRun) -> None:
+async def _cancel_preparations_and_titles(run: SessionRun) -> None:
     """Cancel the preparations of prompts and the making of titles, and wait for their end."""
     for work in (*run.preparations, *run.title_tasks):
         work.cancel()
@@ -336,13 +339,12 @@ async def _run_turn(engine: Engine, session_id: str, rounds: Rounds | None) -> S
     try:
         while True:
             limited_engine = engine if rounds is None else rounds.limit_engine(engine, session_id)
-            stop = await engine.hooks.run_turn(partial(run, limited_engine, session_id), engine.store, session_id)
+            stop = await engine.hooks.run_turn(partial(run_loop, limited_engine, session_id), engine.store, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
             # A prompt may have been stored after the loop looked for the last time.
-            if not isinstance(
-                decide_next_move(engine.store.read_context(session_id), limited_engine.turn_settings), Stop
-            ):
+            move = decide_next_move(engine.store.read_context(session_id), limited_engine.turn_settings)
+            if not isinstance(move, Stop):
                 continue
             if rounds is None:
                 return stop

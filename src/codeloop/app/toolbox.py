@@ -71,15 +71,12 @@ def make_toolbox(
     Of two tools with the same name the later one is used, at the position of the first. The description of `task`
     names the subagents.
     """
-    agents_by_name = agents or {}
-    rows = (
-        replace(row, build_description=make_subagent_description(row.description, agents_by_name))
-        if row.name == "task" and agents_by_name
-        else row
-        for row in list_builtin_tools()
-        if row.name not in left_out
-    )
-    tools = tuple({tool.name: tool for tool in (*rows, *more_tools)}.values())
+    tools_by_name: dict[str, Tool] = {tool.name: tool for tool in list_builtin_tools() if tool.name not in left_out}
+    if agents and (task := tools_by_name.get("task")) is not None:
+        build_description = make_subagent_description(task.description, agents)
+        tools_by_name["task"] = replace(task, build_description=build_description)
+    tools_by_name |= {tool.name: tool for tool in more_tools}
+    tools = tuple(tools_by_name.values())
     all_tools = (*tools, make_batch_tool(Toolbox(tools)))
     return Toolbox(all_tools) if servers is None else Toolbox(all_tools, servers.fit_specs, servers.find_tool)
 

@@ -50,12 +50,12 @@ def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> 
         return {name: (each.server, each.listed.name) for name, each in server_tools.items()}
 
     scope = HookScope(
-        workspace,
-        settings.paths.data / PROGRAMS_FOLDER / "hooks",
-        settings.trusted,
-        project.warn,
-        list_server_tools,
-        Transcripts(store, settings.home, workspace.directory),
-        judge,
+        workspace=workspace,
+        own_folder=settings.paths.data / PROGRAMS_FOLDER / "hooks",
+        is_trusted=settings.trusted,
+        tell=project.warn,
+        servers=list_server_tools,
+        transcripts=Transcripts(store, settings.home, workspace.directory),
+        judge=judge,
     )
     return tuple(CommandHook(row, scope) for row in settings.config.hooks)

@@ -41,7 +41,14 @@ def make_mcp_table(
         publish_live(ToastShown(properties=Toast(message=message, variant="warning")))
 
     definitions = parse_definitions(settings.config.mcp, _find_scopes(settings))
-    project = McpProject(workspace, settings.paths, settings.home / "mcp", announce_tools, warn, settings.trusted)
+    project = McpProject(
+        workspace=workspace,
+        paths=settings.paths,
+        logs=settings.home / "mcp",
+        tell=announce_tools,
+        warn=warn,
+        is_trusted=settings.trusted,
+    )
     table = McpTable(definitions, project, _RESERVED_TOOL_NAMES | list_named_permissions(), _start_servers)
     return table
 
@@ -52,9 +59,10 @@ def make_server_tools(settings: ProjectSettings, table: McpTable) -> ServerTools
 
 
 async def read_attached_resource(table: McpTable | None, context: ToolContext, part: FilePartInput) -> list[PartInput]:
-    """Read a mentioned resource: its text, truncated like a tool's output, and its pictures. `table`: None: no servers.
+    """Read a mentioned resource: its text, truncated like a tool's output, and its pictures.
 
-    Raises OperationError when the server or the resource does not exist; Denied, Rejected.
+    `table`: None if the project has no servers. Raises OperationError when the server or the resource does not exist;
+    Denied, Rejected.
     """
     name = part.filename or part.url
     server = part.source.client_name if isinstance(part.source, ResourceSource) else ""

@@ -86,23 +86,23 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
 
     digest_surroundings = partial(hash_surroundings, project_root, settings.paths, settings.environment)
     hello = HostHello(
-        VERSION,
-        str(project_root.directory),
-        str(project_root.root),
-        {"id": project_root.project_id, "worktree": str(project_root.root)},
-        tuple((each.id, each.method, each.path) for each in OPERATIONS),
+        version=VERSION,
+        directory=str(project_root.directory),
+        root=str(project_root.root),
+        project={"id": project_root.project_id, "worktree": str(project_root.root)},
+        operations=tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     callbacks = HostCallbacks(
-        OfferCache(settings.paths.state / EXTENSIONS_FOLDER, digest_surroundings),
-        hello,
-        start,
-        is_confined,
-        find_reach,
-        open_log,
-        project.warn,
-        serve,
-        lambda session, message: project.engine.store.read_context(session).find_agent(message),
-        lambda: _install_offers(project, hosts),
+        known=OfferCache(settings.paths.state / EXTENSIONS_FOLDER, digest_surroundings),
+        hello=hello,
+        start=start,
+        is_confined=is_confined,
+        reach=find_reach,
+        log=open_log,
+        warn=project.warn,
+        serve=serve,
+        agent_of=lambda session, message: project.engine.store.read_context(session).find_agent(message),
+        changed=lambda: _install_offers(project, hosts),
     )
     hosts = ExtensionHosts(settings.extensions, callbacks)
     return hosts

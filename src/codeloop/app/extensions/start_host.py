@@ -50,7 +50,13 @@ async def start_host(
     extensions = workspace.sandbox.extensions
     base_profile = ProgramProfile(writable_folder, readable=readable, network="on")
     profile = widen_profile(base_profile, True if extensions is None else extensions, workspace.root)
-    options = ProgramOptions(readable, DESCRIPTOR_VARIABLE, key.is_confined, _NETWORK_CLIENT, profile)
+    options = ProgramOptions(
+        readable=readable,
+        channel=DESCRIPTOR_VARIABLE,
+        confined=key.is_confined,
+        network_session=_NETWORK_CLIENT,
+        profile=profile,
+    )
     # Extensions of a project get no cache: it is shared, and they could change what the user's own would run.
     if language == "javascript" and not key.is_confined:
         environment = {**environment, _CACHE_VARIABLE: str(writable_folder / "typescript")}

@@ -28,7 +28,13 @@ def choose_servers(settings: ProjectSettings) -> tuple[ServerChoice, ...]:
     """Return all known servers, each with its state in this project: found, missing, disabled or untrusted."""
     root, directory = settings.project_root.root, settings.project_root.directory
     search_path = settings.environment.get("PATH", "")
-    search = ProgramSearch(root, directory, settings.trusted, search_path, find_install_folder(settings))
+    search = ProgramSearch(
+        root=root,
+        directory=directory,
+        is_trusted=settings.trusted,
+        path=search_path,
+        installed=find_install_folder(settings),
+    )
     return list_servers(settings.config.lsp, search, warnings=settings.config.lsp_warnings)
 
 

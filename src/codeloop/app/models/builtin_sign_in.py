@@ -138,37 +138,36 @@ class BuiltinSignIns:
 
         Return a message for the user. Raises OperationError.
         """
-        key = inputs.get(_KEY, "").strip()
         asked_settings = ASKED_SETTINGS.get(provider.id, {})
-        settings = {name: value.strip() for name, value in inputs.items() if name in asked_settings}
+        settings = {
+            option: value.strip() for option, value in inputs.items() if option in asked_settings and value.strip()
+        }
+        key = inputs.get(_KEY, "").strip()
         if key and not is_valid_key(key):
             raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
-        names = {option: row.variable for option, row in asked_settings.items()}
-        answers = {names[option]: value for option, value in settings.items() if value}
-        url = resolve_url(provider.url, resolve_settings(provider, {**self._settings.environment, **answers}))
+        answers = {asked_settings[option].variable: value for option, value in settings.items()}
+        environment = {**self._settings.environment, **answers}
+        url = resolve_url(provider.url, resolve_settings(provider, environment))
         if url is None:
             raise OperationError("BadRequest", explain_key_unstorable(provider, self._settings.environment))
-        file, is_in_keyring = choose_entry_file(self._settings.paths, None), inputs.get(_KEYRING) == "keyring"
         credentials = self._providers.credentials
-        environment = {**self._settings.environment, **answers}
-        deployments = (
-            ResourceDeployments(provider, credentials, environment, key)
-            if provider.id in DEPLOYMENT_PROVIDERS
-            else None
-        )
-        # Before anything is stored: a resource that refuses the key must change nothing.
-        if deployments is not None:
+        deployments: ResourceDeployments | None = None
+        if provider.id in DEPLOYMENT_PROVIDERS:
+            deployments = ResourceDeployments(provider, credentials, environment, key)
+            # Before anything is stored: a resource that refuses the key must change nothing.
             await deployments.read()
+        file = choose_entry_file(self._settings.paths, None)
         try:
             for option, value in settings.items():
-                if value:
-                    path = ("provider", provider.id, "options", option)
-                    await asyncio.to_thread(write_value, file, path, value)
+                path = ("provider", provider.id, "options", option)
+                await asyncio.to_thread(write_value, file, path, value)
             if key:
-                in_keyring = is_in_keyring if _KEYRING in inputs else None
+                # A client that was not asked sends no answer: the key then stays where the old one is.
+                in_keyring = inputs[_KEYRING] == "keyring" if _KEYRING in inputs else None
                 await asyncio.to_thread(credentials.store_key, provider.id, key, url, in_keyring=in_keyring)
-            deployment = inputs.get(_DEPLOYMENT, "").strip()
-            message = await deployments.write(file, deployment) if deployments is not None else "It is stored."
+            message = "It is stored."
+            if deployments is not None:
+                message = await deployments.write(file, inputs.get(_DEPLOYMENT, "").strip())
         except CodeloopError as error:
             raise OperationError("BadRequest", str(error)) from error
         if self._reload is not None:

@@ -1,6 +1,6 @@
 """Reads the deployments of a user's Azure resource, and adds them to the configuration as models.
 
-The catalog can't have them: users deploy models under names of their url_template. `builtin_sign_in` uses this.
+The catalog can't have them: users deploy models under names of their own. `builtin_sign_in` uses this.
 """
 
 import asyncio

@@ -90,8 +90,8 @@ class OpenModels:
         used_model = self._providers.find_model(ref)
         return choose_cheapest_model(used_model, list_choices(self._providers, used_model.provider_id).values()).ref
 
-    async def default(self, model: str | None) -> str:
-        """Return the `provider/model` to use if none is named; see `Providers.default`."""
+    async def choose_default(self, model: str | None) -> str:
+        """Return the `provider/model` to use if none is named; see `Providers.choose_default`."""
         return await self._providers.choose_default(model)
 
 
@@ -134,7 +134,7 @@ class SingleModel:
         """Return None, as `find_small_model` does."""
         del ref
 
-    async def default(self, model: str | None) -> str:
+    async def choose_default(self, model: str | None) -> str:
         """Return the model's own name."""
         del model
         return self._model.info.ref

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -49,6 +49,14 @@ class SignInPlugin(Struct, frozen=True):
             raise OperationError("BadRequest", f"{self.extension.name}: {error}") from error
 
 
+class _NumberedMethod(NamedTuple):
+    """A way to sign in, with its plugin, and its number among the methods of that plugin."""
+
+    plugin: SignInPlugin
+    number: int
+    method: ProviderAuthMethod
+
+
 _PLUGIN_KEY = "plugin"
 """The key, in a stored sign-in, of the plugin that made it; stored if several plugins sign in at the provider."""
 
@@ -82,19 +90,23 @@ class PluginSignIns:
         methods_by_provider: dict[str, list[ProviderAuthMethod]] = {}
         for provider in self._plugins:
             rows = self._list_numbered_methods(provider)
-            count = Counter(method.label for _, _, method in rows)
+            label_counts = Counter(row.method.label for row in rows)
             methods_by_provider[provider] = [
-                replace(method, label=f"{method.label} ({plugin.extension.name})")
-                if count[method.label] > 1
-                else method
-                for plugin, _, method in rows
+                replace(row.method, label=f"{row.method.label} ({row.plugin.extension.name})")
+                if label_counts[row.method.label] > 1
+                else row.method
+                for row in rows
             ]
         return methods_by_provider
 
-    def _list_numbered_methods(self, provider: str) -> list[tuple[SignInPlugin, int, ProviderAuthMethod]]:
-        """Return the methods for a provider, each with its plugin and its number there."""
+    def _list_numbered_methods(self, provider: str) -> list[_NumberedMethod]:
+        """Return the methods for a provider, of all its plugins."""
         plugins = self._plugins.get(provider, [])
-        return [(each, number, method) for each in plugins for number, method in enumerate(each.offer.methods)]
+        return [
+            _NumberedMethod(each, number, method)
+            for each in plugins
+            for number, method in enumerate(each.offer.methods)
+        ]
 
     async def authorize(self, provider: str, method: int, inputs: dict[str, str]) -> StartedSignIn:
         """Start a sign-in; an answer without `url` means that a key was stored at once. Raises OperationError."""
@@ -142,7 +154,7 @@ class PluginSignIns:
             data[_PLUGIN_KEY] = plugin.extension.name
         self._providers.credentials.store_sign_in(provider, data)
 
-    def _find_method(self, provider: str, method: int) -> tuple[SignInPlugin, int, ProviderAuthMethod]:
+    def _find_method(self, provider: str, method: int) -> _NumberedMethod:
         if provider not in self._plugins:
             raise OperationError("NotFoundError", f"No plugin signs in at {provider}.")
         methods = self._list_numbered_methods(provider)
@@ -176,8 +188,8 @@ class SignedInModel:
         try:
             self._model = self._model or await self._open_model()
         except (OperationError, ModelUnavailable) as error:
-            error = APIError(data=APIErrorData(message=str(error), is_retryable=False))
-            yield Finished("error", error=error)
+            api_error = APIError(data=APIErrorData(message=str(error), is_retryable=False))
+            yield Finished("error", error=api_error)
             return
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:

@@ -98,7 +98,7 @@ class ProviderList:
     async def _find_default_model(self) -> tuple[str, str]:
         """Return the ids of the default model's provider and of the model itself; both "" if there is none."""
         with suppress(ModelUnavailable):
-            provider_id, _, model_id = (await self.source.default(None)).partition("/")
+            provider_id, _, model_id = (await self.source.choose_default(None)).partition("/")
             return provider_id, model_id
         return "", ""
 

@@ -31,16 +31,15 @@ async def answer_request(project: Project, args: AnswerPermission) -> bool:
 
     Raises OperationError.
     """
-    waiting = [
-        request for request in await list_pending_requests(project, NoArguments()) if request.id == args.request_id
-    ]
-    if not waiting:
+    pending_requests = {each.id: each for each in await list_pending_requests(project, NoArguments())}
+    request = pending_requests.get(args.request_id)
+    if request is None:
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     answer = PermissionAnswer(
-        session_id=waiting[0].session_id, request_id=args.request_id, reply=args.reply, message=args.message
+        session_id=request.session_id, request_id=args.request_id, reply=args.reply, message=args.message
     )
-    remembered = _find_edited_patterns(args, waiting[0]) if args.reply == "always" else ()
-    if not project.engine.gate.reply(answer, remembered):
+    edited_patterns = _find_edited_patterns(args, request) if args.reply == "always" else ()
+    if not project.engine.gate.reply(answer, edited_patterns):
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     return True
 

@@ -51,15 +51,16 @@ async def list_methods_by_provider(project: Project, _args: NoArguments) -> dict
 
     environment, keyring = project.settings.environment, await has_keyring()
     stored = project.providers.credentials.read_entries()
-    by_key = {
-        provider.id: methods
-        for provider in project.providers.list_enabled()
-        if provider.env
-        and not project.providers.is_unsupported(provider)
-        and (methods := list_methods(provider, environment, is_stored=provider.id in stored, has_keyring=keyring))
-    }
+    methods_by_provider: dict[str, list[ProviderAuthMethod]] = {}
+    for provider in project.providers.list_enabled():
+        # A provider without variables takes no key.
+        if not provider.env or project.providers.is_unsupported(provider):
+            continue
+        methods = list_methods(provider, environment, is_stored=provider.id in stored, has_keyring=keyring)
+        if methods:
+            methods_by_provider[provider.id] = methods
     sign_ins = await _get_plugin_sign_ins(project)
-    return by_key if sign_ins is None else by_key | sign_ins.list_methods()
+    return methods_by_provider if sign_ins is None else methods_by_provider | sign_ins.list_methods()
 
 
 def _find_provider(project: Project, provider_id: str) -> Provider:
@@ -126,9 +127,9 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
     key = args.auth.key.strip()
     if not is_valid_key(key):
         raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
-    put = project.providers.credentials.store_key
+    store_key = project.providers.credentials.store_key
     try:
-        await asyncio.to_thread(put, provider.id, key, url, in_keyring=args.auth.keyring)
+        await asyncio.to_thread(store_key, provider.id, key, url, in_keyring=args.auth.keyring)
     except CodeloopError as error:
         raise OperationError("BadRequest", str(error)) from error
     return True

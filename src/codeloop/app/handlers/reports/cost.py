@@ -29,12 +29,12 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
     models = [
         ModelUse(
             model=name,
-            steps=sum(step.is_step for step in used),
-            tokens=_sum_tokens(used),
-            cost=sum(step.cost for step in used),
-            is_priced=_is_priced(project, name, used),
+            steps=sum(each.is_step for each in model_requests),
+            tokens=_sum_tokens(model_requests),
+            cost=sum(each.cost for each in model_requests),
+            is_priced=_is_priced(project, name, model_requests),
         )
-        for name, used in by_model.items()
+        for name, model_requests in by_model.items()
     ]
     subagents = [
         SubagentUse(
@@ -80,12 +80,12 @@ def _sum_tokens(requests: list[RequestUsage]) -> Tokens:
     return total
 
 
-def _is_priced(project: Project, ref: str, used: list[RequestUsage]) -> bool:
+def _is_priced(project: Project, ref: str, requests: list[RequestUsage]) -> bool:
     """Return whether the prices of all requests to a model are known; a price may depend on a request's length."""
     try:
         prices = project.models.open(ref).info.prices
     except CodeloopError:
-        return any(step.cost for step in used)
+        return any(each.cost for each in requests)
     if not prices.is_known:
-        return any(step.cost for step in used)
-    return all(prices.select_tier(step.tokens).is_known for step in used)
+        return any(each.cost for each in requests)
+    return all(prices.select_tier(each.tokens).is_known for each in requests)

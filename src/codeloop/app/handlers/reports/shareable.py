@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from codeloop.app.handlers import handles
+from codeloop.app.handlers.session.session import list_family
 from codeloop.app.project import Project
 from codeloop.kit.text.secrets import SecretHider
 from codeloop.model.credentials.environment import is_key_variable
@@ -36,7 +37,6 @@ from codeloop.schema.part import (
     remove_model_notes,
 )
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.store.queries import NO_LIMIT
 
 _IMAGE_DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PAT|_PWD)$", re.IGNORECASE)
@@ -53,11 +53,7 @@ async def make_shareable(project: Project, args: SessionId) -> ShareableSession:
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
-    family = [session]
-    # The list grows while it is read, so that subagents of subagents are found.
-    for each in family:
-        family += project.store.list_sessions(parent=each.id, limit=NO_LIMIT)
-    conversations = [(each, _list_visible(project, each)) for each in family]
+    conversations = [(each, _list_visible(project, each)) for each in list_family(project, session)]
     cleaner = _SessionCleaner(SecretHider(_list_secrets(project)), project.settings.environment.get("HOME", ""))
     return await asyncio.to_thread(cleaner.clean, conversations)
 

@@ -80,21 +80,24 @@ class _SpendingSums:
         today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
         self._today = today.date().toordinal()
         self._month_start = int(today.replace(day=1).timestamp() * 1000)
-        self._sums_by_day: dict[str, DailySums] = {}
+        self._stored: dict[str, DailySums] = {}
+        """The sums in the file, by the path of the database and the directory whose sessions count."""
         with suppress(OSError, msgspec.MsgspecError):
-            self._sums_by_day = _decode_sums(file.read_bytes())
+            self._stored = _decode_sums(file.read_bytes())
         self._used: dict[str, DailySums] = {}
+        """The sums that were asked for, which are up to date."""
 
     def add_up(self, paths: Iterable[Path], directory: str | None) -> _Spending:
         """Add up the spending in databases, for the sessions of a directory or for all."""
         today = this_month = 0.0
         for path in paths:
             state = _read_state(path)
-            # Nothing was written since the month began. The times are in ns, the start of the month is in ms.
-            if state[0] // 1_000_000 < self._month_start and state[2] // 1_000_000 < self._month_start:
+            written_ns, _, log_written_ns, _ = state
+            # Nothing was written since the month began.
+            if max(written_ns, log_written_ns) // 1_000_000 < self._month_start:
                 continue
             key = f"{path}\n{directory or ''}"
-            sums = self._sums_by_day.get(key)
+            sums = self._stored.get(key)
             if sums is None or sums.state != state or sums.month != self._month_start:
                 sums = DailySums(state, self._month_start, self._read_days(path, directory))
             self._used[key] = sums
@@ -105,10 +108,8 @@ class _SpendingSums:
     def store(self) -> None:
         """Write the sums to the file if they have changed."""
         # Sums of other databases stay too: another project may have stored them. Those of earlier months are dropped.
-        daily_sums = {
-            key: sums for key, sums in self._sums_by_day.items() if sums.month == self._month_start
-        } | self._used
-        if daily_sums != self._sums_by_day:
+        daily_sums = {key: sums for key, sums in self._stored.items() if sums.month == self._month_start} | self._used
+        if daily_sums != self._stored:
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._file, msgspec.json.encode(daily_sums))
@@ -119,7 +120,7 @@ class _SpendingSums:
             costs = queries.list_request_costs(self._month_start)
             if costs and directory is not None:
                 ids = {each.id for each in queries.find_sessions(SessionFilter(directory=directory, limit=NO_LIMIT))}
-                costs = [each for each in costs if each[0] in ids]
+                costs = [(session_id, created, cost) for session_id, created, cost in costs if session_id in ids]
             for _, created, cost in costs:
                 day = datetime.fromtimestamp(created / 1000).astimezone().date().toordinal()
                 days[day] = days.get(day, 0.0) + cost

@@ -29,7 +29,8 @@ HANDLER_MODULES: dict[str, tuple[AnyOperation, ...]] = {
     ),
     "app.handlers.server_only.all_sessions": (operation.GLOBAL_SESSIONS,),
     "app.handlers.server_only.patch": (operation.VCS_DIFF_RAW, operation.VCS_APPLY),
-    "app.handlers.worktrees.create": (operation.WORKTREE_LIST, operation.WORKTREE_CREATE, operation.WORKTREE_COPY),
+    "app.handlers.worktrees.create": (operation.WORKTREE_LIST, operation.WORKTREE_CREATE),
+    "app.handlers.worktrees.fill": (operation.WORKTREE_COPY,),
     "app.handlers.worktrees.copies": (
         operation.COPY_CREATE,
         operation.COPY_REMOVE,

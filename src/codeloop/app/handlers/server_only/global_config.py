@@ -1,7 +1,6 @@
 """Handlers of the user's own configuration, which applies to all projects: read it, and change its file."""
 
 import asyncio
-import os
 from pathlib import Path
 
 from codeloop.app.handlers import handles
@@ -9,11 +8,12 @@ from codeloop.app.handlers.project.config import check_settings
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, find_settings
 from codeloop.config.config_text import NotEditable, edit_text, find_changed_settings
+from codeloop.config.file_entries import choose_entry_file
 from codeloop.config.files import describe_os_error
 from codeloop.config.load import LoadedConfig, load_config
 from codeloop.config.project_root import GLOBAL_PROJECT_ID, ProjectRoot
 from codeloop.config.redact import redact_config, redact_full_config
-from codeloop.config.sources import CODELOOP_FILES, Layer
+from codeloop.config.sources import Layer
 from codeloop.kit.jsonc import parse_jsonc
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.served import UpdateGlobalConfig
@@ -39,7 +39,7 @@ async def update_global_config(project: Project, args: UpdateGlobalConfig) -> JS
     """
     check_settings(args.config)
     settings = project.settings
-    file = _choose_file(settings.paths.config)
+    file = choose_entry_file(settings.paths, None)
     # The model's tools take the same lock, so none of them edits the file meanwhile.
     async with project.workspace.read_log.get_lock(file):
         before = await asyncio.to_thread(_load_config, settings)
@@ -65,12 +65,6 @@ def _load_config(settings: ProjectSettings) -> LoadedConfig:
 
 def _redact(loaded: LoadedConfig, settings: ProjectSettings) -> JSON:
     return redact_config(loaded, settings.environment.get("USER") or "unknown")
-
-
-def _choose_file(folder: Path) -> Path:
-    """Return the user's file that overrides the others; without a file, the path for a new one."""
-    files = [folder / name for name in CODELOOP_FILES if os.path.lexists(folder / name)]
-    return files[-1] if files else folder / CODELOOP_FILES[0]
 
 
 def _write_changes(settings: ProjectSettings, file: Path, change: JSON) -> None:

@@ -123,7 +123,7 @@ def _add_typed_command(args: InvokeCommand, parts: Sequence[PartInput]) -> list[
 async def _compact_now(project: Project, args: InvokeCommand, session: Session) -> MessageWithParts:
     """Summarise the conversation, with the model of the request, else of the session, else of the configuration."""
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
-    ref = parse_model_ref(model or await project.models.default(project.settings.config.model))
+    ref = parse_model_ref(model or await project.models.choose_default(project.settings.config.model))
     await summarize_session(
         project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id)
     )

@@ -64,14 +64,14 @@ def _map_revert(session: Session, ids: dict[str, str]) -> Session:
     """Return the session with the message id of its undo replaced by the new one. `ids`: old to new message ids."""
     if session.revert is None:
         return session
-    new_id_of_message = ids.get(session.revert.message_id)
-    if new_id_of_message is None:
+    message_id = ids.get(session.revert.message_id)
+    if message_id is None:
         return replace(session, revert=None)
-    return replace(session, revert=replace(session.revert, message_id=new_id_of_message, part_id=None))
+    return replace(session, revert=replace(session.revert, message_id=message_id, part_id=None))
 
 
 def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
-    """Return the session as one of this project.
+    """Return the session of the file as one of this project. `notes`: gets a line for each field that is dropped.
 
     The file may be anybody's, so fields that widen permissions or name other directories are dropped.
     """
@@ -112,15 +112,15 @@ def _drop_key(data: JSON | None, key: str) -> JSON | None:
 
 def _read_entries(messages: Any, session: Session, notes: list[str]) -> list[Entry]:
     entries: list[Entry] = []
-    for number, given in enumerate(_check_list(messages, "$.messages")):
+    for number, value in enumerate(_check_list(messages, "$.messages")):
         location = f"$.messages[{number}]"
-        message = _check_object(given, location)
+        message = _check_object(value, location)
         info = _read_message(_check_object(message.get("info"), f"{location}.info"), session, f"{location}.info")
         entries.append(Entry(info, _read_parts(message.get("parts"), info, f"{location}.parts", notes)))
     ids = [entry.info.id for entry in entries]
     if len(set(ids)) < len(ids):
-        twice = next(number for number, each in enumerate(ids) if each in ids[:number])
-        raise _format_error(f"$.messages[{twice}].info.id", "this id is there twice")
+        second = next(number for number, each in enumerate(ids) if each in ids[:number])
+        raise _make_error(f"$.messages[{second}].info.id", "this id is there twice")
     return sorted(entries, key=lambda entry: make_sort_key(entry.info))
 
 
@@ -145,15 +145,16 @@ def _read_error(error: JSON) -> JSON:
 
 
 def _read_parts(parts: Any, info: Message, location: str, notes: list[str]) -> tuple[Part, ...]:
-    result: list[Part] = []
-    for number, given in enumerate(_check_list(parts, location)):
-        here = f"{location}[{number}]"
-        part = {**_check_object(given, here), "sessionID": info.session_id, "messageID": info.id}
+    """Return the parts of a message; those of types that codeloop does not know are left out, with a note."""
+    known_parts: list[Part] = []
+    for number, value in enumerate(_check_list(parts, location)):
+        part_location = f"{location}[{number}]"
+        part = {**_check_object(value, part_location), "sessionID": info.session_id, "messageID": info.id}
         if isinstance(part.get("type"), str) and part["type"] not in _PART_TYPES:
-            notes.append(f"A part of the unknown type {part['type'][:40]!r} was left out: {here}")
+            notes.append(f"A part of the unknown type {part['type'][:40]!r} was left out: {part_location}")
             continue
-        result.append(_convert(_add_owner(part), Part, here))
-    return tuple(result)
+        known_parts.append(_convert(_add_owner(part), Part, part_location))
+    return tuple(known_parts)
 
 
 def _add_owner(part: JSON) -> JSON:
@@ -184,7 +185,7 @@ def _check_type(value: Any, expected_type: Any, location: str) -> Any:
     try:
         return msgspec.convert(value, expected_type)
     except msgspec.ValidationError as error:
-        raise _format_error(location, str(error)) from error
+        raise _make_error(location, str(error)) from error
 
 
 def _convert(value: Any, struct_type: Any, location: str) -> Any:
@@ -194,9 +195,9 @@ def _convert(value: Any, struct_type: Any, location: str) -> Any:
         return msgspec.json.decode(msgspec.json.encode(msgspec.convert(value, struct_type)), type=struct_type)
     except msgspec.ValidationError as error:
         what, _, inside = str(error).partition(" - at `$")
-        raise _format_error(location + inside.removesuffix("`"), what) from error
+        raise _make_error(location + inside.removesuffix("`"), what) from error
     except (OverflowError, RecursionError, UnicodeEncodeError, msgspec.DecodeError) as error:
-        raise _format_error(location, f"it can't be stored ({error})") from error
+        raise _make_error(location, f"it can't be stored ({error})") from error
 
 
 def _check_object(value: Any, location: str) -> JSON:
@@ -214,8 +215,8 @@ def _get_object(value: Any) -> JSON:
 
 def _check_times(times: Sequence[int], location: str) -> None:
     if not all(0 <= each < _MAX_TIME_MS for each in times):
-        raise _format_error(location, "expected times in milliseconds since the epoch")
+        raise _make_error(location, "expected times in milliseconds since the epoch")
 
 
-def _format_error(location: str, what: str) -> OperationError:
+def _make_error(location: str, what: str) -> OperationError:
     return OperationError("BadRequest", f"This is no session as `export` writes it: {what}, at {location}.")

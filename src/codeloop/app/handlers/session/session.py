@@ -101,6 +101,7 @@ def _is_top(project: Project, directory: str) -> bool:
 @handles(operation.SESSION_EVERYTHING)
 async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Session]:
     """Return the sessions of every project, newest change first; databases that can't be read are left out."""
+    # Imported late: a run creates a session, and lists none.
     from codeloop.app.handlers.reports.databases import find_databases
 
     def read_sessions() -> list[Session]:
@@ -170,20 +171,21 @@ async def get_statuses(project: Project, _args: NoArguments) -> dict[str, Status
 @handles(operation.SESSION_DELETE)
 async def delete_session(project: Project, args: SessionId) -> bool:
     """Delete a session and its subagents' sessions. Raises OperationError while a turn runs in one of them."""
-    family = _list_family(project, project.store.get_session(args.session_id))
+    family = list_family(project, project.store.get_session(args.session_id))
     for each in family:
         project.store.leases.check_free(each.id)
         if each.id in project.store.statuses or project.runs.is_working_on(each.id):
             raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
     # Subagents first: no event leaves a session without its parent.
     project.store.append(*(make_session_deleted(each) for each in reversed(family)))
+    # Imported late: a run creates a session, and deletes none.
     from codeloop.extend.hooks.commands.transcript import remove_transcripts
 
     remove_transcripts(project.settings.home, [each.id for each in family])
     return True
 
 
-def _list_family(project: Project, session: Session) -> list[Session]:
+def list_family(project: Project, session: Session) -> list[Session]:
     """Return a session and the sessions of all subagents below it, parents first."""
     family = [session]
     # The list grows while it is read, so that subagents of subagents are found.

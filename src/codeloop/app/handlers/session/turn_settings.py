@@ -123,7 +123,7 @@ async def _choose_named_model(project: Project, args: Prompt | RunShell, session
         check_model(project, agent.model, ("agent", agent.name, "model"))
         return agent.model
     with _add_setting_to_errors(project, ("model",)):
-        return parse_model_ref(await project.models.default(project.settings.config.model))
+        return parse_model_ref(await project.models.choose_default(project.settings.config.model))
 
 
 def check_model(project: Project, model: ModelRef, keys: KeyPath = ()) -> None:

@@ -35,7 +35,7 @@ _HUNK_FIELDS = ("old_start", "old_lines", "new_start", "new_lines")
 """The fields of a PatchHunk in the order of the header's numbers."""
 
 
-class _ResolvedFile(Struct, frozen=True):
+class ResolvedFile(Struct, frozen=True):
     """A path in the work tree. `named`: as requested, absolute; `real`: without links; `root`: the tree's real top."""
 
     named: Path
@@ -118,7 +118,7 @@ async def list_changed_files(project: Project, _args: NoArguments) -> list[File]
     ]
 
 
-def _resolve_inside(project: Project, path: str) -> _ResolvedFile:
+def _resolve_inside(project: Project, path: str) -> ResolvedFile:
     """Resolve a path before anything is read. Raises OperationError when it leads out of the work tree."""
     if "\0" in path:
         raise OperationError("BadRequest", "The path holds a NUL character, which no file has in its name.")
@@ -129,10 +129,10 @@ def _resolve_inside(project: Project, path: str) -> _ResolvedFile:
         raise OperationError(
             "BadRequest", f"{replace_undecodable(path)} is outside of the work tree {root}; name a file in it."
         )
-    return _ResolvedFile(absolute, real, root)
+    return ResolvedFile(absolute, real, root)
 
 
-def load_file(project: Project, path: str) -> tuple[_ResolvedFile, bytes | None]:
+def load_file(project: Project, path: str) -> tuple[ResolvedFile, bytes | None]:
     """Return a file and its bytes; None if it is missing. Blocks. Raises OperationError as `read_file_content` does."""
     target = _resolve_inside(project, path)
     try:
@@ -159,7 +159,7 @@ def _decode_text(data: bytes) -> str | None:
         return None
 
 
-async def _read_committed(project: Project, target: _ResolvedFile) -> str | None:
+async def _read_committed(project: Project, target: ResolvedFile) -> str | None:
     """Return a file's text in the last commit; None if the commit has none, or git fails."""
     git = open_git(project)
     if git is None:
