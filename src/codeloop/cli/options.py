@@ -12,20 +12,20 @@ from codeloop.kit.lazy import load_object
 from codeloop.net.offline import OFFLINE_VARIABLE
 from codeloop.schema.permission import PROFILES, Profile
 
-# The function below `codeloop.cli.completion` that completes each kind of parameter, loaded when Tab is pressed.
+# The function of `codeloop.cli.completion` that completes each kind of parameter, loaded when Tab is pressed.
 COMPLETION_FUNCTIONS = {
-    "session": "sessions:complete_sessions",
-    "archived": "sessions:complete_archived_sessions",
-    "agent": "configuration:complete_agents",
-    "command": "configuration:complete_commands",
-    "model": "configuration:complete_models",
-    "grant": "sessions:complete_grants",
+    "session": "complete_sessions",
+    "archived": "complete_archived_sessions",
+    "agent": "complete_agents",
+    "command": "complete_commands",
+    "model": "complete_models",
+    "grant": "complete_grants",
 }
 
 
 def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
     """Return a function for `shell_complete` of a parameter; `kind`: a key of `COMPLETION_FUNCTIONS`."""
-    return lambda _context, _parameter, value: load_object(f"cli.completion.{COMPLETION_FUNCTIONS[kind]}")(value)
+    return lambda _context, _parameter, value: load_object(f"cli.completion:{COMPLETION_FUNCTIONS[kind]}")(value)
 
 
 def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.options import Options
+from codeloop.cli.target.open_target import choose_open_target
 from codeloop.cli.target.selection import check_agent, check_model, choose_session, parse_model, prepare_session
 from codeloop.client.client import Client
 from codeloop.client.target import Target
@@ -29,11 +30,7 @@ def show_terminal_ui(options: Options) -> int:
 
             return await ask_trust(format_trust_question(settings, colour=False))
 
-        if options.attach is None:
-            from codeloop.cli.target.conversation_target import open_conversation as open_target
-        else:
-            from codeloop.cli.target.remote import open_remote as open_target
-        return open_target(options, ask_about_settings)
+        return choose_open_target(options, is_conversation=True)(options, ask_about_settings)
 
     async def choose_and_prepare(target: Target) -> Session | None:
         session = await choose_session(target, options)

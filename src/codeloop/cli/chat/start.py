@@ -16,8 +16,9 @@ from codeloop.cli.chat.line_terminal import LineTerminal
 from codeloop.cli.chat.slash_commands import run_line
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import OutputQueue, open_standard_streams
+from codeloop.cli.questions.trust_prompt import make_trust_prompt
 from codeloop.cli.suggestions import COMMAND_WORDS, find_similar_commands
-from codeloop.cli.target.open_target import OpenTarget, make_trust_prompt
+from codeloop.cli.target.open_target import choose_open_target
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
@@ -57,9 +58,7 @@ def start_conversation(context: click.Context, flags: dict[str, Any], *, is_prom
         from codeloop.cli.terminal_ui import show_terminal_ui
 
         return show_terminal_ui(options)
-    from codeloop.cli.target.conversation_target import open_conversation
-
-    return asyncio.run(hold_conversation(options, open_conversation))
+    return asyncio.run(hold_conversation(options))
 
 
 def split_words(words: Sequence[str], context: click.Context) -> tuple[Path | None, list[str]]:
@@ -113,14 +112,15 @@ def find_directory(words: Sequence[str]) -> Path | None:
     return path
 
 
-async def hold_conversation(options: Options, open_target: OpenTarget) -> int:
-    """Hold a conversation and return the exit code. Raises CodeloopError if it can't begin."""
+async def hold_conversation(options: Options) -> int:
+    """Hold a conversation line by line, and return the exit code. Raises CodeloopError if it can't begin."""
     output_queue = OutputQueue(asyncio.get_running_loop())
     stdout, stderr = open_standard_streams(output_queue)
     is_attended = is_interactive()
     notes = stdout if is_attended else stderr
     terminal = LineTerminal(stdout, notes, is_attended=is_attended, thinking=options.thinking)
     try:
+        open_target = choose_open_target(options, is_conversation=True)
         async with open_target(options, make_trust_prompt(stdout if is_attended else None)) as target:
             code = await LineConversation(target, options, terminal).run(run_line)
             await output_queue.drain()

@@ -23,7 +23,6 @@ from codeloop.cli.options import (
     WORKTREE_OPTION,
     Options,
 )
-from codeloop.cli.target.remote import open_remote
 
 
 @click.command()
@@ -55,4 +54,4 @@ def attach(url: str, **flags: Any) -> None:
         from codeloop.cli.terminal_ui import show_terminal_ui
 
         sys.exit(show_terminal_ui(options))
-    sys.exit(asyncio.run(hold_conversation(options, open_remote)))
+    sys.exit(asyncio.run(hold_conversation(options)))

@@ -13,11 +13,12 @@ from codeloop.cli.output.streams import OutputQueue, can_ask_user, open_standard
 from codeloop.cli.output.view import View, ViewAbovePrompt, make_view
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.prompter import QuestionPrompter
+from codeloop.cli.questions.trust_prompt import make_trust_prompt
 from codeloop.cli.run.message import RunMessage, is_stdin_unread, make_parts, make_piped_file, parse_command
 from codeloop.cli.run.send import OutgoingMessage, make_goal, send_message
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.turn import RunTurn
-from codeloop.cli.target.open_target import OpenTarget, make_trust_prompt
+from codeloop.cli.target.open_target import OpenTarget
 from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session
 from codeloop.client.client import Client
 from codeloop.client.target import Target

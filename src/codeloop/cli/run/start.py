@@ -6,6 +6,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.run.message import read_message
 from codeloop.cli.run.one_shot import run_one_shot
 from codeloop.cli.run.signals import run_to_result
+from codeloop.cli.target.open_target import choose_open_target
 from codeloop.schema.errors import UsageProblem
 
 # Options for opening a project, which a server has done already.
@@ -78,10 +79,7 @@ def run_once(run_options: Options) -> int:
             from codeloop.cli.target.worktree import move_to_worktree, separate_prompt
 
             options = move_to_worktree(separate_prompt(run_options))
-        if options.attach is None:
-            from codeloop.cli.target.local import open_local as open_target
-        else:
-            from codeloop.cli.target.remote import open_remote as open_target
+        open_target = choose_open_target(options, is_conversation=False)
         if options.format in STREAM_FORMATS:
             from codeloop.cli.run.stream_run import run_stream
 

@@ -1,42 +1,35 @@
-"""Types of the functions that open a project or a server, and `run_with_client` for commands that end at once."""
+"""Chooses how the project of a command is opened: in this process, or with `--attach` on a running server."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar
+from typing import Any
 
 from codeloop.cli.options import Options
-from codeloop.cli.output.streams import OutputStream
-from codeloop.client.client import Client
 from codeloop.client.target import Target
-
-T = TypeVar("T")
-
 
 AskTrust = Callable[[Any], Awaitable[bool]]
 """Asks the user whether to trust a project, and returns the answer; its argument is a `ProjectSettings`.
 
-That class is not imported, because completing the name of a session loads this module and must not load settings.
+That class is not imported: `--attach` needs none of the modules that it needs.
 """
 OpenTarget = Callable[[Options, AskTrust | None], AbstractAsyncContextManager[Target]]
 """Opens the project or the server that the options name; the second argument asks for trust. Raises CodeloopError."""
 
 
-def run_with_client(command: Callable[[Client], Awaitable[T]]) -> T:
-    """Open the current directory's project, run `command` on its client, and close the project."""
-    # The modules of projects are loaded here, so that completing a command's options does not wait for them.
-    from codeloop.cli.target.project import run_with_local_client
+def choose_open_target(options: Options, *, is_conversation: bool) -> OpenTarget:
+    """Return the function that opens the project of these options.
 
-    return run_with_local_client(command)
+    `is_conversation`: the project stays open for many turns, so that its configuration may change meanwhile.
+    """
+    # Each of the three needs modules that the others do not need.
+    if options.attach is not None:
+        from codeloop.cli.target.remote import open_remote
 
+        return open_remote
+    if is_conversation:
+        from codeloop.cli.target.conversation_target import open_conversation
 
-def make_trust_prompt(terminal: OutputStream | None) -> AskTrust | None:
-    """Return a function that asks for trust at a terminal; None without a terminal."""
-    if terminal is None:
-        return None
+        return open_conversation
+    from codeloop.cli.target.local import open_local
 
-    async def ask_trust(settings: Any) -> bool:
-        from codeloop.cli.questions.terminal_questions import ask_trust as ask_at_terminal
-
-        return await ask_at_terminal(terminal, settings)
-
-    return ask_trust
+    return open_local

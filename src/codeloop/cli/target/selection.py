@@ -1,11 +1,8 @@
 """Finds the sessions, messages, agents and models that a user names, and prepares the session for a turn."""
 
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TypeVar
 
 from codeloop.cli.options import Options
-from codeloop.cli.target.open_target import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar, format_suggestion
@@ -44,16 +41,6 @@ from codeloop.schema.permission import PROFILE_KEY, Profile
 MAX_SESSIONS = 100_000
 # Typing errors in an id: with more, ids of the same day are near each other by chance.
 MAX_ID_EDITS = 2
-T = TypeVar("T")
-
-
-def run_with_session(name: str | None, command: Callable[[Client, Session], Awaitable[T]]) -> T:
-    """Run `command` on the session that `find_session` finds by this name. Raises UsageProblem."""
-
-    async def find_and_run(client: Client) -> T:
-        return await command(client, await find_session(client, name))
-
-    return run_with_client(find_and_run)
 
 
 async def find_session(client: Client, name: str | None) -> Session:

@@ -2,14 +2,17 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 import click
 
-from codeloop.cli.commands.access.sign_in import sign_in
+from codeloop.app.settings import ProjectSettings
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.output.columns import align_columns
-from codeloop.cli.target.project import load_providers
+from codeloop.cli.target.project import load_providers, run_with_local_client
+from codeloop.client.local import LocalClient
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.model.base_url import parse_origin
 from codeloop.model.catalog.vendors import DEPLOYMENT_PROVIDERS
@@ -25,8 +28,10 @@ from codeloop.model.provider import (
     resolve_url,
 )
 from codeloop.model.providers import NO_KEY_REASON, Providers, is_signed_in, make_hints
+from codeloop.schema.api.providers import API_KEY_LABEL, FinishSignIn, ProviderAuthMethod, StartSignIn, is_prompt_needed
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
+from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
 
 _KEYRING_NAME = "the system's keyring"
 
@@ -63,21 +68,18 @@ def login(
         raise UsageProblem(
             f"--deployment is for {' and '.join(sorted(DEPLOYMENT_PROVIDERS))}, whose models have to be deployed."
         )
-    # Sign-in of a provider may take the place of a key: by a page of its own, by an extension, or with more questions.
+    # A sign-in may take the place of a key: by a page of the provider, by an extension, or with further questions.
     can_sign_in = not key_stdin and base_url is None and (is_interactive or settings.extensions)
     if can_sign_in and (not keyring or provider in DEPLOYMENT_PROVIDERS):
-        answers = {} if deployment is None else {"deployment": deployment}
-        answers |= {} if keyring is None else {"keyring": "keyring" if keyring else "file"}
-        if sign_in(provider, answers):
+        answers: dict[str, str] = {}
+        if deployment is not None:
+            answers["deployment"] = deployment
+        if keyring is not None:
+            answers["keyring"] = "keyring" if keyring else "file"
+        if _sign_in(provider, answers):
             return
     url = base_url or _find_provider_url(providers, provider)
-    address = parse_origin(url)
-    key = str(click.prompt(f"Key for {address}", hide_input=True, err=True)) if is_interactive else _read_key()
-    key = key.strip()
-    if not key:
-        raise UsageProblem("That is not a valid key: it is empty. Nothing was stored.")
-    if not is_valid_key(key):
-        raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
+    key = _read_key(parse_origin(url), is_interactive=is_interactive)
     why_untried = _try_key(providers, provider, url, key) if is_interactive else "the key came from stdin"
     stored_key = providers.credentials.store_key(provider, key, url, in_keyring=keyring)
     location = _locate_key(providers, stored_key)
@@ -88,14 +90,27 @@ def login(
     else:
         click.echo(f"{provider} accepts it.")
     _show_precedence(providers, provider)
+    # The sign-in stores the deployment; an empty key leaves the one that was stored above.
     if deployment:
-        sign_in(provider, {"deployment": deployment, "key": ""})
+        _sign_in(provider, {"deployment": deployment, "key": ""})
 
 
 @auth.command("list")
 def list_keys() -> None:
     """List keys, masked, each with its address and its source."""
     settings, providers = load_providers()
+    rows = _list_key_rows(settings, providers)
+    if not rows:
+        click.echo("No key is stored or set. Store one: `codeloop auth login PROVIDER`.")
+        return
+    click.echo(align_columns([("provider", "key", "for", "from", ""), *rows]))
+    if providers.credentials.is_open_to_others():
+        path = providers.credentials.path
+        click.echo(f"codeloop: Other users can read {path}. Run: chmod 600 {path}", err=True)
+
+
+def _list_key_rows(settings: ProjectSettings, providers: Providers) -> list[tuple[str, ...]]:
+    """Return a row for each key: those of the configuration and the environment first, then the stored ones."""
     rows: list[tuple[str, ...]] = []
     stored_keys = providers.credentials.read_entries()
     for provider in providers.list_all():
@@ -113,20 +128,12 @@ def list_keys() -> None:
     providers_by_id = {provider.id: provider for provider in providers.list_all()}
     for provider_id, entry in sorted(stored_keys.items()):
         origin = entry.origin or _find_home_address(providers, provider_id)
-        note = (
-            _explain_unusable(providers, providers_by_id[provider_id], stored_keys.keys())
-            if provider_id in providers_by_id
-            else "unknown provider"
-        )
+        note = "unknown provider"
+        if provider_id in providers_by_id:
+            note = _explain_unusable(providers, providers_by_id[provider_id], stored_keys.keys())
         key_text = mask_key(entry.key) if isinstance(entry, ApiKey) else "in the keyring"
         rows.append((provider_id, key_text, origin, _locate_key(providers, entry), note))
-    if not rows:
-        click.echo("No key is stored or set. Store one: `codeloop auth login PROVIDER`.")
-        return
-    click.echo(align_columns([("provider", "key", "for", "from", ""), *rows]))
-    if providers.credentials.is_open_to_others():
-        path = providers.credentials.path
-        click.echo(f"codeloop: Other users can read {path}. Run: chmod 600 {path}", err=True)
+    return rows
 
 
 @auth.command()
@@ -141,6 +148,73 @@ def logout(provider: str) -> None:
         raise UnknownModel(f"No key for `{provider}` is stored in {credentials.path} (stored: {names}).")
     location = _KEYRING_NAME if isinstance(old_entry, KeyringKey) else credentials.path
     click.echo(f"Removed the key for {provider} from {location}.")
+
+
+def _sign_in(provider: str, answers: Mapping[str, str]) -> bool:
+    """Sign in at a provider; return False if it needs a key and nothing else, which the caller asks for.
+
+    `answers`: answers that are known already, by the key of the question. Raises CodeloopError if the sign-in fails.
+    """
+
+    async def choose_and_sign_in(client: LocalClient) -> bool:
+        methods = (await client.call(PROVIDER_AUTH, NoArguments())).get(provider, [])
+        if not any(method.type == "oauth" or method.prompts for method in methods):
+            for method in methods:
+                # A label of its own says which kind of key the user is about to type.
+                if method.label != API_KEY_LABEL:
+                    click.echo(escape_controls(method.label), err=True)
+            return False
+        index = _choose_method(methods)
+        if methods[index].type == "api" and not methods[index].prompts:
+            return False
+        inputs = _ask_inputs(methods[index], answers)
+        attempt = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=index, inputs=inputs))
+        if attempt.url:
+            click.echo(escape_controls(f"Open {attempt.url}\n{attempt.instructions}"), err=True)
+            code = str(click.prompt("Code", err=True)).strip() if attempt.method == "code" else None
+            await client.call(PROVIDER_CALLBACK, FinishSignIn(provider_id=provider, method=index, code=code))
+        click.echo(escape_controls(f"Signed in at {provider}." if attempt.url else attempt.instructions))
+        return True
+
+    return run_with_local_client(choose_and_sign_in)
+
+
+def _choose_method(methods: list[ProviderAuthMethod]) -> int:
+    """Have the user choose one of several methods; return its index."""
+    if len(methods) == 1:
+        return 0
+    for number, method in enumerate(methods, 1):
+        click.echo(escape_controls(f"{number}. {method.label}"), err=True)
+    return int(click.prompt("How", type=click.IntRange(1, len(methods)), default=1, err=True)) - 1
+
+
+def _ask_inputs(method: ProviderAuthMethod, answers: Mapping[str, str]) -> dict[str, str]:
+    """Ask the questions of a method whose answers are not known, and return all answers by the question's key."""
+    inputs: dict[str, str] = {}
+    for prompt in method.prompts or ():
+        # Extensions write the questions, so no field is sure to be there.
+        key, message = str(prompt.get("key", "")), str(prompt.get("message", ""))
+        if not is_prompt_needed(prompt, inputs):
+            continue
+        if key in answers:
+            inputs[key] = answers[key]
+            continue
+        options: list[dict[str, Any]] = prompt.get("options") or []
+        if options:
+            names = [str(option.get("value", "")) for option in options]
+            inputs[key] = str(click.prompt(message, type=click.Choice(names), default=names[0], err=True))
+        else:
+            can_be_empty = prompt.get("conditional") or prompt.get("optional")
+            answer = click.prompt(
+                f"{message} ({prompt['placeholder']})" if prompt.get("placeholder") else message,
+                # Without a default, click asks until the answer is not empty.
+                default="" if can_be_empty else None,
+                hide_input=prompt.get("hidden") is True,
+                show_default=False,
+                err=True,
+            )
+            inputs[key] = str(answer).strip()
+    return inputs
 
 
 def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
@@ -211,8 +285,18 @@ def _describe_address(provider: Provider, url: str) -> str:
     return parse_origin(address) if address else "unknown address"
 
 
-def _read_key() -> str:
-    return sys.stdin.buffer.readline(KEY_LENGTH.value + 2).decode("utf-8", "replace")
+def _read_key(address: str, *, is_interactive: bool) -> str:
+    """Ask for the key for an address, or read it from stdin. Raises UsageProblem if it can't be a key."""
+    if is_interactive:
+        key = str(click.prompt(f"Key for {address}", hide_input=True, err=True)).strip()
+    else:
+        # Two more bytes than a key may have: the line end, and one that makes a longer line too long.
+        key = sys.stdin.buffer.readline(KEY_LENGTH.value + 2).decode("utf-8", "replace").strip()
+    if not key:
+        raise UsageProblem("That is not a valid key: it is empty. Nothing was stored.")
+    if not is_valid_key(key):
+        raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
+    return key
 
 
 def _show_precedence(providers: Providers, provider: str) -> None:

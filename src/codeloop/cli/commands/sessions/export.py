@@ -9,8 +9,7 @@ import click
 import msgspec
 
 from codeloop.cli.options import FILE_TYPE, SESSION_ARGUMENT
-from codeloop.cli.target.open_target import run_with_client
-from codeloop.cli.target.selection import run_with_session
+from codeloop.cli.target.run_with_client import run_with_client, run_with_session
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_reports import ShareableSession

@@ -14,7 +14,7 @@ import msgspec
 from codeloop.app.project import open_project
 from codeloop.app.settings import Startup
 from codeloop.cli.commands.sessions.export import export_json
-from codeloop.cli.target.selection import run_with_session
+from codeloop.cli.target.run_with_client import run_with_session
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.config.paths import find_paths

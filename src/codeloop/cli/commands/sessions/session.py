@@ -17,8 +17,8 @@ from codeloop.cli.output.result import measure_growth
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.output.style import has_colour, paint_patch_line
 from codeloop.cli.target import selection
-from codeloop.cli.target.open_target import run_with_client
-from codeloop.cli.target.selection import find_session, run_with_session
+from codeloop.cli.target.run_with_client import run_with_client, run_with_session
+from codeloop.cli.target.selection import find_session
 from codeloop.client.client import Client
 from codeloop.client.formatting import describe_spending, format_time
 from codeloop.client.slash.reports import format_context_report, format_cost_report

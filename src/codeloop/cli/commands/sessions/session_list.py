@@ -7,7 +7,7 @@ import click
 
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.print_json import print_json
-from codeloop.cli.target.open_target import run_with_client
+from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.cli.target.selection import MAX_SESSIONS
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_cost, format_time

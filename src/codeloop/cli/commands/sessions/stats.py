@@ -5,7 +5,7 @@ import click
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
-from codeloop.cli.target.open_target import run_with_client
+from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.client.formatting import format_cost, format_count
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery

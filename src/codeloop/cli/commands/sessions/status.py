@@ -10,7 +10,7 @@ import click
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.print_json import print_json
 from codeloop.cli.output.style import TextStyle, can_redraw, has_colour, paint
-from codeloop.cli.target.open_target import run_with_client
+from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_time
 from codeloop.kit.text.terminal_text import escape_controls, one_line

@@ -6,8 +6,7 @@ import click
 
 from codeloop.cli.options import JSON_OPTION, make_completion
 from codeloop.cli.output.print_json import print_json
-from codeloop.cli.target.open_target import run_with_client
-from codeloop.cli.target.selection import run_with_session
+from codeloop.cli.target.run_with_client import run_with_client, run_with_session
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery, StoppedSession, StoppedSessions

@@ -5,7 +5,7 @@ import sys
 import click
 
 from codeloop.cli.options import make_completion
-from codeloop.cli.target.open_target import run_with_client
+from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.cli.target.selection import find_local_session
 from codeloop.client.client import Client
 from codeloop.client.undo_redo import redo_last, undo_files, undo_last

@@ -9,7 +9,7 @@ from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.print_json import print_json
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.output.style import has_colour, paint_patch_line
-from codeloop.cli.target.open_target import run_with_client
+from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.worktrees import (
     describe_merge,

@@ -1,0 +1,144 @@
+"""Completes ids and names in shells: of sessions, grants, agents, commands and models.
+
+The user waits for them after pressing Tab. So ids are read from the store without opening the project, and settings and
+models are loaded only by the functions that need them.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from click.shell_completion import CompletionItem
+
+from codeloop.config.paths import find_paths
+from codeloop.config.project_root import find_project_root
+from codeloop.kit.text.terminal_text import one_line
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import COMPLETIONS_SHOWN
+from codeloop.store.queries import Queries, SessionFilter, open_queries
+
+
+class CompletionChoice(NamedTuple):
+    """A value that can be completed, and its description."""
+
+    value: str
+    description: str
+
+
+# What every shell reads as one plain word. A project may choose names with `$(...)` or `;` in them, which Tab must not
+# put on the command line.
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*")
+
+
+def _complete(list_choices: Callable[[str], Iterator[CompletionChoice]], prefix: str) -> list[CompletionItem[str]]:
+    """Return the choices that begin with `prefix`; none if the configuration or the store can't be read.
+
+    `list_choices`: called with `prefix`, so that it may skip others.
+    """
+    try:
+        choices = [
+            choice
+            for choice in list_choices(prefix)
+            if choice.value.startswith(prefix) and _PLAIN_NAME.fullmatch(choice.value)
+        ]
+    # An error message would land in the middle of the line that the user is typing.
+    except (CodeloopError, OSError):
+        return []
+    return [
+        CompletionItem(choice.value, help=one_line(choice.description, 60) or None)
+        for choice in choices[: COMPLETIONS_SHOWN.value]
+    ]
+
+
+def complete_sessions(prefix: str) -> list[CompletionItem[str]]:
+    """Complete the id or slug of a session of the project that is not archived."""
+    return _complete(_list_sessions, prefix)
+
+
+def complete_archived_sessions(prefix: str) -> list[CompletionItem[str]]:
+    """Complete the id or slug of an archived session of the project."""
+    return _complete(lambda value: _list_sessions(value, archived=True), prefix)
+
+
+def complete_grants(prefix: str) -> list[CompletionItem[str]]:
+    """Complete the id of an "always" grant of the project."""
+    return _complete(_list_grants, prefix)
+
+
+def complete_agents(prefix: str) -> list[CompletionItem[str]]:
+    """Complete the name of an agent that is not hidden."""
+    return _complete(_list_agents, prefix)
+
+
+def complete_commands(prefix: str) -> list[CompletionItem[str]]:
+    """Complete the name of a command of the configuration."""
+    return _complete(_list_commands, prefix)
+
+
+def complete_models(prefix: str) -> list[CompletionItem[str]]:
+    """Complete `PROVIDER/MODEL`, for the providers that have a key."""
+    return _complete(_list_models, prefix)
+
+
+def _open_project_queries() -> Queries:
+    """Open the store of the current directory's project for reading."""
+    paths = find_paths(os.environ)
+    project_root = find_project_root(Path.cwd(), paths, os.environ)
+    return open_queries(paths.get_project_folder(project_root.project_id) / "codeloop.db")
+
+
+def _list_grants(_prefix: str) -> Iterator[CompletionChoice]:
+    with closing(_open_project_queries()) as queries:
+        grants = queries.permissions.list_all_grants()
+    for grant in grants:
+        yield CompletionChoice(grant.id, f"{grant.permission} {', '.join(grant.patterns)}")
+
+
+def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[CompletionChoice]:
+    """Yield the ids of the project's sessions, newest first; the slugs when one is being typed."""
+    with closing(_open_project_queries()) as queries:
+        # Practically all; the filter needs a number.
+        sessions = queries.find_sessions(SessionFilter(limit=100_000))
+    # An id begins with `ses_`; anything else that is typed is the beginning of a slug.
+    by_slug = bool(prefix) and not "ses_".startswith(prefix[:4])
+    for session in sessions:
+        # Sessions of subagents are only offered where an id is being typed.
+        if bool(session.time.archived) == archived and (session.parent_id is None or prefix.startswith("ses_")):
+            yield CompletionChoice(session.slug if by_slug else session.id, session.title)
+
+
+def _list_agents(_prefix: str) -> Iterator[CompletionChoice]:
+    from codeloop.app.settings import Startup, find_settings
+    from codeloop.extend.rulebook import Rulebook
+
+    settings = find_settings(Startup(directory=Path.cwd()))
+    scratch = settings.project_root.get_scratch_folder(
+        settings.paths.get_project_folder(settings.project_root.project_id)
+    )
+    for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).build_agents().items()):
+        if not agent.hidden:
+            yield CompletionChoice(name, agent.description or "")
+
+
+def _list_commands(_prefix: str) -> Iterator[CompletionChoice]:
+    from codeloop.app.settings import Startup, find_settings
+    from codeloop.extend.commands import build_commands
+
+    settings = find_settings(Startup(directory=Path.cwd()))
+    for name, command in sorted(build_commands(settings.config, settings.skills).items()):
+        yield CompletionChoice(name, command.description or "")
+
+
+def _list_models(prefix: str) -> Iterator[CompletionChoice]:
+    """Yield the models of each provider that has a key and fits what is typed."""
+    from codeloop.app.settings import Startup, find_settings, make_providers
+
+    providers = make_providers(find_settings(Startup(directory=Path.cwd())))
+    for usable in providers.list_usable():
+        start = f"{usable.provider.id}/"
+        if start.startswith(prefix) or prefix.startswith(start):
+            for name, info in sorted(providers.list_models(usable.provider.id).items()):
+                yield CompletionChoice(start + name, info.name)

@@ -1,0 +1,20 @@
+"""Asks whether to trust a project when it is opened, if there is a terminal to ask at."""
+
+from typing import Any
+
+from codeloop.cli.output.streams import OutputStream
+from codeloop.cli.target.open_target import AskTrust
+
+
+def make_trust_prompt(terminal: OutputStream | None) -> AskTrust | None:
+    """Return a function that asks for trust at a terminal; None without a terminal."""
+    if terminal is None:
+        return None
+
+    async def ask_trust(settings: Any) -> bool:
+        # Most projects need not be asked about.
+        from codeloop.cli.questions.terminal_questions import ask_trust as ask_at_terminal
+
+        return await ask_at_terminal(terminal, settings)
+
+    return ask_trust
