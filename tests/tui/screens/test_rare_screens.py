@@ -11,9 +11,10 @@ from codeloop.schema.message import Todo
 from codeloop.tui.actions.show_dialog import make_context
 from codeloop.tui.commands import COMMANDS_BY_ID
 from codeloop.tui.dialogs.mcp import PASTE_HINT
-from codeloop.tui.dialogs.parts.text_input import SignInScreen, TextInput
+from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
+from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.profiles import create_profile_picker
-from codeloop.tui.dialogs.providers.own_server import OwnServer
+from codeloop.tui.dialogs.providers.custom_server import CustomServerSetup
 from codeloop.tui.editor.vim.vim import Vim
 from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.themes.styles import Styles
@@ -81,7 +82,7 @@ async def test_other_dialogs(tmp_path: Path) -> None:
         await shown(it, SignInScreen("tracker", PAGE, PASTE_HINT, styles), album, "sign-in", "Sign in at tracker")
         key = TextInput("Key for OpenAI", styles, "sk-0123", about=ABOUT, is_secret=True)
         await shown(it, key, album, "key", "Key for OpenAI")
-        adding = it.ui.start_task(OwnServer(make_context(it.ui), ()).add())
+        adding = it.ui.start_task(CustomServerSetup(make_context(it.ui), ()).add_server())
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
         await album.take("own-server", "base URL")
         await it.pilot.press("escape")

@@ -20,8 +20,8 @@ def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str
             Pick(
                 agent.name,
                 agent.name,
-                agent.description or "",
-                agent.model.model_id if agent.model is not None else "",
+                detail=agent.description or "",
+                hint=agent.model.model_id if agent.model is not None else "",
                 mark="●" if agent.name == current else "",
                 note=agent.description or "" if len(agent.description or "") > _MAX_ROW_DESCRIPTION else "",
             )
@@ -33,4 +33,4 @@ def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str
     source = PickSource(
         title="Agents", load=list_agents, start=current or None, empty="There is no agent.", choose="use it"
     )
-    return Picker(source, context.colours)
+    return Picker(source, context.get_styles)

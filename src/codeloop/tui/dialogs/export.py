@@ -36,16 +36,16 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
         return [Pick(ending, name, about) for ending, name, about in EXPORT_FORMATS]
 
     session = await context.client.call(SESSION_GET, SessionId(session_id=session_id))
-    ending = await context.ask(Picker(PickSource(title="Export as", load=list_formats), context.colours))
+    ending = await context.ask(Picker(PickSource(title="Export as", load=list_formats), context.get_styles))
     if ending is None:
         return None
     about = "The file to write; a relative path begins in the project."
-    name = await context.ask(TextInput("Export to", context.colours, f"{session.slug}.{ending}", about=about))
+    name = await context.ask(TextInput("Export to", context.get_styles, f"{session.slug}.{ending}", about=about))
     if not name or not name.strip():
         return None
     file = folder / expand_user_path(name.strip())
     if file.exists():
-        ask = Confirm("Overwrite the file?", f"{file} exists already.", "overwrite", context.colours)
+        ask = Confirm("Overwrite the file?", f"{file} exists already.", "overwrite", context.get_styles)
         if not await context.ask(ask):
             return None
     messages = await read_messages(context.client, session_id)

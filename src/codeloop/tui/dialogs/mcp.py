@@ -20,7 +20,7 @@ from codeloop.schema.operation import (
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
-from codeloop.tui.dialogs.parts.text_input import SignInScreen
+from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.state.server_states import CONNECTING, HEALTH_COLOURS, ServerState, describe_mcp
 
@@ -47,7 +47,7 @@ class McpPicker(Picker[str]):
             empty="No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND",
             choose="connect",
         )
-        super().__init__(source, context.colours)
+        super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         self._statuses = await self._dialog_context.client.call(MCP_STATUS, NoArguments())
@@ -94,7 +94,7 @@ class McpPicker(Picker[str]):
             return False
         client = self._dialog_context.client
         start = await client.call(MCP_AUTH_START, McpName(name=name))
-        screen = SignInScreen(name, start.authorization_url, PASTE_HINT, self.colours)
+        screen = SignInScreen(name, start.authorization_url, PASTE_HINT, self.get_styles)
         # Two ways end the sign-in: the browser reaches this machine, or the user pastes the code.
         sign_in = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
 
@@ -118,7 +118,7 @@ class McpPicker(Picker[str]):
         if name is None:
             return False
         text = "Its tools can't be called until you sign in again."
-        if not await self._dialog_context.ask(Confirm("Sign out?", text, "sign out", self.colours)):
+        if not await self._dialog_context.ask(Confirm("Sign out?", text, "sign out", self.get_styles)):
             return False
         await self._dialog_context.client.call(MCP_AUTH_REMOVE, McpName(name=name))
         return True

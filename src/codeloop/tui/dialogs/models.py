@@ -6,6 +6,7 @@ from codeloop.client.formatting import format_count
 from codeloop.schema.api.providers import Model, ProviderDetails
 from codeloop.schema.message import NO_VARIANT, ModelRef, format_model_ref
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments
+from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.picker import Picker
@@ -35,14 +36,14 @@ class ModelPicker(Picker[ModelRef]):
             empty="No model can be used yet: add a provider first, or start a local server.",
             choose="use it",
         )
-        super().__init__(source, context.colours)
+        super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[ModelRef]]:
-        client, none = self._dialog_context.client, NoArguments()
-        usable = (await client.call(CONFIG_PROVIDERS, none)).providers
+        client = self._dialog_context.client
+        usable = (await client.call(CONFIG_PROVIDERS, NoArguments())).providers
         picks = list(self._group_picks(usable))
         if self._shows_all:
-            known_providers = await client.call(PROVIDER_LIST, none)
+            known_providers = await client.call(PROVIDER_LIST, NoArguments())
             unusable = [each for each in known_providers.all if each.id not in known_providers.connected]
             picks += [pick for provider in unusable for pick in self._list_picks(provider, describe_problem(provider))]
         return picks
@@ -59,7 +60,8 @@ class ModelPicker(Picker[ModelRef]):
                 # Taken out, so that no model is listed twice. A remembered model may not exist any more.
                 pick = picks.pop(ref, None)
                 if pick is not None:
-                    yield Pick(pick.value, pick.title, pick.group, pick.hint, group, pick.mark, pick.also)
+                    # The name of the provider, by which it was grouped, becomes the detail.
+                    yield replace(pick, detail=pick.group, group=group)
         yield from picks.values()
 
     def _list_picks(self, provider: ProviderDetails, problem: str) -> Iterator[Pick[ModelRef]]:
@@ -76,8 +78,16 @@ class ModelPicker(Picker[ModelRef]):
             effort = f"thinks {ref.variant}" if ref.variant else ""
             status = "" if model.status == "active" else model.status
             detail = " · ".join(word for word in (effort, status) if word)
-            mark = "●" if is_current else ""
-            yield Pick(ref, model.name, detail, describe_costs(model), provider.name, mark, name, problem)
+            yield Pick(
+                ref,
+                model.name,
+                detail=detail,
+                hint=describe_costs(model),
+                group=provider.name,
+                mark="●" if is_current else "",
+                also=name,
+                problem=problem,
+            )
 
     async def _toggle_favourite(self, model: ModelRef | None) -> bool:
         if model is not None:
@@ -104,12 +114,14 @@ def create_variant_picker(context: DialogContext, model: ModelRef) -> Picker[Mod
         usable = await context.client.call(CONFIG_PROVIDERS, NoArguments())
         models = [each.models.get(model.model_id) for each in usable.providers if each.id == model.provider_id]
         variants = [name for each in models if each is not None for name in each.variants or {}]
-        plain = ModelRef(provider_id=model.provider_id, model_id=model.model_id)
-        picks = [Pick(plain, NO_VARIANT, "as the service decides", mark="" if model.variant else "●")]
-        for name in variants:
-            ref = ModelRef(provider_id=model.provider_id, model_id=model.model_id, variant=name)
-            picks.append(Pick(ref, name, mark="●" if name == model.variant else ""))
-        return picks if variants else []
+        if not variants:
+            return []
+        default = replace(model, variant=None)
+        picks = [Pick(default, NO_VARIANT, "as the service decides", mark="" if model.variant else "●")]
+        picks += [
+            Pick(replace(model, variant=name), name, mark="●" if name == model.variant else "") for name in variants
+        ]
+        return picks
 
     source = PickSource(
         title=f"Thinking effort of {model.model_id}",
@@ -117,7 +129,7 @@ def create_variant_picker(context: DialogContext, model: ModelRef) -> Picker[Mod
         start=model,
         empty="This model has one way of thinking only.",
     )
-    return Picker(source, context.colours)
+    return Picker(source, context.get_styles)
 
 
 def describe_costs(model: Model) -> str:

@@ -16,19 +16,24 @@ from textual.widgets import Input
 
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
+from codeloop.tui.dialogs.parts.dialog import Dialog, GetStyles
+from codeloop.tui.dialogs.parts.dialog_rows import draw_keys, draw_text, draw_title
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource, T
 from codeloop.tui.dialogs.parts.pick_list import PickList
 from codeloop.tui.dialogs.parts.pick_preview import TYPING_PAUSE, PickPreview
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.rows_view import RowsView
 
-PLAIN_WIDTH, PREVIEW_WIDTH = 92, 150
-"""Widths of the box in cells, without a preview and with one."""
+PLAIN_WIDTH = 92
+"""Cells of the box without a preview."""
+PREVIEW_WIDTH = 150
+"""Cells of the box with a preview."""
 PREVIEW_MIN_WIDTH = 110
 """Cells of the screen from which there is a preview."""
-_FRAME_ROWS, _SMALL_FRAME_ROWS = 10, 3
-"""Rows of the screen for margins, title and filter, and those on a small screen."""
+_FRAME_ROWS = 10
+"""Rows of the screen for margins, title and filter."""
+_SMALL_FRAME_ROWS = 3
+"""The same on a small screen."""
 _MAX_NOTE = 250
 """Characters of a row's note that are shown."""
 _MIN_SEARCH_LENGTH = 3
@@ -65,8 +70,8 @@ class Picker(Dialog[T | None], Generic[T]):
     Picker #picker-preview { margin-left: 2; display: none; }
     """
 
-    def __init__(self, source: PickSource[T], colours: Colours) -> None:
-        super().__init__(colours)
+    def __init__(self, source: PickSource[T], get_styles: GetStyles) -> None:
+        super().__init__(get_styles)
         self.source = source
         self.filter_text = ""
         """The text of the filter, which is kept after the picker is closed."""
@@ -127,9 +132,9 @@ class Picker(Dialog[T | None], Generic[T]):
 
     def draw(self) -> None:
         """Redraw everything."""
-        styles = self.colours()
+        styles = self.get_styles()
         has_preview = self.source.preview is not None and self.size.width >= PREVIEW_MIN_WIDTH
-        outer = self.box_width(PREVIEW_WIDTH if has_preview else PLAIN_WIDTH)
+        outer = self.compute_box_width(PREVIEW_WIDTH if has_preview else PLAIN_WIDTH)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#picker-title", RowsView).show([draw_title(self.source.title, styles, width)], 1)
@@ -152,10 +157,10 @@ class Picker(Dialog[T | None], Generic[T]):
         rows.styles = styles
         # Two cells less if there is a scroll bar.
         rows.width = list_width - (2 if len(rows) > room else 0)
-        view.is_choice = lambda row: bool(self._list.matches) and self._list.rows.pick_at(row) is not None
+        view.is_choice = lambda row: bool(self._list.matches) and self._list.rows.find_position(row) is not None
         if self._list.matches:
             view.show(rows, room if has_preview else min(len(rows), room))
-            row = rows.row_of(rows.cursor)
+            row = rows.find_row(rows.cursor)
             # At the first pick, the heading above it is shown as well.
             view.scroll_to_row(max(row - 1, 0) if rows.cursor == 0 else row, row)
         else:
@@ -193,8 +198,8 @@ class Picker(Dialog[T | None], Generic[T]):
         """Close without a choice."""
         self.dismiss(None)
 
-    def _move_to(self, index: int) -> None:
-        self._list.move_to(index)
+    def _move_to(self, position: int) -> None:
+        self._list.move_to(position)
         self.draw()
         self._report_cursor()
 
@@ -241,10 +246,10 @@ class Picker(Dialog[T | None], Generic[T]):
         await sleep(TYPING_PAUSE)
         if self.source.search is None or len(text.strip()) < _MIN_SEARCH_LENGTH:
             return
-        # Results that the list shows already would be there twice.
-        values = [self._list.picks[at].value for at in self._list.matches]
+        # A result that the list shows already is left out, so that nothing is listed twice.
+        shown_values = [self._list.picks[index].value for index in self._list.matches]
         try:
-            results = [pick for pick in await self.source.search(text.strip()) if pick.value not in values]
+            results = [pick for pick in await self.source.search(text.strip()) if pick.value not in shown_values]
         except CodeloopError as error:
             self.notify(escape_controls(str(error)), severity="warning", markup=False)
             return
@@ -263,7 +268,7 @@ class Picker(Dialog[T | None], Generic[T]):
     def _press_row(self, event: RowsView.Pressed) -> None:
         event.stop()
         is_row = event.view.id == "picker-list" and bool(self._list.matches)
-        position = self._list.rows.pick_at(event.row) if is_row else None
+        position = self._list.rows.find_position(event.row) if is_row else None
         if position is not None:
             self._move_to(position)
             self._choose()

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from codeloop.schema.permission import PROFILE_DESCRIPTIONS
-from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.dialog import GetStyles
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 
-def create_profile_picker(current: str, colours: Colours) -> Picker[str]:
+def create_profile_picker(current: str, get_styles: GetStyles) -> Picker[str]:
     """Create a list of the permission profiles that closes with the name of one."""
 
     async def list_profiles() -> Sequence[Pick[str]]:
@@ -17,4 +17,4 @@ def create_profile_picker(current: str, colours: Colours) -> Picker[str]:
         ]
 
     source = PickSource(title="Permission profile", load=list_profiles, start=current or None, choose="use it")
-    return Picker(source, colours)
+    return Picker(source, get_styles)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
+from typing import NamedTuple
 
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
@@ -49,6 +50,7 @@ _MAX_SESSIONS = 1_000
 """Sessions that are listed; older ones are found by searching."""
 _PREVIEW_MESSAGES = 12
 PINNED_GROUP = "Pinned"
+FOUND_GROUP = "found in what was said"
 WAITING_LABEL, WORKING_LABEL = "waits for you", "works"
 
 
@@ -80,33 +82,38 @@ class SessionPicker(Picker[str]):
             empty="No session yet. What you write begins one.",
             choose="open",
         )
-        super().__init__(source, context.colours)
+        super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
         sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS))
         labels = await _read_labels(client)
         self._sessions = {session.id: session for session in sessions}
-        has_directories = len({session.directory for session in sessions}) > 1
+        shows_directory = len({session.directory for session in sessions}) > 1
         self._pin_ids = frozenset(self._pins.read())
         sessions = sorted(sessions, key=lambda session: session.id not in self._pin_ids)
-        return [self._make_pick(session, labels.get(session.id, ""), has_directories) for session in sessions]
+        return [
+            self._make_pick(session, labels.get(session.id, ""), shows_directory=shows_directory)
+            for session in sessions
+        ]
 
-    def _make_pick(self, session: Session, state: str, shows_directory: bool, excerpt: str = "") -> Pick[str]:
-        day = datetime.fromtimestamp(session.time.updated / 1000).astimezone()
+    def _make_pick(self, session: Session, label: str, *, shows_directory: bool, excerpt: str = "") -> Pick[str]:
+        updated_at = datetime.fromtimestamp(session.time.updated / 1000).astimezone()
+        if excerpt:
+            group = FOUND_GROUP
+        elif session.id in self._pin_ids:
+            group = PINNED_GROUP
+        else:
+            group = name_day(updated_at.date())
         directory = session.path or "." if shows_directory else ""
         return Pick(
             session.id,
             session.title,
-            excerpt or directory,
-            state or f"{day:%H:%M}",
-            "found in what was said"
-            if excerpt
-            else PINNED_GROUP
-            if session.id in self._pin_ids
-            else name_day(day.date()),
-            "●" if session.id == self._current else "",
-            f"{session.slug} {session.id}",
+            detail=excerpt or directory,
+            hint=label or f"{updated_at:%H:%M}",
+            group=group,
+            mark="●" if session.id == self._current else "",
+            also=f"{session.slug} {session.id}",
         )
 
     async def _search(self, text: str) -> Sequence[Pick[str]]:
@@ -129,7 +136,7 @@ class SessionPicker(Picker[str]):
         if session_id is None:
             return False
         title = await self._dialog_context.ask(
-            TextInput("Rename session", self.colours, self._sessions[session_id].title)
+            TextInput("Rename session", self.get_styles, self._sessions[session_id].title)
         )
         if not title or not title.strip():
             return False
@@ -150,7 +157,7 @@ class SessionPicker(Picker[str]):
         client = self._dialog_context.client
         children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
         text = describe_deletion(self._sessions[session_id].title, len(children))
-        if not await self._dialog_context.ask(Confirm("Delete session?", text, "delete", self.colours)):
+        if not await self._dialog_context.ask(Confirm("Delete session?", text, "delete", self.get_styles)):
             return False
         return await client.call(SESSION_DELETE, SessionId(session_id=session_id))
 
@@ -178,7 +185,7 @@ def describe_deletion(title: str, children: int) -> str:
 async def draw_last_messages(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
     """Return the last messages of a session as rows."""
     query = ListMessages(session_id=session_id, limit=_PREVIEW_MESSAGES)
-    return draw_messages(await context.client.call(SESSION_MESSAGES, query), context.colours(), width)
+    return draw_messages(await context.client.call(SESSION_MESSAGES, query), context.get_styles(), width)
 
 
 def name_day(day: date) -> str:
@@ -187,6 +194,14 @@ def name_day(day: date) -> str:
     if day == today:
         return "Today"
     return "Yesterday" if day == today - timedelta(days=1) else f"{day:%A, %d %B %Y}"
+
+
+class ForkOrigin(NamedTuple):
+    """Where a fork was made from; both are "" for a session that is no fork."""
+
+    session_id: str = ""
+    message_id: str = ""
+    """The first message that was left out; "": the fork has all of them."""
 
 
 class ForkPicker(Picker[str]):
@@ -202,7 +217,7 @@ class ForkPicker(Picker[str]):
             start=session.id,
             choose="open",
         )
-        super().__init__(source, context.colours)
+        super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
@@ -211,7 +226,7 @@ class ForkPicker(Picker[str]):
         sessions_by_id = {session.id: session for session in sessions} | {self._session.id: self._session}
         root, family = self._session.id, {self._session.id}
         # Up to the oldest session that still exists. `family` guards against a circle.
-        while (above := _find_origin(sessions_by_id[root])[0]) in sessions_by_id and above not in family:
+        while (above := _find_origin(sessions_by_id[root]).session_id) in sessions_by_id and above not in family:
             root = above
             family.add(root)
         picks: list[Pick[str]] = []
@@ -220,24 +235,27 @@ class ForkPicker(Picker[str]):
             session_id, depth = waiting.pop()
             # Taken out, so that no session is listed twice.
             session = sessions_by_id.pop(session_id)
-            forks = [each for each in sessions_by_id.values() if _find_origin(each)[0] == session_id]
+            forks = [each for each in sessions_by_id.values() if _find_origin(each).session_id == session_id]
             # The newest first onto the stack: the oldest fork is then listed first, right below its session.
             waiting += [(each.id, depth + 1) for each in sorted(forks, key=lambda each: -each.time.created)]
             title = f"{_draw_branch(depth)}{session.title}"
-            where = await self._describe_fork_point(session) if depth else "" if forks else "there is no fork of it yet"
-            state = labels.get(session_id) or format_short_time(session.time.updated)
-            picks.append(Pick(session_id, title, where, state, mark="●" if session_id == self._session.id else ""))
+            if depth:
+                detail = await self._describe_fork_point(session)
+            else:
+                detail = "" if forks else "there is no fork of it yet"
+            hint = labels.get(session_id) or format_short_time(session.time.updated)
+            mark = "●" if session_id == self._session.id else ""
+            picks.append(Pick(session_id, title, detail=detail, hint=hint, mark=mark))
         return picks
 
     async def _describe_fork_point(self, fork: Session) -> str:
         """Return the prompt before which a fork was made; "": at the end."""
-        session_id, message_id = _find_origin(fork)
-        if not message_id:
+        origin = _find_origin(fork)
+        if not origin.message_id:
             return ""
         try:
-            message = await self._dialog_context.client.call(
-                MESSAGE_GET, MessageId(session_id=session_id, message_id=message_id)
-            )
+            query = MessageId(session_id=origin.session_id, message_id=origin.message_id)
+            message = await self._dialog_context.client.call(MESSAGE_GET, query)
         # The original session or the message may be deleted.
         except OperationError:
             return ""
@@ -249,13 +267,12 @@ def _draw_branch(depth: int) -> str:
     return f"└{'──' * (depth - 1)} " if depth else ""
 
 
-def _find_origin(session: Session) -> tuple[str, str]:
-    """Return the id of the session that a fork was made from, and of the first message left out; "": none."""
+def _find_origin(session: Session) -> ForkOrigin:
     match (session.metadata or {}).get(FORK_KEY):
-        case {"sessionID": str(session_id), **more}:
-            return session_id, str(more.get("messageID") or "")
+        case {"sessionID": str(session_id), **others}:
+            return ForkOrigin(session_id, str(others.get("messageID") or ""))
         case _:
-            return "", ""
+            return ForkOrigin()
 
 
 class ChildPicker(Picker[str]):
@@ -273,7 +290,7 @@ class ChildPicker(Picker[str]):
             empty="No subagent was started here.",
             choose="open",
         )
-        super().__init__(source, context.colours)
+        super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
@@ -286,6 +303,6 @@ class ChildPicker(Picker[str]):
             for child in children:
                 mark = "●" if child.id == self._current else ""
                 title = f"{_draw_branch(depth)}{format_session_title(child)}"
-                picks.append(Pick(child.id, title, child.agent or "", labels.get(child.id, ""), mark=mark))
+                picks.append(Pick(child.id, title, detail=child.agent or "", hint=labels.get(child.id, ""), mark=mark))
                 waiting.append((child.id, depth + 1))
         return picks

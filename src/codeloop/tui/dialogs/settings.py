@@ -92,15 +92,16 @@ class SettingsPicker(Picker[str]):
             actions=(PickAction("ctrl+d", "reset to default", self._reset),),
             choose="change",
         )
-        super().__init__(source, context.colours)
+        super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        client, none = self._dialog_context.client, NoArguments()
-        values, origins = await read_configuration(client), dict[str, str]()
+        client = self._dialog_context.client
+        values = await read_configuration(client)
+        origins: dict[str, str] = {}
         # Servers of other programs with the same API may not have this operation.
         with suppress(OperationError):
-            origins = await client.call(CONFIG_ORIGINS, none)
-        settings = [*(self._list_ui_settings() if self._list_ui_settings is not None else ())]
+            origins = await client.call(CONFIG_ORIGINS, NoArguments())
+        settings = [*self._list_ui_settings()] if self._list_ui_settings is not None else []
         for each in PROJECT_SETTINGS:
             value, origin = _read_value(values, each.keys), origins.get(each.name, "")
             settings.append(msgspec.structs.replace(each, group=PROJECT_GROUP, value=value, origin=origin))
@@ -109,9 +110,9 @@ class SettingsPicker(Picker[str]):
             Pick(
                 name,
                 each.name,
-                each.value or (f"{each.default} (default)" if each.default else "not set"),
-                _shorten_path(each.origin),
-                each.group,
+                detail=each.value or (f"{each.default} (default)" if each.default else "not set"),
+                hint=_shorten_path(each.origin),
+                group=each.group,
                 also=each.description,
                 note=each.description,
             )
@@ -120,15 +121,14 @@ class SettingsPicker(Picker[str]):
 
     def choose(self, value: str) -> None:
         """Ask for a new value of the setting."""
-        setting = self._settings[value]
-        self.perform(partial(self._set, setting))
+        self.perform(partial(self._ask_for_value, self._settings[value]))
 
-    async def _set(self, setting: Setting) -> None:
+    async def _ask_for_value(self, setting: Setting) -> None:
         if setting.choices:
             text = await self._dialog_context.ask(_create_value_picker(setting, self._dialog_context))
         else:
             text = await self._dialog_context.ask(
-                TextInput(setting.name, self.colours, setting.value, about=setting.description)
+                TextInput(setting.name, self.get_styles, setting.value, about=setting.description)
             )
         if text is not None and text.strip() != setting.value:
             await self._change_value(setting, _parse_value(setting, text.strip()))
@@ -167,7 +167,7 @@ def _create_value_picker(setting: Setting, context: DialogContext) -> Picker[str
         ]
 
     source = PickSource(title=setting.name, load=list_values, start=setting.value or setting.default or None)
-    return Picker(source, context.colours)
+    return Picker(source, context.get_styles)
 
 
 def _shorten_path(path: str) -> str:
@@ -178,7 +178,7 @@ def _shorten_path(path: str) -> str:
 
 
 def _parse_value(setting: Setting, text: str) -> object:
-    """Return a typed value as JSON; empty removes the setting."""
+    """Return a typed text as a value of the configuration; None, which removes the setting, if it is empty."""
     if not text:
         return None
     return text == BOOLEAN_CHOICES[0] if setting.choices == BOOLEAN_CHOICES else text

@@ -3,24 +3,24 @@
 from collections.abc import Sequence
 
 from codeloop.schema.errors import UsageProblem
-from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.dialog import GetStyles
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.render.formats import format_short_time
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
-def create_stash_picker(store: PromptStore, colours: Colours) -> Picker[int]:
+def create_stash_picker(store: PromptStore, get_styles: GetStyles) -> Picker[int]:
     """Create a list of the stash, the latest first, that closes with the index of a prompt in it."""
 
     async def list_prompts() -> Sequence[Pick[int]]:
         prompts = list(enumerate(store.list_stash()))
         return [
-            Pick(at, prompt.text, hint=format_short_time(prompt.at) if prompt.at else "")
-            for at, prompt in reversed(prompts)
+            Pick(index, prompt.text, hint=format_short_time(prompt.at) if prompt.at else "")
+            for index, prompt in reversed(prompts)
         ]
 
-    async def forget(index: int | None) -> bool:
+    async def delete(index: int | None) -> bool:
         try:
             return index is not None and store.pop_stash(index) is not None
         except OSError as error:
@@ -29,8 +29,8 @@ def create_stash_picker(store: PromptStore, colours: Colours) -> Picker[int]:
     source = PickSource(
         title="Stashed prompts",
         load=list_prompts,
-        actions=(PickAction("ctrl+d", "delete", forget),),
+        actions=(PickAction("ctrl+d", "delete", delete),),
         empty="No prompt is stashed.",
         choose="restore",
     )
-    return Picker(source, colours)
+    return Picker(source, get_styles)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.dialog import GetStyles
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
@@ -11,14 +11,17 @@ MAX_BOX_WIDTH = 36
 
 
 class ThemePicker(Picker[str]):
-    """Lists the themes; closes with the name of one. `show` applies a theme, after cancelling the initial one."""
+    """Lists the themes; closes with the name of one.
+
+    `show` is called with the theme under the cursor, and after cancelling with the one that was in use.
+    """
 
     DEFAULT_CSS = """
     ThemePicker, ThemePicker.-opaque { background: transparent; align: right top; }
     ThemePicker #dialog-box { height: 1fr; margin: 0 0 1 0; }
     """
 
-    def __init__(self, names: Sequence[str], current: str, show: Callable[[str], None], colours: Colours) -> None:
+    def __init__(self, names: Sequence[str], current: str, show: Callable[[str], None], get_styles: GetStyles) -> None:
         self._names = names
         self._initial_name = current
         self._show = show
@@ -31,11 +34,11 @@ class ThemePicker(Picker[str]):
             choose="use it",
             empty="No theme.",
         )
-        super().__init__(source, colours)
+        super().__init__(source, get_styles)
 
-    def box_width(self, max_width: int) -> int:
+    def compute_box_width(self, max_width: int) -> int:
         """Return the width of the box, in cells: at most `MAX_BOX_WIDTH`."""
-        return super().box_width(min(max_width, MAX_BOX_WIDTH))
+        return super().compute_box_width(min(max_width, MAX_BOX_WIDTH))
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         return [Pick(name, name, mark="●" if name == self._initial_name else "") for name in self._names]

@@ -18,6 +18,7 @@ from codeloop.schema.api.session_requests import (
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT
+from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
@@ -67,7 +68,7 @@ class Timeline(Picker[TimelineStep]):
             empty="Nothing was said yet.",
             choose="go back to before it" if goes_back else "go there",
         )
-        super().__init__(source, context.colours)
+        super().__init__(source, context.get_styles)
 
     def choose(self, value: TimelineStep) -> None:
         """Close with the prompt to show, or undo from it on."""
@@ -96,13 +97,14 @@ class Timeline(Picker[TimelineStep]):
         """Return the rows of the preview: the prompt, its answers, and the files that its turn changed."""
         ids = [message.info.id for message in self._messages]
         start = ids.index(step.message_id)
-        later = (at for at in range(start + 1, len(ids)) if isinstance(self._messages[at].info, UserMessage))
-        turn = self._messages[start : next(later, len(ids))]
-        styles = self.colours()
+        later_prompts = (at for at in range(start + 1, len(ids)) if isinstance(self._messages[at].info, UserMessage))
+        turn = self._messages[start : next(later_prompts, len(ids))]
+        styles = self.get_styles()
         rows = draw_messages(turn, styles, width)
         query = SessionDiffQuery(session_id=self._session_id, message_id=step.message_id)
         for number, diff in enumerate(await self._dialog_context.client.call(SESSION_DIFF, query)):
-            rows += [] if number else [[]]
+            # An empty row separates the files from the answers.
+            rows += [[]] if number == 0 else []
             name = Segment(f"  {one_line(diff.file or '', max(width - 16, 8))}", styles.of("text_muted"))
             additions = Segment(f"+{diff.additions} ", styles.of("diff_added"))
             rows.append(
@@ -127,14 +129,14 @@ class Timeline(Picker[TimelineStep]):
         """Show the file changes of an undo, and undo if the user confirms."""
         if step is None:
             return False
-        client, target = self._dialog_context.client, (self._session_id, step.message_id)
+        client = self._dialog_context.client
+        request = RevertSession(session_id=self._session_id, message_id=step.message_id)
         # A dry run tells which files would change, before the user decides.
-        dry_run = RevertSession(session_id=target[0], message_id=target[1], dry_run=True)
-        outcome = (await client.call(SESSION_REVERT, dry_run)).outcome
+        outcome = (await client.call(SESSION_REVERT, replace(request, dry_run=True))).outcome
         text = describe_outcome(outcome) if outcome is not None else "No file changes."
-        ask = Confirm("Undo this prompt and what follows?", text, "undo (/redo brings it back)", self.colours)
+        ask = Confirm("Undo this prompt and what follows?", text, "undo (/redo brings it back)", self.get_styles)
         if await self._dialog_context.ask(ask):
-            await client.call(SESSION_REVERT, RevertSession(session_id=target[0], message_id=target[1]))
+            await client.call(SESSION_REVERT, request)
             self.dismiss(TimelineStep("undo", step.message_id, step.text, self._session_id))
         return False
 

@@ -8,7 +8,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
+from codeloop.tui.dialogs.parts.dialog import Dialog, GetStyles
+from codeloop.tui.dialogs.parts.dialog_rows import draw_keys, draw_text, draw_title
 from codeloop.tui.keys.early_keys import MIN_PAUSE_SECONDS
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import wrap_text
@@ -20,8 +21,10 @@ EXPLANATION = (
     "They can choose where your prompts and keys go, and what is allowed without asking.",
     "Trust it only if you know who wrote them. You can work without trust, too: risky settings are left out.",
 )
+# A project that was trusted before shows a diff of its requests, with these signs at the start of each line.
 _COLOURS_BY_SIGN = {"+": "diff_added", "-": "diff_removed", "@": "diff_hunk_header"}
 _ROWS_BY_KEY = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
+"""The keys that scroll, and by how many rows."""
 
 
 class TrustScreen(Dialog[bool]):
@@ -31,8 +34,8 @@ class TrustScreen(Dialog[bool]):
     typed before that, which belongs to the prompt.
     """
 
-    def __init__(self, about: str, colours: Colours, silence: float = MIN_PAUSE_SECONDS) -> None:
-        super().__init__(colours)
+    def __init__(self, about: str, get_styles: GetStyles, silence: float = MIN_PAUSE_SECONDS) -> None:
+        super().__init__(get_styles)
         self.early_text = ""
         self._about = about
         self._silence = silence
@@ -48,7 +51,7 @@ class TrustScreen(Dialog[bool]):
 
     def draw(self) -> None:
         """Redraw everything."""
-        styles, outer = self.colours(), self.box_width(100)
+        styles, outer = self.get_styles(), self.compute_box_width(100)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         about: list[Row] = []
@@ -87,8 +90,10 @@ class TrustScreen(Dialog[bool]):
         event.stop()
         # Someone who types a prompt while the dialog opens must not trust the project by a `y` in it.
         if event.time < self._drawn_at + self._silence:
-            self._drawn_at = max(self._drawn_at, event.time) if self._drawn_at < float("inf") else self._drawn_at
-            self.early_text += event.character if event.is_printable and event.character else ""
+            if self._drawn_at < float("inf"):
+                self._drawn_at = max(self._drawn_at, event.time)
+            if event.is_printable and event.character:
+                self.early_text += event.character
         elif event.key in _ROWS_BY_KEY:
             self.query_one("#trust-about", RowsView).scroll_relative(y=_ROWS_BY_KEY[event.key], animate=False)
         elif (key := event.key.lower()) in {"y", "n", "escape"}:

@@ -7,7 +7,7 @@ from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.operation import SESSION_DIFF
 from codeloop.tui.actions.show_dialog import show_dialog
-from codeloop.tui.dialogs.parts.dialog import draw_text
+from codeloop.tui.dialogs.parts.dialog_rows import draw_text
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.dialogs.picker import Picker

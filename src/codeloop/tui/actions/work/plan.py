@@ -12,7 +12,7 @@ from codeloop.schema.question import QuestionRequest
 from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.confirm import Confirm
-from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.dialog import GetStyles
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
@@ -28,7 +28,9 @@ _SEND_CHOICE = 0
 class PlanPicker(Picker[int]):
     """The lines of a plan with their comments; closes with the line to comment on, or `_SEND_CHOICE`."""
 
-    def __init__(self, name: str, lines: Sequence[str], comments: dict[int, str], start: int, colours: Colours) -> None:
+    def __init__(
+        self, name: str, lines: Sequence[str], comments: dict[int, str], start: int, get_styles: GetStyles
+    ) -> None:
         self._lines, self._comments = lines, comments
         source = PickSource(
             title=f"{name}: comments for the model",
@@ -38,7 +40,7 @@ class PlanPicker(Picker[int]):
             empty="The plan is empty.",
             choose="comment",
         )
-        super().__init__(source, colours)
+        super().__init__(source, get_styles)
 
     async def _load_lines(self) -> Sequence[Pick[int]]:
         return [

@@ -19,7 +19,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.actions.show_dialog import show_dialog
-from codeloop.tui.dialogs.parts.dialog import draw_text
+from codeloop.tui.dialogs.parts.dialog_rows import draw_text
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import wrap_line

@@ -4,15 +4,16 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
+from codeloop.tui.dialogs.parts.dialog import Dialog, GetStyles
+from codeloop.tui.dialogs.parts.dialog_rows import draw_keys, draw_text, draw_title
 from codeloop.tui.widgets.rows_view import RowsView
 
 
 class Confirm(Dialog[bool]):
     """Asks before an irreversible action; closes with True if the user pressed y, whose label is `confirm_label`."""
 
-    def __init__(self, title: str, text: str, confirm_label: str, colours: Colours) -> None:
-        super().__init__(colours)
+    def __init__(self, title: str, text: str, confirm_label: str, get_styles: GetStyles) -> None:
+        super().__init__(get_styles)
         self._title = title
         self._text = text
         self._confirm_label = confirm_label
@@ -24,7 +25,7 @@ class Confirm(Dialog[bool]):
 
     def draw(self) -> None:
         """Redraw everything."""
-        styles, outer = self.colours(), self.box_width(70)
+        styles, outer = self.get_styles(), self.compute_box_width(70)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         keys = draw_keys([("y", self._confirm_label), ("n", "cancel")], styles, width)

@@ -1,12 +1,10 @@
-"""`Dialog`: the base of all dialogs, a box above the conversation; and helpers that draw its title, keys and texts."""
+"""`Dialog`: the base of all dialogs, a box above the conversation; `DialogContext`: what the app provides to them."""
 
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar, cast
 
 from msgspec import Struct
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen, Screen
@@ -14,14 +12,11 @@ from textual.theme import Theme
 
 from codeloop.client.client import Client
 from codeloop.tui.keys.key_order import MAX_HOLD_SECONDS
-from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import justify_row, wrap_text
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import get_app
-from codeloop.tui.widgets.rows_view import KEY_META_ENTRY
 
 Result = TypeVar("Result")
-Colours = Callable[[], Styles]
+GetStyles = Callable[[], Styles]
 """A function that returns the styles of the current theme."""
 
 BOX_CSS = """
@@ -42,9 +37,9 @@ class Dialog(ModalScreen[Result]):
 
     DEFAULT_CSS = f"Dialog {{ {BOX_CSS} &.-opaque {{ background: $background; }} }}"
 
-    def __init__(self, colours: Colours) -> None:
+    def __init__(self, get_styles: GetStyles) -> None:
         super().__init__()
-        self.colours = colours
+        self.get_styles = get_styles
         self.is_over = False
         """Whether the dialog is closing: messages that arrive later are dropped, since its children may be gone."""
         self._acts_since: float | None = None
@@ -90,7 +85,7 @@ class Dialog(ModalScreen[Result]):
         """
         # The main screen and this dialog are two.
         is_above_another = len(get_app(self).screen_stack) > 2
-        self.set_class(is_above_another or not self.colours().theme.background.startswith("#"), "-opaque")
+        self.set_class(is_above_another or not self.get_styles().theme.background.startswith("#"), "-opaque")
 
     def draw(self) -> None:
         """Redraw the dialog; called after a change of the size or the theme. Subclasses override it."""
@@ -116,42 +111,9 @@ class Dialog(ModalScreen[Result]):
         workers.cancel_node(self)
         return super().dismiss(result)
 
-    def box_width(self, max_width: int) -> int:
+    def compute_box_width(self, max_width: int) -> int:
         """Return the width of the box, in cells: at most `max_width`, with a margin on wide screens."""
         return min(self.size.width - (6 if self.size.width > 60 else 0), max_width)
-
-
-def style_as_key(key: str) -> Style:
-    """Return a style for words that act as a key when clicked."""
-    return Style(meta={KEY_META_ENTRY: key})
-
-
-def draw_title(title: str, styles: Styles, width: int) -> Row:
-    """Return the first row of a dialog: its title, and the key that closes it."""
-    close_style = styles.of("text_muted") + style_as_key("escape")
-    return justify_row([Segment(title, styles.of("text", "bold"))], [Segment("esc", close_style)], width)
-
-
-def draw_keys(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Row]:
-    """Return rows that list the keys and their meaning. A click on one presses it."""
-    rows: list[Row] = [[]]
-    used = 0
-    for key, title in keys:
-        size = len(key) + len(title) + 4
-        if used and used + size - 3 > width:
-            rows.append([])
-            used = 0
-        # Names of keys that are not ASCII, such as arrows, stand for several keys and can't be pressed by a click.
-        button = style_as_key("escape" if key == "esc" else key) if key.isascii() else Style()
-        rows[-1] += [Segment(key, styles.of("text") + button), Segment(f" {title}", styles.of("text_muted") + button)]
-        rows[-1].append(Segment("   ", styles.of("text_muted")))
-        used += size
-    return rows
-
-
-def draw_text(text: str, styles: Styles, width: int, colour: str = "text") -> list[Row]:
-    """Return a text in wrapped rows. The control characters of an untrusted text must have been escaped before."""
-    return [[Segment(line, styles.of(colour))] for line in wrap_text(text, width)]
 
 
 class AskScreen(Protocol):
@@ -166,5 +128,5 @@ class DialogContext(Struct, frozen=True):
     """What the app provides to dialogs: `client` reaches the project, `ask` shows another dialog above the first."""
 
     client: Client
-    colours: Colours
+    get_styles: GetStyles
     ask: AskScreen

@@ -8,10 +8,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 _SEPARATORS = str.maketrans(dict.fromkeys("/\\-_.:,()[]\t\n", " "))
-_WORD_START_RANK, _WORD_INSIDE_RANK, _LETTERS_RANK = 1, 2, 4
-"""The ranks of a match: at the start of a word, within a word, and of single letters in order."""
+# The ranks of a match: at the start of a word, within a word, and of single letters in order; 0: at the text's start.
+_WORD_START_RANK = 1
+_WORD_INSIDE_RANK = 2
+_LETTERS_RANK = 4
 _RANK_WEIGHT = 1_000_000
 """The weight of a rank in a score: larger than any position in a text, so that the rank decides first."""
+_POSITION_WEIGHT = 100
+"""The weight of a match's position: a little more than the length of the text."""
+_SPREAD_WEIGHT = 1_000
+"""The weight of the characters that single letters are spread over."""
 _MAX_RANKED_LENGTH = 400
 """Characters. Shorter texts rank higher, up to this length; all longer texts count as equally long."""
 
@@ -38,39 +44,41 @@ class FuzzyIndex:
 
 def find_match(text: str, query: str) -> set[int]:
     """Return the indices of the characters of a text that match a query."""
-    flat, indices = _normalise(text), set[int]()
-    for raw in query.split():
-        word = _normalise(raw)
-        start = f" {flat}".find(f" {word}")
-        start = start if start >= 0 else flat.find(word)
+    normal_text, indices = _normalise(text), set[int]()
+    for raw_word in query.split():
+        word = _normalise(raw_word)
+        # The start of a word first: with a blank before the text, also of its first word.
+        start = f" {normal_text}".find(f" {word}")
+        start = start if start >= 0 else normal_text.find(word)
         if start >= 0:
             indices |= set(range(start, start + len(word)))
-        elif (match := _compile_letters(word).search(flat)) is not None:
+        elif (match := _compile_letters(word).search(normal_text)) is not None:
             start = match.start()
             for letter in word:
-                start = flat.index(letter, start) + 1
+                start = normal_text.index(letter, start) + 1
                 indices.add(start - 1)
     return indices
 
 
 def _score_texts(texts: Sequence[str], candidates: Sequence[int], words: Sequence[str]) -> list[tuple[int, int]]:
     """Return score and index of each text that matches every word; lower is better."""
-    patterns = [(word := _normalise(raw), f" {word}", _compile_letters(word)) for raw in words]
+    patterns = [(word, f" {word}", _compile_letters(word)) for word in map(_normalise, words)]
     scores: list[tuple[int, int]] = []
     for index in candidates:
         text = texts[index]
         total = min(_MAX_RANKED_LENGTH, len(text))
-        for word, at_word, letters in patterns:
+        for word, after_blank, letters in patterns:
             start = text.find(word)
             if start == 0:
                 continue
             if start > 0:
-                first = text.find(at_word)
-                total += (_WORD_START_RANK if first >= 0 else _WORD_INSIDE_RANK) * _RANK_WEIGHT + (
-                    first if first >= 0 else start
-                ) * 100
+                word_start = text.find(after_blank)
+                if word_start >= 0:
+                    total += _WORD_START_RANK * _RANK_WEIGHT + word_start * _POSITION_WEIGHT
+                else:
+                    total += _WORD_INSIDE_RANK * _RANK_WEIGHT + start * _POSITION_WEIGHT
             elif (match := letters.search(text)) is not None:
-                total += _LETTERS_RANK * _RANK_WEIGHT + (match.end() - match.start()) * 1_000 + match.start()
+                total += _LETTERS_RANK * _RANK_WEIGHT + (match.end() - match.start()) * _SPREAD_WEIGHT + match.start()
             else:
                 break
         else:

@@ -16,8 +16,12 @@ from codeloop.tui.themes.styles import Styles
 AnyPick = Pick[Any]
 _MAX_TEXT = 400
 """Characters of a title, a detail or a heading that are drawn."""
-_NARROW_WIDTH, _MAX_NARROW_HINT = 50, 14
-"""In lists narrower than the first (cells), only hints up to the second (cells) are shown, such as a key."""
+_NARROW_WIDTH = 50
+"""Cells below which a list is narrow."""
+_MAX_NARROW_HINT = 14
+"""Cells of the hints that a narrow list shows, such as keys; longer ones are left out."""
+_MIN_DETAIL_WIDTH = 8
+"""Cells from which a shortened detail is shown: a shorter piece of it would only be noise."""
 _MAX_MEASURED_TITLES = 500
 """Titles that are measured to position the column of details; measuring thousands would delay a key."""
 
@@ -40,7 +44,7 @@ class PickRows(Sequence[Row]):
         self._headings = {} if query.strip() else _find_headings(picks, indices)
         self._lines: Sequence[int | str] = _list_lines(indices, self._headings)
         lines = self._lines if self._headings else ()
-        self._rows = {line: row for row, line in enumerate(lines) if isinstance(line, int)}
+        self._rows_by_position = {line: row for row, line in enumerate(lines) if isinstance(line, int)}
         self._title_width = max(
             (cell_len(picks[at].title[:_MAX_TEXT]) for at in indices[:_MAX_MEASURED_TITLES]), default=0
         )
@@ -48,14 +52,15 @@ class PickRows(Sequence[Row]):
         self.cursor = 0
         self.styles: Styles | None = None
 
-    def pick_at(self, row: int) -> int | None:
-        """Return which of the shown picks a row has, as a position in `indices`; None for a heading."""
+    def find_position(self, row: int) -> int | None:
+        """Return the position in `indices` of the pick that a row shows; None for a heading."""
         line = self._lines[row]
         return line if isinstance(line, int) else None
 
-    def row_of(self, number: int) -> int:
+    def find_row(self, position: int) -> int:
         """Return the row of a shown pick, by its position in `indices`."""
-        return self._rows.get(number, number)
+        # Without headings, each pick is in the row of its position.
+        return self._rows_by_position.get(position, position)
 
     def __len__(self) -> int:
         """Return how many rows there are."""
@@ -80,12 +85,12 @@ class PickRows(Sequence[Row]):
         width, muted_style = self.width, styles.of("text_muted")
         title_colour = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _MAX_TEXT, escape_answer_controls)
-        hint = (
-            cut_text(one_line(pick.problem, 60).split(":")[0], width * 2 // 5)
-            if pick.problem
-            else one_line(pick.hint, 60)
-        )
-        hint = hint if width >= _NARROW_WIDTH or cell_len(hint) <= _MAX_NARROW_HINT else ""
+        if pick.problem:
+            hint = cut_text(one_line(pick.problem, 60).split(":")[0], width * 2 // 5)
+        else:
+            hint = one_line(pick.hint, 60)
+        if width < _NARROW_WIDTH and cell_len(hint) > _MAX_NARROW_HINT:
+            hint = ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
         visible_title = cut_text(title, room)
         matching = find_match(visible_title, self._query) if self._query.strip() else set[int]()
@@ -100,8 +105,7 @@ class PickRows(Sequence[Row]):
         detail = " · ".join(one_line(text, _MAX_TEXT) for text in (pick.detail, group) if text)
         gap = max(column - cell_len(visible_title), 0) + 2
         remaining = room - cell_len(visible_title) - gap
-        # A shorter piece of a detail would only be noise.
-        if detail and remaining >= 8:
+        if detail and remaining >= _MIN_DETAIL_WIDTH:
             row += [Segment(" " * gap), Segment(cut_text(detail, remaining), styles.of(pick.detail_colour))]
         if hint:
             row = justify_row(row, [Segment(hint, styles.of("warning") if pick.problem else muted_style)], width)
@@ -124,10 +128,10 @@ def _find_headings(picks: Sequence[AnyPick], indices: Sequence[int]) -> dict[int
     """Return the headings by the position in `indices` at which their group begins."""
     headings: dict[int, str] = {}
     last = ""
-    for number, at in enumerate(indices):
-        if picks[at].group != last:
-            last = picks[at].group
-            headings[number] = one_line(last, _MAX_TEXT)
+    for position, index in enumerate(indices):
+        if picks[index].group != last:
+            last = picks[index].group
+            headings[position] = one_line(last, _MAX_TEXT)
     return headings
 
 
@@ -136,10 +140,10 @@ def _list_lines(indices: Sequence[int], headings: dict[int, str]) -> Sequence[in
     if not headings:
         return range(len(indices))
     lines: list[int | str] = []
-    for number in range(len(indices)):
-        if number in headings:
-            lines += ["", headings[number]] if lines else [headings[number]]
-        lines.append(number)
+    for position in range(len(indices)):
+        if position in headings:
+            lines += ["", headings[position]] if lines else [headings[position]]
+        lines.append(position)
     return lines
 
 
@@ -175,17 +179,18 @@ class PickList(Generic[T]):
         if self._result_count:
             self.set_picks(self.picks[: len(self.picks) - self._result_count])
 
-    def filter(self, query: str, keep: T | None) -> None:
-        """Filter by a query; the cursor goes to the row with the value `keep`, else to the first row."""
+    def filter(self, query: str, kept_value: T | None) -> None:
+        """Filter by a query; the cursor goes to the row with the value `kept_value`, else to the first row."""
         self.matches = self._index.search(query)
         if self._result_count:
             # The source matched its results by texts that the filter does not have.
-            count = len(self.picks) - self._result_count
-            self.matches = [at for at in self.matches if at < count] + list(range(count, len(self.picks)))
+            result_start = len(self.picks) - self._result_count
+            matches = [index for index in self.matches if index < result_start]
+            self.matches = [*matches, *range(result_start, len(self.picks))]
         self.rows = PickRows(self.picks, self.matches, query, shows_groups=self._finds_groups)
-        numbers = (number for number, at in enumerate(self.matches) if self.picks[at].value == keep)
-        self.rows.cursor = next(numbers, 0) if keep is not None else 0
+        positions = (number for number, index in enumerate(self.matches) if self.picks[index].value == kept_value)
+        self.rows.cursor = next(positions, 0) if kept_value is not None else 0
 
-    def move_to(self, index: int) -> None:
-        """Move the cursor to a match by its index; an index out of range means the first or the last one."""
-        self.rows.cursor = max(0, min(index, len(self.matches) - 1))
+    def move_to(self, position: int) -> None:
+        """Move the cursor to a match by its position; one out of range means the first or the last match."""
+        self.rows.cursor = max(0, min(position, len(self.matches) - 1))

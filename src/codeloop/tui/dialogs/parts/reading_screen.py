@@ -7,7 +7,8 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_title
+from codeloop.tui.dialogs.parts.dialog import Dialog, GetStyles
+from codeloop.tui.dialogs.parts.dialog_rows import draw_keys, draw_title
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.rows_view import RowsView
 
@@ -24,8 +25,8 @@ class ReadingScreen(Dialog[None]):
     closing_keys: ClassVar[Sequence[tuple[str, str]]] = ()
     """Keys besides Escape, Enter and q that close the screen, with their labels."""
 
-    def __init__(self, title: str, rows: Callable[[int], Sequence[Row]], colours: Colours) -> None:
-        super().__init__(colours)
+    def __init__(self, title: str, rows: Callable[[int], Sequence[Row]], get_styles: GetStyles) -> None:
+        super().__init__(get_styles)
         self._title = title
         self._rows = rows
 
@@ -38,7 +39,7 @@ class ReadingScreen(Dialog[None]):
 
     def draw(self) -> None:
         """Redraw everything."""
-        styles, outer = self.colours(), self.box_width(self.size.width)
+        styles, outer = self.get_styles(), self.compute_box_width(self.size.width)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#reading-title", RowsView).show([draw_title(self._title, styles, width), []], 2)

@@ -1,4 +1,4 @@
-"""`TextInput`: the dialog that asks for a line of text; `SignInScreen`: asks for the code of a sign-in page."""
+"""`TextInput`: the dialog that asks for a line of text."""
 
 from rich.segment import Segment
 from textual import events, on
@@ -6,10 +6,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, draw_keys, draw_text, draw_title
+from codeloop.tui.dialogs.parts.dialog import Dialog, GetStyles
+from codeloop.tui.dialogs.parts.dialog_rows import draw_keys, draw_text, draw_title
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.widgets.base_widgets import get_app
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.rows_view import RowsView
 
@@ -21,9 +20,9 @@ class TextInput(Dialog[str | None]):
     """
 
     def __init__(
-        self, title: str, colours: Colours, text: str = "", *, about: str = "", is_secret: bool = False
+        self, title: str, get_styles: GetStyles, text: str = "", *, about: str = "", is_secret: bool = False
     ) -> None:
-        super().__init__(colours)
+        super().__init__(get_styles)
         self.keys: tuple[tuple[str, str], ...] = (("enter", "confirm"), ("esc", "cancel"))
         self._title = title
         self._text = text
@@ -43,7 +42,7 @@ class TextInput(Dialog[str | None]):
 
     def draw(self) -> None:
         """Redraw everything."""
-        styles, outer = self.colours(), self.box_width(70)
+        styles, outer = self.get_styles(), self.compute_box_width(70)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         head: list[Row] = [draw_title(self._title, styles, width), []]
@@ -63,23 +62,3 @@ class TextInput(Dialog[str | None]):
         if event.key == "escape":
             event.stop()
             self.dismiss(None)
-
-
-class SignInScreen(TextInput):
-    """Shows the address of a sign-in page; closes with the pasted text. `then`: what to do after signing in."""
-
-    def __init__(self, service: str, url: str, then: str, colours: Colours) -> None:
-        about = f"Open this address in a browser:\n\n{escape_controls(url)}\n\n{escape_controls(then)}".rstrip()
-        super().__init__(f"Sign in at {one_line(service, 40)}", colours, about=about)
-        self.keys = (("enter", "continue"), ("ctrl+y", "copy the address"), ("esc", "cancel"))
-        self._url = url
-
-    def on_key(self, event: events.Key) -> None:
-        """Copy the address, or close."""
-        # The address may be wider than the screen: wrapped, it can't be selected with the mouse.
-        if event.key == "ctrl+y":
-            event.stop()
-            get_app(self).copy_to_clipboard(self._url)
-            self.notify("The address is copied.", markup=False)
-        else:
-            super().on_key(event)

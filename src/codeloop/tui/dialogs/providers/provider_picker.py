@@ -19,6 +19,7 @@ from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.bounds.tui import PROVIDER_TRY
 from codeloop.schema.errors import (
+    APIError,
     CodeloopError,
     MessageError,
     ProviderAuthError,
@@ -44,43 +45,18 @@ from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.dialogs.providers.own_server import OWN_SERVER_TITLE, OwnServer
-from codeloop.tui.dialogs.providers.provider_sign_in import (
-    ProviderSignIn,
-    SignInOutcome,
-    choose_keyring,
-    lacks_deployment,
-)
+from codeloop.tui.dialogs.providers.custom_server import CUSTOM_SERVER_TITLE, CustomServerSetup
+from codeloop.tui.dialogs.providers.provider_sign_in import ProviderSignIn, SignInOutcome
 
-
-async def try_model(context: DialogContext, model: ModelRef) -> MessageError | None:
-    """Ask a model for one word, in a session that is deleted again; return the error, or None if it answered."""
-    client = context.client
-    session = await client.call(SESSION_CREATE, CreateSession(title="Trying a provider"))
-    try:
-        prompt = Prompt(
-            session_id=session.id,
-            parts=[TextPartInput(text="Answer with the word: ready")],
-            model=model,
-            # Without tools the request is short and cheap, and can do nothing.
-            tools={"*": False},
-            limits=RunLimits(steps=1, attended=False),
-        )
-        async with timeout(PROVIDER_TRY.value / 1000):
-            answer = await client.call(PROMPT, prompt)
-        return answer.info.error if isinstance(answer.info, AssistantMessage) else None
-    except TimeoutError:
-        seconds = PROVIDER_TRY.value // 1000
-        return UnknownError(data=UnknownData(message=f"It did not answer in {seconds} s. The key is kept; try again."))
-    finally:
-        await client.call(SESSION_DELETE, SessionId(session_id=session.id))
-
-
-LOCAL_GROUP, CONNECTED_GROUP, COMMON_GROUP, OTHER_GROUP = "On this machine", "With a key", "Often used", "All others"
+LOCAL_GROUP = "On this machine"
+CONNECTED_GROUP = "With a key"
+COMMON_GROUP = "Often used"
+OTHER_GROUP = "All others"
+_GROUPS = (LOCAL_GROUP, CONNECTED_GROUP, COMMON_GROUP, OTHER_GROUP)
 """The groups of providers, in the order of the list."""
 _COMMON_IDS = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
 CHOOSE_AGAIN_HINT = "Choose it once more to use it all the same."
-_OWN_SERVER_WORDS = "other custom address base url openai compatible"
+_CUSTOM_SERVER_WORDS = "other custom address base url openai compatible"
 """Search words that find the entry of the user's own server."""
 
 
@@ -104,28 +80,21 @@ class ProviderPicker(Picker[ModelRef]):
             actions=actions,
             choose="use it",
         )
-        super().__init__(source, context.colours)
+        super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[ModelRef]]:
         client, none = self._dialog_context.client, NoArguments()
         self._providers = await client.call(PROVIDER_LIST, none)
         self._methods = await client.call(PROVIDER_AUTH, none)
-        order = [LOCAL_GROUP, CONNECTED_GROUP, COMMON_GROUP, OTHER_GROUP]
         # The empty id marks the row that asks for a server of the user's own.
-        own_server = Pick(
+        custom_server = Pick(
             ModelRef(provider_id="", model_id=""),
-            OWN_SERVER_TITLE,
-            "by its address",
-            "",
-            COMMON_GROUP,
-            also=_OWN_SERVER_WORDS,
+            CUSTOM_SERVER_TITLE,
+            detail="by its address",
+            group=COMMON_GROUP,
+            also=_CUSTOM_SERVER_WORDS,
         )
-        picks = [*map(self._make_pick, self._providers.all), own_server]
-        often = {name: at for at, name in enumerate(_COMMON_IDS)}
-        return sorted(
-            picks,
-            key=lambda pick: (order.index(pick.group), often.get(pick.value.provider_id, 99), pick.title.lower()),
-        )
+        return sorted([*map(self._make_pick, self._providers.all), custom_server], key=_rank_pick)
 
     def _make_pick(self, provider: ProviderDetails) -> Pick[ModelRef]:
         is_ready = provider.id in self._providers.connected
@@ -136,12 +105,14 @@ class ProviderPicker(Picker[ModelRef]):
         detail = states[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
         detail += ", did not answer" if provider.id in self._failed_ids else ""
         can_connect = is_ready or provider.id in self._methods
-        usual_group = COMMON_GROUP if provider.id in _COMMON_IDS and can_connect else OTHER_GROUP
-        group = LOCAL_GROUP if is_local else CONNECTED_GROUP if is_ready else usual_group
+        if is_ready:
+            group = LOCAL_GROUP if is_local else CONNECTED_GROUP
+        else:
+            group = COMMON_GROUP if provider.id in _COMMON_IDS and can_connect else OTHER_GROUP
         hint = ", ".join(provider.env[:1]) if can_connect else "needs more than a key"
         value = ModelRef(provider_id=provider.id, model_id=self._providers.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
-        return Pick(value, provider.name, detail, hint, group, also=also)
+        return Pick(value, provider.name, detail=detail, hint=hint, group=group, also=also)
 
     def choose(self, value: ModelRef) -> None:
         """Ask for a key if needed; then try the provider."""
@@ -150,16 +121,20 @@ class ProviderPicker(Picker[ModelRef]):
 
     async def _use_provider(self, model: ModelRef) -> None:
         if not model.provider_id:
-            await self._add()
-        elif model.provider_id not in self._providers.connected:
+            await self._add_custom_server()
+            return
+        if model.provider_id not in self._providers.connected:
             if await self._sign_in(model):
                 self.reload()
-        elif model.provider_id in self._failed_ids:
+            return
+        if model.provider_id in self._failed_ids:
             # Chosen once more: the user knows better.
             self.dismiss(model)
-        elif (error := await self._try(model)) is None:
             return
-        elif self._can_correct(model, error):
+        error = await self._try(model)
+        if error is None:
+            return
+        if self._can_correct(model, error):
             if await self._sign_in(model):
                 self.reload()
         else:
@@ -170,12 +145,12 @@ class ProviderPicker(Picker[ModelRef]):
         """Return whether signing in again can correct an error: with another key, or another deployment's name."""
         if isinstance(error, ProviderAuthError):
             return model.provider_id in self._methods and not self._find_provider(model).preferred_key
-        return lacks_deployment(error, self._methods.get(model.provider_id, []))
+        return _lacks_deployment(error, self._methods.get(model.provider_id, []))
 
-    async def _add(self) -> None:
+    async def _add_custom_server(self) -> None:
         """Add a server of the user's own, and try it."""
         ids = {each.id for each in self._providers.all}
-        model = await OwnServer(self._dialog_context, ids).add()
+        model = await CustomServerSetup(self._dialog_context, ids).add_server()
         if model is not None:
             await self._load_rows()
             if await self._try(model) is not None:
@@ -186,7 +161,7 @@ class ProviderPicker(Picker[ModelRef]):
         """Ask a provider for one word; close with its model if it answers, else show the error."""
         name = one_line(self._find_provider(model).name, 60)
         self.notify(f"Trying {name}…", markup=False)
-        error = await try_model(self._dialog_context, model)
+        error = await _try_model(self._dialog_context, model)
         if error is None:
             self.notify(f"{name} answers.", markup=False)
             self.dismiss(model)
@@ -207,7 +182,7 @@ class ProviderPicker(Picker[ModelRef]):
         if methods and not any(method.type == "oauth" or method.prompts for method in methods):
             return await self._enter_key(provider, model)
         try:
-            # The error says what is missing.
+            # Without a method of signing in the server refuses this; its error says what is missing.
             if not methods:
                 await self._dialog_context.client.call(
                     PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0)
@@ -229,7 +204,7 @@ class ProviderPicker(Picker[ModelRef]):
             return False
         if isinstance(error, ProviderAuthError) and sign_in.has_typed_key:
             await self._dialog_context.client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
-        elif lacks_deployment(error, self._methods.get(provider.id, [])):
+        elif _lacks_deployment(error, self._methods.get(provider.id, [])):
             return await self._sign_in(model)
         else:
             self._failed_ids.add(provider.id)
@@ -239,18 +214,21 @@ class ProviderPicker(Picker[ModelRef]):
         """Ask for a key, store it and try it; remove it if the service refuses it. Return whether the rows changed."""
         about = f"The key is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
         methods = self._methods.get(provider.id, [])
-        # What kind of key it is.
+        # A label of the provider's own says which kind of key it is.
         if len(methods) == 1 and methods[0].label != API_KEY_LABEL:
             about = f"{one_line(methods[0].label, 400)}\n\n{about}"
         if provider.preferred_key:
             about = f"A key that you enter does not count before the one of {one_line(provider.preferred_key, 300)}."
         title = f"Key for {one_line(provider.name, 60)}"
-        key = await self._dialog_context.ask(TextInput(title, self.colours, about=about, is_secret=True))
+        key = await self._dialog_context.ask(TextInput(title, self.get_styles, about=about, is_secret=True))
         if not key:
             return False
-        client, keyring = self._dialog_context.client, None
-        if self._providers.keyring and (keyring := await choose_keyring(self._dialog_context)) is None:
-            return False
+        client = self._dialog_context.client
+        keyring: bool | None = None
+        if self._providers.keyring:
+            keyring = await _choose_keyring(self._dialog_context)
+            if keyring is None:
+                return False
         try:
             await client.call(AUTH_SET, SetAuth(provider_id=provider.id, auth=ApiAuth(key=key, keyring=keyring)))
         except CodeloopError as error:
@@ -268,6 +246,53 @@ class ProviderPicker(Picker[ModelRef]):
         if model is None:
             return False
         text = "Its models can't be used any more until a key is entered again."
-        if not await self._dialog_context.ask(Confirm("Forget the stored key?", text, "forget", self.colours)):
+        if not await self._dialog_context.ask(Confirm("Forget the stored key?", text, "forget", self.get_styles)):
             return False
         return await self._dialog_context.client.call(AUTH_REMOVE, ProviderId(provider_id=model.provider_id))
+
+
+def _rank_pick(pick: Pick[ModelRef]) -> tuple[int, int, str]:
+    """Return the sort key of a row: its group, the place of a common provider, and the title."""
+    provider_id = pick.value.provider_id
+    place = _COMMON_IDS.index(provider_id) if provider_id in _COMMON_IDS else len(_COMMON_IDS)
+    return _GROUPS.index(pick.group), place, pick.title.lower()
+
+
+async def _choose_keyring(context: DialogContext) -> bool | None:
+    """Ask whether a key is kept in the system's keyring; None: cancelled."""
+
+    async def list_stores() -> Sequence[Pick[str]]:
+        keyring = Pick("keyring", "In the system's keyring", "macOS Keychain, Secret Service, KWallet")
+        return [Pick("file", "In a file", "readable by you alone"), keyring]
+
+    choice = await context.ask(Picker(PickSource("Where is the key kept?", list_stores), context.get_styles))
+    return None if choice is None else choice == "keyring"
+
+
+def _lacks_deployment(error: MessageError, methods: Sequence[ProviderAuthMethod]) -> bool:
+    """Return whether an error says that a model is not deployed, at a provider whose sign-in asks for a deployment."""
+    is_missing = isinstance(error, APIError) and (error.data.metadata or {}).get("kind") == "model"
+    return is_missing and any(each["key"] == "deployment" for method in methods for each in method.prompts or ())
+
+
+async def _try_model(context: DialogContext, model: ModelRef) -> MessageError | None:
+    """Ask a model for one word, in a session that is deleted again; return the error, or None if it answered."""
+    client = context.client
+    session = await client.call(SESSION_CREATE, CreateSession(title="Trying a provider"))
+    try:
+        prompt = Prompt(
+            session_id=session.id,
+            parts=[TextPartInput(text="Answer with the word: ready")],
+            model=model,
+            # Without tools the request is short and cheap, and can do nothing.
+            tools={"*": False},
+            limits=RunLimits(steps=1, attended=False),
+        )
+        async with timeout(PROVIDER_TRY.value / 1000):
+            answer = await client.call(PROMPT, prompt)
+        return answer.info.error if isinstance(answer.info, AssistantMessage) else None
+    except TimeoutError:
+        seconds = PROVIDER_TRY.value // 1000
+        return UnknownError(data=UnknownData(message=f"It did not answer in {seconds} s. The key is kept; try again."))
+    finally:
+        await client.call(SESSION_DELETE, SessionId(session_id=session.id))

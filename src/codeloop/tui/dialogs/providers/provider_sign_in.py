@@ -13,11 +13,11 @@ from codeloop.schema.api.providers import (
     StartSignIn,
     is_prompt_needed,
 )
-from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.operation import PROVIDER_AUTHORIZE, PROVIDER_CALLBACK
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource
-from codeloop.tui.dialogs.parts.text_input import SignInScreen, TextInput
+from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen
+from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
 
 _PASTE_CODE_HINT = "Then paste the code that it shows."
@@ -41,18 +41,19 @@ class ProviderSignIn:
         self._provider = provider
         self._methods = methods
         self.has_typed_key = False
+        """Whether an input that is a secret was typed."""
         self.message = ""
         """The server's message about a sign-in that needed no page."""
 
     async def sign_in(self) -> SignInOutcome:
         """Ask for the method and its inputs, and wait until the sign-in ends. Raises CodeloopError if it fails."""
-        number = await self._choose()
+        number = await self._choose_method()
         if number is None:
             return SignInOutcome.CANCELLED
         method = self._methods[number]
         if method.type == "api" and not method.prompts:
             return SignInOutcome.KEY
-        answers = await self._ask(method)
+        answers = await self._ask_inputs(method)
         if answers is None:
             return SignInOutcome.CANCELLED
         request = StartSignIn(provider_id=self._provider.id, method=number, inputs=answers)
@@ -62,7 +63,8 @@ class ProviderSignIn:
         self.message = start.instructions
         return SignInOutcome.COMPLETE
 
-    async def _choose(self) -> int | None:
+    async def _choose_method(self) -> int | None:
+        """Return the index of the method that the user chooses; None: cancelled."""
         if len(self._methods) == 1:
             return 0
 
@@ -70,9 +72,9 @@ class ProviderSignIn:
             return [Pick(number, method.label) for number, method in enumerate(self._methods)]
 
         source = PickSource(f"How to sign in at {self._provider.name}?", list_picks)
-        return await self._context.ask(Picker(source, self._context.colours))
+        return await self._context.ask(Picker(source, self._context.get_styles))
 
-    async def _ask(self, method: ProviderAuthMethod) -> dict[str, str] | None:
+    async def _ask_inputs(self, method: ProviderAuthMethod) -> dict[str, str] | None:
         """Ask for a method's inputs and return them by key; None: cancelled."""
         answers: dict[str, str] = {}
         for prompt in method.prompts or ():
@@ -80,6 +82,7 @@ class ProviderSignIn:
             if not is_prompt_needed(prompt, answers):
                 continue
             message, options = str(prompt.get("message", "")), prompt.get("options")
+            is_secret = prompt.get("hidden") is True
             if is_list(options) and options:
                 picks = [
                     Pick(str(each.get("value", "")), str(each.get("label", each.get("value", ""))))
@@ -91,24 +94,23 @@ class ProviderSignIn:
                 async def list_picks(picks: Sequence[Pick[str]] = picks) -> Sequence[Pick[str]]:
                     return picks
 
-                answer = await self._context.ask(Picker(PickSource(message, list_picks), self._context.colours))
+                answer = await self._context.ask(Picker(PickSource(message, list_picks), self._context.get_styles))
             else:
                 about = str(prompt.get("placeholder", ""))
-                is_secret = prompt.get("hidden") is True
                 answer = await self._context.ask(
-                    TextInput(message, self._context.colours, about=about, is_secret=is_secret)
+                    TextInput(message, self._context.get_styles, about=about, is_secret=is_secret)
                 )
             if answer is None:
                 return None
             answers[str(prompt.get("key", ""))] = answer.strip()
-            self.has_typed_key = self.has_typed_key or (prompt.get("hidden") is True and bool(answer.strip()))
+            self.has_typed_key = self.has_typed_key or (is_secret and bool(answer.strip()))
         return answers
 
     async def _finish(self, number: int, start: StartedSignIn) -> SignInOutcome:
         """Show the address of the sign-in page until the plugin reports the end, or a code is pasted."""
         client, by_code = self._context.client, start.method == "code"
-        then = "\n".join(filter(None, (start.instructions, _PASTE_CODE_HINT if by_code else "")))
-        screen = SignInScreen(self._provider.name, start.url, then, self._context.colours)
+        next_step = "\n".join(filter(None, (start.instructions, _PASTE_CODE_HINT if by_code else "")))
+        screen = SignInScreen(self._provider.name, start.url, next_step, self._context.get_styles)
         if by_code:
             code = await self._context.ask(screen)
             if not code:
@@ -119,7 +121,12 @@ class ProviderSignIn:
             return SignInOutcome.COMPLETE
         finish = FinishSignIn(provider_id=self._provider.id, method=number)
         finish_task = asyncio.create_task(client.call(PROVIDER_CALLBACK, finish))
-        finish_task.add_done_callback(lambda task: None if task.cancelled() else screen.dismiss(None))
+
+        def close_screen(task: asyncio.Task[bool]) -> None:
+            if not task.cancelled():
+                screen.dismiss(None)
+
+        finish_task.add_done_callback(close_screen)
         try:
             await self._context.ask(screen)
             if finish_task.done():
@@ -130,20 +137,3 @@ class ProviderSignIn:
             # The user has closed the screen: the server must not wait for the browser any longer.
             finish_task.cancel()
             await asyncio.wait({finish_task})
-
-
-async def choose_keyring(context: DialogContext) -> bool | None:
-    """Ask whether a key is kept in the system's keyring; None: cancelled."""
-
-    async def list_stores() -> Sequence[Pick[str]]:
-        keyring = Pick("keyring", "In the system's keyring", "macOS Keychain, Secret Service, KWallet")
-        return [Pick("file", "In a file", "readable by you alone"), keyring]
-
-    choice = await context.ask(Picker(PickSource("Where is the key kept?", list_stores), context.colours))
-    return None if choice is None else choice == "keyring"
-
-
-def lacks_deployment(error: MessageError, methods: Sequence[ProviderAuthMethod]) -> bool:
-    """Return whether an error says that a model is not deployed, at a provider whose sign-in asks for a deployment."""
-    is_missing = isinstance(error, APIError) and (error.data.metadata or {}).get("kind") == "model"
-    return is_missing and any(each["key"] == "deployment" for method in methods for each in method.prompts or ())

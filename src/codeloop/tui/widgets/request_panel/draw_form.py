@@ -3,7 +3,7 @@
 from rich.segment import Segment
 
 from codeloop.client.formatting import TextStyle
-from codeloop.tui.dialogs.parts.dialog import draw_keys
+from codeloop.tui.dialogs.parts.dialog_rows import draw_keys
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import fill_background, justify_row, wrap_text
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff

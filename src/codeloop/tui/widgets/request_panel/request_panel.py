@@ -17,7 +17,7 @@ from textual.widgets import Input
 from codeloop.client.questions.requester import Requester
 from codeloop.client.slash.commands import is_command
 from codeloop.schema.permission import PermissionRequest
-from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.dialog import GetStyles
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.keys.early_keys import EarlyKeys
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
@@ -42,7 +42,7 @@ class FullRequestScreen(ReadingScreen):
 
     closing_keys = ((WHOLE_SCREEN_KEY, "back to the question"),)
 
-    def __init__(self, form: Form, diff: DiffView, colours: Colours) -> None:
+    def __init__(self, form: Form, diff: DiffView, colours: GetStyles) -> None:
         def draw_request(width: int) -> list[Row]:
             return draw_content(form.get_content(width), Canvas(width, colours(), diff=diff))
 
