@@ -46,7 +46,7 @@ class Renderer:
     def __init__(self, canvas: Canvas, now: Callable[[], float] = time.time) -> None:
         self._canvas = canvas
         self._now = now
-        self._texts = _LiveTexts(canvas)
+        self._texts = _TextRenderer(canvas)
 
     def render(self, item: Item) -> list[Row]:
         """Return the rows of an item, none of them wider than the canvas; empty if nothing of the item is shown."""
@@ -75,8 +75,11 @@ class Renderer:
         self._texts.forget(key)
 
 
-class _LiveTexts:
-    """Renders the model's texts. Of a text that is still being written, it keeps the finished rows."""
+class _TextRenderer:
+    """Renders the model's texts: answers, thinking and summaries.
+
+    Of a text that is still being written, it keeps the finished rows.
+    """
 
     def __init__(self, canvas: Canvas) -> None:
         self._room = max(canvas.width - _TEXT_MARGIN, 2)
@@ -115,7 +118,7 @@ class _LiveTexts:
         return document.render_complete(text)
 
 
-def _draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: _LiveTexts) -> list[Row]:
+def _draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: _TextRenderer) -> list[Row]:
     """Return the rows of the model's thinking; none if thinking is hidden.
 
     A closed item shows the first line, or while the model thinks, the last one; an open item shows all.
@@ -123,29 +126,26 @@ def _draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: _LiveTexts) -> l
     text = item.part.text.strip()
     if not canvas.thinking or not text:
         return []
-    style = canvas.styles.of("text_muted", "italic")
     click = Style(meta={"toggle": item.key})
-    time = item.part.time
-    took = f" for {format_duration(compute_elapsed_ms(time.start, time.end))}" if time.end is not None else ""
-    head = Segment(f"{'▾' if item.is_open else '▸'} ", canvas.styles.of("text_muted") + click)
-    title = f"Thought{took}" if time.end is not None else "Thinking"
+    style, muted_style = canvas.styles.of("text_muted", "italic") + click, canvas.styles.of("text_muted") + click
+    title, span = "Thinking", item.part.time
+    if span.end is not None:
+        title = f"Thought for {format_duration(compute_elapsed_ms(span.start, span.end))}"
+    mark = Segment("▾ " if item.is_open else "▸ ", muted_style)
     if item.is_open:
-        return [cut_line([head, Segment(title, style + click)], canvas.width), *texts.render_thinking(item)]
-    lines = text.count("\n") + 1
-    more = f"  {lines} lines" if lines > 1 else ""
-    label = Segment(f"{title}: ", style + click)
+        return [cut_line([mark, Segment(title, style)], canvas.width), *texts.render_thinking(item)]
+    line_count = text.count("\n") + 1
+    note = Segment(f"  {line_count} lines" if line_count > 1 else "", muted_style)
+    label = Segment(f"{title}: ", style)
     # While it is written, the last line shows that there is progress.
     line = text.rpartition("\n")[2] if item.is_live else text.partition("\n")[0]
-    first = [Segment(" ".join(escape_answer_controls(line).split()).strip("*# "), style + click)]
-    room = canvas.width - _TEXT_MARGIN - len(label.text) - len(more)
-    return [
-        cut_line(
-            [head, label, *cut_line(first, room), Segment(more, canvas.styles.of("text_muted") + click)], canvas.width
-        )
-    ]
+    # Models begin lines of their thinking with the marks of emphasis or headings.
+    excerpt = Segment(" ".join(escape_answer_controls(line).split()).strip("*# "), style)
+    room = canvas.width - _TEXT_MARGIN - len(label.text) - len(note.text)
+    return [cut_line([mark, label, *cut_line([excerpt], room), note], canvas.width)]
 
 
-def _draw_summary(item: SummaryItem, canvas: Canvas, texts: _LiveTexts) -> list[Row]:
+def _draw_summary(item: SummaryItem, canvas: Canvas, texts: _TextRenderer) -> list[Row]:
     """Return the rule that marks where the conversation was compacted, and below it the summary if the item is open."""
     style = canvas.styles.of("text_muted") + Style(meta={"toggle": item.key})
     words = "compacting" if item.is_live else f"{'▾' if item.is_open else '▸'} conversation compacted"
@@ -167,16 +167,17 @@ def _draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
         message = get_error_message(error)
         rows += _draw_notice_text(f"{message}\n{_suggest_command(message)}", "error", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
-    for line in _join_facts(*_list_facts(item), room):
+    for line in _join_facts(_list_turn_facts(item), _list_usage_facts(item), room):
         rows += prefix_rows(wrap_line([Segment(line, style)], room), Segment("  "))
     return rows
 
 
-def _join_facts(who: list[str], used: list[str], room: int) -> list[str]:
-    """Join the facts about a turn with dots, in one line; without room for that, `who` and `used` have other lines."""
-    if cell_len(line := " · ".join([*who, *used])) <= room:
+def _join_facts(turn_facts: list[str], usage_facts: list[str], room: int) -> list[str]:
+    """Join the facts with dots, in one line; without room for that, both kinds of facts begin a line."""
+    line = " · ".join([*turn_facts, *usage_facts])
+    if cell_len(line) <= room:
         return [line]
-    return [*_fill_lines(who, room), *_fill_lines(used, room)]
+    return [*_fill_lines(turn_facts, room), *_fill_lines(usage_facts, room)]
 
 
 def _fill_lines(words: list[str], room: int) -> list[str]:
@@ -191,34 +192,38 @@ def _fill_lines(words: list[str], room: int) -> list[str]:
     return lines
 
 
-def _list_facts(item: EndItem) -> tuple[list[str], list[str]]:
-    """Return the words for agent, model, duration and steps, and those for tokens and cost."""
+def _list_turn_facts(item: EndItem) -> list[str]:
+    """Return the words for the agent, the model, the duration and the steps."""
     message = item.message
-    about = "~" if item.is_estimated else ""
-    cache_note = f" ({format_count(item.cached_tokens)} cached)" if item.cached_tokens else ""
-    who = [
+    facts = [
         one_line(message.agent, _MAX_NAME_LENGTH),
         one_line(message.model_id, _MAX_NAME_LENGTH),
-        *(["stopped"] if isinstance(message.error, MessageAbortedError) else []),
+        "stopped" if isinstance(message.error, MessageAbortedError) else "",
         format_duration(item.ms),
-        *([f"{item.steps} steps"] if item.steps > 1 else []),
+        f"{item.steps} steps" if item.steps > 1 else "",
     ]
-    tokens = f"{about}{format_count(item.tokens_in)} in{cache_note}, {format_count(item.tokens_out)} out"
-    # A turn that was refused or killed has no counts.
-    used = [
-        *([tokens] if item.tokens_in or item.tokens_out else []),
-        *([about + format_cost(item.cost)] if item.cost else []),
-    ]
-    return [word for word in who if word], used
+    return [fact for fact in facts if fact]
+
+
+def _list_usage_facts(item: EndItem) -> list[str]:
+    """Return the words for tokens and cost; none for a turn that was refused or killed, which has no counts."""
+    estimate_mark = "~" if item.is_estimated else ""
+    facts: list[str] = []
+    if item.tokens_in or item.tokens_out:
+        cache_note = f" ({format_count(item.cached_tokens)} cached)" if item.cached_tokens else ""
+        counts = f"{format_count(item.tokens_in)} in{cache_note}, {format_count(item.tokens_out)} out"
+        facts.append(f"{estimate_mark}{counts}")
+    if item.cost:
+        facts.append(f"{estimate_mark}{format_cost(item.cost)}")
+    return facts
 
 
 def _suggest_command(message: str) -> str:
-    """Return how to do in the UI what an error suggests to do with a command of the shell."""
+    """Return how to do in the UI what an error suggests doing with a command of the shell; "": it suggests none."""
     return "Here /connect does that." if "codeloop auth login" in message else ""
 
 
 def _draw_notice(item: NoticeItem, canvas: Canvas) -> list[Row]:
-    """Render a notice of the program."""
     return _draw_notice_text(item.text, _NOTICE_COLOURS[item.kind], canvas)
 
 

@@ -6,7 +6,7 @@ list below a numbered item may be indented by two cells only, and the blank line
 
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +25,9 @@ class Frame(Struct, frozen=True):
 
 
 class Leaf(Struct, frozen=True):
-    """A finished block, or a piece of one: `rows` continue the table before them, a `line` the code before it.
+    """A finished block that holds text (CommonMark's leaf block), or a piece of one.
+
+    `kind`: `rows` continue the table before them, a `line` the code before it.
 
     `frames`: the containers around it, outermost first. `level`: of a heading; `info`: the language of a code block.
     `has_blank_before`: a blank row precedes it.
@@ -51,6 +53,13 @@ class _Container(Struct):
     is_empty: bool = True
 
 
+class _ItemNumber(NamedTuple):
+    """The number of a list item, and the character at its marker's end, or the bullet: `.`, `)`, `-`, `*`, `+`."""
+
+    kind: str
+    number: int
+
+
 class _OpenBlock(Struct):
     """The open block: the lines of a paragraph or a table so far, or a code block with its fence ("": an indented one).
 
@@ -68,13 +77,20 @@ class _OpenBlock(Struct):
     blanks: int = 0
 
 
+# `---`, `* * *`
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
+# `## Title`, `## Title ##`
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+# `~~~`, "```python"
 _FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})[ \t]*([^`]*)")
+# The line below a heading: `====`, `----`
 _SETEXT_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _QUOTE = re.compile(r" {0,3}> ?")
+# `- text`, `3. text`, `3) text`
 _LIST_ITEM = re.compile(r"( *)([-*+]|(\d{1,9})([.)]))(?: +|\t|$)")
+# `[ ] text`, `[x] text`, behind the marker of an item
 _TASK_BOX = re.compile(r"\[([ xX])\][ \t]+")
+# `|---|:--:|`
 _TABLE_DELIMITER = re.compile(r" *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *")
 # A line that begins so can only begin or continue a paragraph, which saves the other patterns.
 _TEXT_START = re.compile(r"[A-Za-z\"'(]")
@@ -98,10 +114,10 @@ class BlockReader:
         self._open_block: _OpenBlock | None = None
         self._is_after_blank = False
         """Whether the last line was blank."""
-        self._is_begun = False
+        self._has_yielded = False
         """Whether a block was yielded: no blank row precedes the first block."""
-        self._item_numbers: dict[int, tuple[str, int]] = {}
-        """The kind and the number of the last list item, by its depth."""
+        self._last_items: dict[int, _ItemNumber] = {}
+        """The number of the last list item, by its depth."""
 
     def copy(self) -> "BlockReader":
         """Return an independent copy of the reader."""
@@ -109,8 +125,8 @@ class BlockReader:
         reader._containers = [msgspec.structs.replace(each) for each in self._containers]
         if self._open_block is not None:
             reader._open_block = msgspec.structs.replace(self._open_block, lines=list(self._open_block.lines))
-        reader._is_after_blank, reader._is_begun = self._is_after_blank, self._is_begun
-        reader._item_numbers = dict(self._item_numbers)
+        reader._is_after_blank, reader._has_yielded = self._is_after_blank, self._has_yielded
+        reader._last_items = dict(self._last_items)
         return reader
 
     @property
@@ -131,17 +147,17 @@ class BlockReader:
 
     def read(self, line: str) -> Iterator[Leaf]:
         """Parse a line, without its line feed, or the first piece of a long line; yield the blocks that it finishes."""
-        inside, content = self._match_containers(line)
-        is_whole = inside == len(self._containers)
+        matched_count, content = self._match_containers(line)
+        continues_all = matched_count == len(self._containers)
         block = self._open_block
-        if block is not None and block.kind == "fence" and not self._has_quote(inside):
+        if block is not None and block.kind == "fence" and not self._has_quote(matched_count):
             # Also if the line is not indented as the list item requires: models forget that within code.
             yield from self._parse_code_line(block, content)
             return
         if not content.strip():
-            yield from self._parse_blank_line(inside)
+            yield from self._parse_blank_line(matched_count)
             return
-        if block is not None and block.kind == "indented" and is_whole and content.startswith("    "):
+        if block is not None and block.kind == "indented" and continues_all and content.startswith("    "):
             for _ in range(block.blanks):
                 yield self._make_leaf("line", "")
             block.blanks = 0
@@ -150,14 +166,14 @@ class BlockReader:
         if (
             block is not None
             and block.kind == "paragraph"
-            and is_whole
+            and continues_all
             and not self._is_after_blank
             and _TEXT_START.match(content)
         ):
             # A shortcut for the most frequent kind of line.
             yield from self._add_paragraph_line(content)
             return
-        yield from self._parse_beginning(inside, content)
+        yield from self._parse_beginning(matched_count, content)
 
     def _match_containers(self, line: str) -> tuple[int, str]:
         """Return how many of the open containers a line continues, and its content within them."""
@@ -181,25 +197,25 @@ class BlockReader:
         return len(self._containers), line
 
     def _has_quote(self, start: int) -> bool:
+        """Return whether one of the open containers from index `start` on is a quotation."""
         return any(not container.marker for container in self._containers[start:])
 
-    def _parse_blank_line(self, inside: int) -> Iterator[Leaf]:
+    def _parse_blank_line(self, matched_count: int) -> Iterator[Leaf]:
         """Parse a blank line, which ends paragraphs, tables, and the quotations that it does not continue."""
         block = self._open_block
         if block is not None and block.kind == "indented":
             block.blanks += 1
         elif block is not None:
             yield from self._close_block()
-        if any(not container.marker for container in self._containers[inside:]):
+        if self._has_quote(matched_count):
             yield from self._close_block()
-            del self._containers[inside:]
+            del self._containers[matched_count:]
         self._is_after_blank = True
 
-    def _parse_beginning(self, inside: int, content: str) -> Iterator[Leaf]:
-        """Parse a line that may begin containers or a block, after the `inside` containers that it continues."""
+    def _parse_beginning(self, depth: int, content: str) -> Iterator[Leaf]:
+        """Parse a line that may begin containers or a block. `depth`: how many of the open containers it continues."""
         # CommonMark's lazy continuation: a paragraph goes on in a line without the marks of its containers.
         is_lazy = self._open_block is not None and self._open_block.kind == "paragraph" and not self._is_after_blank
-        depth = inside
         while depth < MAX_NESTING:
             if (match := _QUOTE.match(content)) is not None:
                 yield from self._close_containers(depth)
@@ -223,15 +239,19 @@ class BlockReader:
             return
         if depth < len(self._containers):
             yield from self._close_containers(depth)
-            self._item_numbers = {level: last for level, last in self._item_numbers.items() if level < depth}
+            self._forget_items(depth)
         elif not is_lazy:
-            self._item_numbers.pop(depth, None)
+            self._last_items.pop(depth, None)
         yield from self._parse_block(content)
 
     def _close_containers(self, depth: int) -> Iterator[Leaf]:
         """Close the open block, and the containers from `depth` on."""
         yield from self._close_block()
         del self._containers[depth:]
+
+    def _forget_items(self, depth: int) -> None:
+        """Forget the numbers of the list items from a depth on."""
+        self._last_items = {level: item for level, item in self._last_items.items() if level < depth}
 
     def _parse_item(self, content: str, depth: int, *, interrupts_paragraph: bool) -> tuple[_Container, str] | None:
         """Return the list item that a line begins, and its content; None: it begins none.
@@ -249,14 +269,14 @@ class BlockReader:
         if width > 4:
             text, width = " " * (width - 1) + text, 1
         kind = match[4] or match[2]
-        last = self._item_numbers.get(depth)
-        count = int(number or 0)
+        last_item = self._last_items.get(depth)
+        item_number = int(number or 0)
         # Models often number all items 1, or begin again at 1 after a paragraph between two items.
-        if number and last is not None and last[0] == kind and count <= 1:
-            count = last[1] + 1
-        self._item_numbers = {level: there for level, there in self._item_numbers.items() if level < depth}
-        self._item_numbers[depth] = (kind, count)
-        marker = f"{count}{kind}" if number else "•"
+        if number and last_item is not None and last_item.kind == kind and item_number <= 1:
+            item_number = last_item.number + 1
+        self._forget_items(depth)
+        self._last_items[depth] = _ItemNumber(kind, item_number)
+        marker = f"{item_number}{kind}" if number else "•"
         if (task := _TASK_BOX.match(text)) is not None:
             marker, text = f"[{task[1].lower()}]", text[task.end() :]
         indent = len(match[1]) + len(match[2]) + max(width, 1)
@@ -356,16 +376,18 @@ class BlockReader:
     def _make_leaf(
         self, kind: BlockKind, text: str, *, has_blank_before: bool = False, level: int = 0, info: str = ""
     ) -> Leaf:
+        """Return a leaf in the open containers, and note that these are not empty any more."""
         # A list is faster here than a generator, in a function that is called for every line of code.
         frames = tuple([Frame(each.marker, bool(each.marker) and each.is_empty) for each in self._containers])
         # The leaf `code` has no rows of its own, so that the marker is drawn with the first line.
         if kind != "code":
             for container in self._containers:
                 container.is_empty = False
-        is_new = kind not in {"rows", "line"}
-        apart = is_new and self._is_begun and (has_blank_before or self._is_after_blank or kind in {"heading", "rule"})
-        self._is_begun, self._is_after_blank = True, False
-        return Leaf(kind, text, frames, apart, level, info)
+        is_continuation = kind in {"rows", "line"}
+        is_apart = has_blank_before or self._is_after_blank or kind in {"heading", "rule"}
+        has_blank_row = is_apart and self._has_yielded and not is_continuation
+        self._has_yielded, self._is_after_blank = True, False
+        return Leaf(kind, text, frames, has_blank_before=has_blank_row, level=level, info=info)
 
 
 def split_cells(row: str) -> list[str]:
@@ -376,4 +398,6 @@ def split_cells(row: str) -> list[str]:
         row = row[:-1]
     if "\\|" not in row and "`" not in row:
         return [cell.strip() for cell in row.split("|")]
-    return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)", row)]
+    # A bar without a backslash before it, and with an even number of backticks behind it: it is not within code.
+    cells = re.split(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)", row)
+    return [cell.replace("\\|", "|").strip() for cell in cells]

@@ -20,27 +20,33 @@ class Piece(Struct):
 class _Delimiter(Struct):
     """A run of `*`, `_` or `~` that may begin or end emphasis.
 
-    `at`: the index of its piece; `length`: how many characters are still unused; `original`: how many there were.
+    `piece_index`: that of its piece; `length`: how many characters are still unused; `original_length`: how many there
+    were.
     """
 
     char: str
-    at: int
+    piece_index: int
     length: int
-    original: int
+    original_length: int
     can_open_emphasis: bool
     can_close_emphasis: bool
 
 
 class _Bracket(Struct):
-    """A `[` or `![`. `at`: the index of its piece; `end`: its end in the text; `below`: the delimiters before it."""
+    """A `[` or `![`.
 
-    at: int
-    end: int
-    below: int
+    `piece_index`: that of its piece; `text_end`: where it ends in the text; `delimiter_count`: how many are before it.
+    """
+
+    piece_index: int
+    text_end: int
+    delimiter_count: int
     is_image: bool
 
 
 _SPECIAL_CHARACTER = re.compile(r"[\\`*_~\[\]!<&\n]|(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+")
+# In order: `\*`, the line ends, "`", `<https://example.org>` and `<me@example.org>`, `&amp;`, `**`, `[` and `![`, `]`,
+# and `https://example.org`.
 _TOKEN = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?P<hard>(?: {2,}|\\)\n *)|(?P<soft> ?\n *)"
@@ -51,9 +57,11 @@ _TOKEN = re.compile(
     r"|(?P<bracket>!?\[)|(?P<close>\])"
     r"|(?P<bare>(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+)"
 )
+# What follows the `]` of a link: `(address)`, `(<address with blanks>)`, `(address "title")`.
 _LINK_TARGET = re.compile(
     r"\(\s*(?:<([^<>\n]*)>|((?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*\))*))(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
 )
+# The beginning of one at the end of a text that still grows: `(https://exa`.
 _OPEN_LINK_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
 # A single star within a word or a path is more often a pattern or a multiplication than emphasis.
 _BEFORE_STAR = "([{\"'>-*_~\u201c\u2014"
@@ -86,13 +94,14 @@ class _InlineParser:
         """Lengths of runs of backticks for which there is no closing run, so that it is searched for only once."""
 
     def parse(self) -> list[Piece]:
-        text, at = self._text, 0
-        while (match := _TOKEN.search(text, at)) is not None:
-            if match.start() > at:
-                self._pieces.append(Piece(text[at : match.start()]))
-            at = self._parse_token(match)
-        if at < len(text):
-            self._pieces.append(Piece(text[at:]))
+        """Return the paragraph in pieces."""
+        text, position = self._text, 0
+        while (match := _TOKEN.search(text, position)) is not None:
+            if match.start() > position:
+                self._pieces.append(Piece(text[position : match.start()]))
+            position = self._parse_token(match)
+        if position < len(text):
+            self._pieces.append(Piece(text[position:]))
         self._pair_delimiters(0)
         if self._is_open and self._brackets:
             self._show_open_link(self._brackets[-1])
@@ -122,7 +131,12 @@ class _InlineParser:
                 self._add_delimiter(match)
             case "bracket":
                 self._brackets.append(
-                    _Bracket(len(self._pieces), match.end(), len(self._delimiters), value.startswith("!"))
+                    _Bracket(
+                        piece_index=len(self._pieces),
+                        text_end=match.end(),
+                        delimiter_count=len(self._delimiters),
+                        is_image=value.startswith("!"),
+                    )
                 )
                 self._pieces.append(Piece(value))
             case _:
@@ -146,7 +160,8 @@ class _InlineParser:
 
     def _add_bare_link(self, url: str) -> int:
         """Add an address without brackets, and return its length; the punctuation of the sentence is left out."""
-        while url[-1] in "?!.,:*_~'\";" or (url[-1] == ")" and url.count(")") > url.count("(")) or url[-1] == "]":
+        # A bracket that was opened within the address belongs to it, as in `/wiki/Python_(language)`.
+        while url[-1] in "?!.,:*_~'\";]" or (url[-1] == ")" and url.count(")") > url.count("(")):
             url = url[:-1]
         self._pieces.append(Piece(url, LINK, url if url.startswith("http") else f"https://{url}"))
         return len(url)
@@ -154,8 +169,10 @@ class _InlineParser:
     def _add_delimiter(self, match: re.Match[str]) -> None:
         """Add a run of delimiters, with whether it can open or close emphasis by the characters around it."""
         run, text = match.group(), self._text
+        # The ends of the text count as blanks; but while it still grows, a word is likely to follow.
         before = text[match.start() - 1] if match.start() else " "
-        after = text[match.end()] if match.end() < len(text) else "a" if self._is_open else " "
+        end = "a" if self._is_open else " "
+        after = text[match.end()] if match.end() < len(text) else end
         if len(self._delimiters) >= _MAX_DELIMITERS:
             self._pieces.append(Piece(run))
             return
@@ -166,44 +183,49 @@ class _InlineParser:
             not _is_punctuation(before) or after.isspace() or _is_punctuation(after)
         )
         if run[0] == "_":
-            can_open_emphasis, can_close_emphasis = (
-                is_left_flanking and (not is_right_flanking or _is_punctuation(before)),
-                is_right_flanking and (not is_left_flanking or _is_punctuation(after)),
-            )
+            can_open_emphasis = is_left_flanking and (not is_right_flanking or _is_punctuation(before))
+            can_close_emphasis = is_right_flanking and (not is_left_flanking or _is_punctuation(after))
         # Patterns such as src/*.py are text.
         elif run == "*":
-            can_open_emphasis, can_close_emphasis = (
-                is_left_flanking and (before.isspace() or before in _BEFORE_STAR),
-                is_right_flanking,
-            )
+            can_open_emphasis = is_left_flanking and (before.isspace() or before in _BEFORE_STAR)
+            can_close_emphasis = is_right_flanking
         # More lenient than CommonMark, which closes no emphasis next to Chinese or Japanese punctuation.
         else:
             can_open_emphasis, can_close_emphasis = not after.isspace(), not before.isspace()
         self._delimiters.append(
-            _Delimiter(run[0], len(self._pieces), len(run), len(run), can_open_emphasis, can_close_emphasis)
+            _Delimiter(
+                char=run[0],
+                piece_index=len(self._pieces),
+                length=len(run),
+                original_length=len(run),
+                can_open_emphasis=can_open_emphasis,
+                can_close_emphasis=can_close_emphasis,
+            )
         )
         self._pieces.append(Piece(run))
 
     def _parse_closing_bracket(self, end: int) -> int:
-        """Handle a `]`, which may end a link."""
+        """Handle a `]`, which may end a link; return the index at which parsing continues."""
         if not self._brackets or len(self._brackets) > _MAX_DELIMITERS:
             self._pieces.append(Piece("]"))
             return end
         bracket = self._brackets.pop()
         target = _LINK_TARGET.match(self._text, end)
         if target is not None:
-            link, stop = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target[1] or target[2] or ""), target.end()
+            # A backslash before a punctuation mark is dropped.
+            link = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target[1] or target[2] or "")
+            link_end = target.end()
         elif self._is_open and (end == len(self._text) or _OPEN_LINK_TARGET.match(self._text, end)):
-            link, stop = "", len(self._text)
+            link, link_end = "", len(self._text)
         else:
             self._pieces.append(Piece("]"))
             return end
-        self._pair_delimiters(bracket.below)
-        del self._delimiters[bracket.below :]
-        self._pieces[bracket.at].text = ""
-        label = "".join(piece.text for piece in self._pieces[bracket.at :])
+        self._pair_delimiters(bracket.delimiter_count)
+        del self._delimiters[bracket.delimiter_count :]
+        self._pieces[bracket.piece_index].text = ""
+        label = "".join(piece.text for piece in self._pieces[bracket.piece_index :])
         markup = IMAGE if bracket.is_image else LINK
-        for piece in self._pieces[bracket.at :]:
+        for piece in self._pieces[bracket.piece_index :]:
             piece.markup, piece.link = piece.markup | markup, link
         if not label:
             self._pieces.append(Piece(link or "image", markup, link))
@@ -212,58 +234,58 @@ class _InlineParser:
         # A link can't be within another one.
         if not bracket.is_image:
             self._brackets.clear()
-        return stop
+        return link_end
 
     def _show_open_link(self, bracket: _Bracket) -> None:
         """Show the text after an open bracket near the end as a link, which it probably becomes."""
-        label = self._text[bracket.end :]
-        before = self._text[: bracket.end - 1 - bracket.is_image][-1:]
+        label = self._text[bracket.text_end :]
+        before = self._text[: bracket.text_end - 1 - bracket.is_image][-1:]
         if label[:1].strip() and not before.strip("( ") and len(label) <= 80 and "\n" not in label:
-            self._pieces[bracket.at].text = ""
-            for piece in self._pieces[bracket.at :]:
+            self._pieces[bracket.piece_index].text = ""
+            for piece in self._pieces[bracket.piece_index :]:
                 piece.markup |= LINK
 
     def _pair_delimiters(self, bottom: int) -> None:
         """Pair the delimiters from index `bottom` on, by the rules of CommonMark, and apply their markup."""
         stack = self._delimiters
-        at = bottom
-        while at < len(stack):
-            closer = stack[at]
-            opener_at = self._find_opener(bottom, at) if closer.can_close_emphasis else None
-            if opener_at is None:
-                at += 1
+        index = bottom
+        while index < len(stack):
+            closer = stack[index]
+            opener_index = self._find_opener(bottom, index) if closer.can_close_emphasis else None
+            if opener_index is None:
+                index += 1
                 continue
-            opener = stack[opener_at]
+            opener = stack[opener_index]
             count = 2 if opener.length >= 2 and closer.length >= 2 else 1
             if closer.char == "~":
                 count = closer.length
-            self._apply_markup(opener, closer.at, count)
+            self._apply_markup(opener, closer.piece_index, count)
             closer.length -= count
-            self._pieces[closer.at].text = closer.char * closer.length
-            del stack[opener_at + 1 : at]
-            at = opener_at + 1
+            self._pieces[closer.piece_index].text = closer.char * closer.length
+            # Delimiters between the two can't pair any more.
+            del stack[opener_index + 1 : index]
+            index = opener_index + 1
             if not opener.length:
-                del stack[opener_at]
-                at -= 1
+                del stack[opener_index]
+                index -= 1
             if not closer.length:
-                del stack[at]
+                del stack[index]
         if self._is_open and not bottom:
             self._close_open_emphasis()
 
-    def _find_opener(self, bottom: int, at: int) -> int | None:
-        """Return the index of the delimiter that the one at `at` closes; None: there is none from `bottom` on."""
-        closer = self._delimiters[at]
-        for index in range(at - 1, bottom - 1, -1):
+    def _find_opener(self, bottom: int, closer_index: int) -> int | None:
+        """Return the index of the delimiter that another one closes; None: there is none from `bottom` on."""
+        closer = self._delimiters[closer_index]
+        for index in range(closer_index - 1, bottom - 1, -1):
             opener = self._delimiters[index]
             if opener.char != closer.char or not opener.can_open_emphasis:
                 continue
             if closer.char == "~" and opener.length != closer.length:
                 continue
             # CommonMark's rule of three, for runs that can both open and close emphasis.
-            may_not_pair = (opener.can_close_emphasis or closer.can_open_emphasis) and (
-                opener.original + closer.original
-            ) % 3 == 0
-            if may_not_pair and (opener.original % 3 or closer.original % 3):
+            is_ambiguous = opener.can_close_emphasis or closer.can_open_emphasis
+            opener_remainder, closer_remainder = opener.original_length % 3, closer.original_length % 3
+            if is_ambiguous and opener_remainder and opener_remainder + closer_remainder == 3:
                 continue
             return index
         return None
@@ -272,25 +294,25 @@ class _InlineParser:
         """Apply emphasis that is not closed yet, up to the end of the text."""
         for opener in self._delimiters:
             if opener.can_open_emphasis and 0 < opener.length <= 3 and opener.char != "_":
-                if opener.at == len(self._pieces) - 1:
-                    self._pieces[opener.at].text = ""
+                if opener.piece_index == len(self._pieces) - 1:
+                    self._pieces[opener.piece_index].text = ""
                 elif opener.char == "~" or opener.length >= 2 or not opener.can_close_emphasis:
                     self._apply_markup(opener, len(self._pieces), opener.length)
 
     def _apply_markup(self, opener: _Delimiter, end: int, count: int) -> None:
         """Apply emphasis to the pieces between a delimiter and index `end`; it uses `count` of its characters."""
         markup = STRIKE if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[count - 1]
-        for piece in self._pieces[opener.at + 1 : end]:
+        for piece in self._pieces[opener.piece_index + 1 : end]:
             piece.markup |= markup
         opener.length -= count
-        self._pieces[opener.at].text = opener.char * opener.length
+        self._pieces[opener.piece_index].text = opener.char * opener.length
 
 
 def _merge_pieces(pieces: list[Piece]) -> list[Piece]:
     """Join neighbouring pieces with the same markup and link, and drop empty pieces."""
-    result_pieces: list[Piece] = []
+    merged_pieces: list[Piece] = []
     for piece in pieces:
-        last = result_pieces[-1] if result_pieces else None
+        last = merged_pieces[-1] if merged_pieces else None
         if (
             last is not None
             and last.markup == piece.markup
@@ -299,8 +321,8 @@ def _merge_pieces(pieces: list[Piece]) -> list[Piece]:
         ):
             last.text += piece.text
         elif piece.text:
-            result_pieces.append(piece)
-    return result_pieces
+            merged_pieces.append(piece)
+    return merged_pieces
 
 
 def _is_punctuation(char: str) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 
 from rich.segment import Segment
 
@@ -21,6 +21,7 @@ CODE_BACKGROUND = "background_panel"
 _UNDECIDED_LINE = re.compile(
     r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}|~{3,})\S*|[-*_ =]+|\*{1,3})?"
 )
+# The beginning of a table's second line: `|--`.
 _DELIMITER_START = re.compile(r"\|[-:| ]*")
 
 
@@ -59,10 +60,10 @@ class MarkdownDocument:
 
     def _parse(self, text: str) -> None:
         """Parse the new part of a text, line by line."""
-        more = text[len(self._text) :]
+        new_text = text[len(self._text) :]
         self._text = text
-        *complete, last = more.split("\n")
-        for line in complete:
+        *complete_lines, last = new_text.split("\n")
+        for line in complete_lines:
             self._line += line
             self._parse_long_line()
             self._parse_line(self._line.removesuffix("\r"), is_end=True)
@@ -123,13 +124,15 @@ class _LeafRenderer:
 
     def render_open(self, leaves: list[Leaf]) -> list[Row]:
         """Return the rows of blocks that may still change."""
-        before = self._code, self._table, self._last_frames
+        # Drawing changes the state, which must be that after the last finished block when the text goes on.
+        state = self._code, self._table, self._last_frames
         rows: list[Row] = []
         for number, leaf in enumerate(leaves, 1):
             is_last = number == len(leaves)
-            for part in _split_off_table(leaf) if is_last else [leaf]:
-                rows += self._draw_leaf(part, is_open=is_last or leaf.kind == "line")
-        self._code, self._table, self._last_frames = before
+            # The last line of an open paragraph may be the header of a table.
+            for piece in _split_off_table(leaf) if is_last else [leaf]:
+                rows += self._draw_leaf(piece, is_open=is_last or leaf.kind == "line")
+        self._code, self._table, self._last_frames = state
         return [[self._margin, *row] for row in rows]
 
     def _draw_leaf(self, leaf: Leaf, *, is_open: bool) -> list[Row]:
@@ -146,9 +149,13 @@ class _LeafRenderer:
 
     def _draw_blank_row(self, frames: tuple[Frame, ...]) -> Row:
         """Return the blank row before a block; it has the bar of a quotation that both blocks are in."""
-        both = zip(frames, self._last_frames, strict=False)
-        common_frames = list(takewhile(lambda pair: pair[0].marker == pair[1].marker == "", both))
-        return self._make_prefixes([frame for frame, _ in common_frames])[1]
+        common_frames: list[Frame] = []
+        for frame, last_frame in zip(frames, self._last_frames, strict=False):
+            if frame.marker or last_frame.marker:
+                break
+            common_frames.append(frame)
+        _, prefix = self._make_prefixes(common_frames)
+        return prefix
 
     def _make_prefixes(self, frames: Iterable[Frame]) -> tuple[Row, Row]:
         """Return the segments before a block's first row, and those before its other rows."""

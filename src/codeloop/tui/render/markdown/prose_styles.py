@@ -25,24 +25,17 @@ class ProseStyles:
 
     def make_segments(self, pieces: list[Piece], colour: str = "", attributes: str = "") -> list[Segment]:
         """Return pieces as segments; `colour`: of plain text, instead of `base`; `attributes`: further ones."""
-        base, more = colour or self.base, f"{self._attributes} {attributes}".strip()
-        return [
-            Segment(
-                piece.text,
-                self._make_link_style(piece, base, more) if piece.link else self._find_style(base, piece.markup, more),
-            )
-            for piece in pieces
-        ]
+        base = colour or self.base
+        all_attributes = f"{self._attributes} {attributes}".strip()
+        segments: list[Segment] = []
+        for piece in pieces:
+            style = self._find_style(base, piece.markup, all_attributes)
+            segments.append(Segment(piece.text, _add_link(style, piece) if piece.link else style))
+        return segments
 
     def of(self, colour: str, attributes: str = "", on: str = "") -> Style:
         """Return a style of the theme; in quiet text, always in the colour of plain text."""
         return self.styles.of(self.base if self._is_quiet else colour, attributes or self._attributes, on)
-
-    def _make_link_style(self, piece: Piece, base: str, attributes: str) -> Style:
-        style = self._find_style(base, piece.markup, attributes) + Style(meta={"link": piece.link})
-        # Terminals open only addresses; other links, such as paths, are for the program itself.
-        is_web = piece.link.startswith(("http://", "https://")) and piece.markup & LINK
-        return style + Style(link=piece.link) if is_web else style
 
     def _find_style(self, base: str, markup: int, attributes: str) -> Style:
         key = (base, markup, attributes)
@@ -52,19 +45,31 @@ class ProseStyles:
         return style
 
     def _make_style(self, base: str, markup: int, attributes: str) -> Style:
-        colour, words = base, attributes
+        colour = base
+        # Emphasis has a colour of its own only in plain text, not in headings or quotations.
         if markup & STRONG:
-            colour, words = "markdown_strong" if base == "markdown_text" else base, f"{words} bold"
+            colour = "markdown_strong" if base == "markdown_text" else base
+            attributes = f"{attributes} bold"
         if markup & EMPHASIS:
-            colour, words = "markdown_emph" if base == "markdown_text" else colour, f"{words} italic"
+            colour = "markdown_emph" if base == "markdown_text" else colour
+            attributes = f"{attributes} italic"
         if markup & STRIKE:
-            words = f"{words} strike"
+            attributes = f"{attributes} strike"
         if markup & CODE:
             colour = "markdown_code"
         if markup & LINK:
-            colour, words = "markdown_link_text", f"{words} underline"
+            colour = "markdown_link_text"
+            attributes = f"{attributes} underline"
         if markup & IMAGE:
             colour = "markdown_image_text"
         if markup & ADDRESS:
             colour = "text_muted"
-        return self.styles.of(base if self._is_quiet else colour, words.strip())
+        return self.styles.of(base if self._is_quiet else colour, attributes.strip())
+
+
+def _add_link(style: Style, piece: Piece) -> Style:
+    """Return the style of a piece that leads to an address, so that a click on it opens that."""
+    style += Style(meta={"link": piece.link})
+    # Terminals open only addresses; other links, such as paths, are for the program itself.
+    is_web = piece.link.startswith(("http://", "https://")) and piece.markup & LINK
+    return style + Style(link=piece.link) if is_web else style

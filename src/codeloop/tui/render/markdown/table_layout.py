@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from rich.segment import Segment
 
@@ -16,6 +17,7 @@ _BREAK_TAG = re.compile(r"<br */?>")
 _MIN_COLUMN_WIDTH = 6
 """Cells of the narrowest column; if there is less room, each row becomes a list of its cells."""
 _SEPARATOR = " │ "
+Alignment = Literal["left", "centre", "right"]
 CellLines = list[list[Segment]]
 """A cell's lines."""
 
@@ -37,9 +39,8 @@ class TableLayout:
         self.rows: list[Row] = []
         """The drawn header and first rows."""
         if self._widths:
-            line = prose.of("border")
-            rule = "─┼─".join("─" * width for width in self._widths)
-            self.rows += [*self._draw_columns(self._names), [Segment(rule, line)]]
+            rule = Segment("─┼─".join("─" * width for width in self._widths), prose.of("border"))
+            self.rows += [*self._draw_columns(self._names), [rule]]
         for cells in body:
             self.rows += self._draw_cells(cells)
 
@@ -47,20 +48,21 @@ class TableLayout:
         """Return the drawn rows of one more row of the table."""
         return self._draw_cells(self._read_cells(source))
 
-    def _read_cells(self, row: str, attributes: str = "") -> list[CellLines]:
+    def _read_cells(self, source: str, attributes: str = "") -> list[CellLines]:
+        """Return the cells of a row: as many as there are columns, missing ones are empty."""
         count = len(self._alignments)
-        texts = [*split_cells(row), *([""] * count)][:count]
-        return [
-            [
-                self._prose.make_segments(line, attributes=attributes)
-                for line in split_lines(parse_pieces(_BREAK_TAG.sub("  \n", text)))
-            ]
-            for text in texts
-        ]
+        texts = [*split_cells(source), *([""] * count)][:count]
+        return [self._read_cell(text, attributes) for text in texts]
+
+    def _read_cell(self, text: str, attributes: str) -> CellLines:
+        # Two blanks before a line end are Markdown's hard break.
+        lines = split_lines(parse_pieces(_BREAK_TAG.sub("  \n", text)))
+        return [self._prose.make_segments(line, attributes=attributes) for line in lines]
 
     def _fit_widths(self, rows: Sequence[list[CellLines]]) -> list[int]:
         """Return the widths of the columns; empty if there is no room for columns."""
         count = len(self._alignments)
+        # The widths with which no cell would be wrapped.
         natural_widths = [
             max(1, *(measure_row(line) for row in rows for line in row[column])) for column in range(count)
         ]
@@ -93,10 +95,10 @@ class TableLayout:
         rows: list[Row] = []
         for number in range(max(map(len, columns))):
             row: Row = []
-            for at, (column, width, side) in enumerate(zip(columns, self._widths, self._alignments, strict=True)):
-                if at:
+            for index, (column, width) in enumerate(zip(columns, self._widths, strict=True)):
+                if index:
                     row.append(separator)
-                row += _align(column[number] if number < len(column) else [], width, side)
+                row += _align(column[number] if number < len(column) else [], width, self._alignments[index])
             rows.append(row)
         return rows
 
@@ -110,19 +112,16 @@ class TableLayout:
         return [*rows, []]
 
 
-def _read_alignment(mark: str) -> str:
+def _read_alignment(cell: str) -> Alignment:
     """Return the alignment of a column by its cell of the delimiter row, such as `:---:`."""
-    if mark.endswith(":"):
-        return "middle" if mark.startswith(":") else "right"
+    if cell.endswith(":"):
+        return "centre" if cell.startswith(":") else "right"
     return "left"
 
 
-def _align(row: Row, width: int, side: str) -> Row:
+def _align(row: Row, width: int, alignment: Alignment) -> Row:
     """Return a row filled with blanks up to a width, on the side that an alignment requires."""
     room = max(width - measure_row(row), 0)
-    before = {"left": 0, "right": room, "middle": room // 2}[side]
-    return [
-        *([Segment(" " * before)] if before else []),
-        *row,
-        *([Segment(" " * (room - before))] if room > before else []),
-    ]
+    before = {"left": 0, "right": room, "centre": room // 2}[alignment]
+    aligned_row = [Segment(" " * before), *row, Segment(" " * (room - before))]
+    return [segment for segment in aligned_row if segment.text]
