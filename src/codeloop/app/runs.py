@@ -174,11 +174,11 @@ class Runs:
         """Keep other processes from a session. Raises OperationError if one of them works on it."""
         leases = self._engine.store.leases
         leases.acquire(session_id)
-        keeping_lease = asyncio.create_task(leases.keep_renewing(session_id))
+        lease_task = asyncio.create_task(leases.keep_renewing(session_id))
         try:
             yield
         finally:
-            keeping_lease.cancel()
+            lease_task.cancel()
             # The caller may start a turn next, which goes on with this lease. So it is released a moment later.
             asyncio.get_running_loop().call_soon(self._drop_lease_if_idle, session_id)
 
@@ -252,8 +252,8 @@ class Runs:
         self, run: SessionRun, session_id: str, engine: Engine, preparation: Preparation | None, rounds: Rounds | None
     ) -> Stop:
         """Run a turn from its first to its last event. Whatever goes wrong ends it with an error that users see."""
-        keeping_lease = asyncio.create_task(self._engine.store.leases.keep_renewing(session_id))
-        watching_stop_file = self._start_task(self._watch_stop_file(session_id))
+        lease_task = asyncio.create_task(self._engine.store.leases.keep_renewing(session_id))
+        stop_file_task = self._start_task(self._watch_stop_file(session_id))
         try:
             await self._wait_for_subagent(session_id)
             self._start_naming(run, engine, session_id)
@@ -274,8 +274,8 @@ class Runs:
             return stop
         finally:
             run.state, run.turn = "idle", None
-            keeping_lease.cancel()
-            watching_stop_file.cancel()
+            lease_task.cancel()
+            stop_file_task.cancel()
             with suppress(CodeloopError):
                 self._engine.store.leases.release(session_id)
             show_status(self._engine, session_id, Idle())

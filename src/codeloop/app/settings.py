@@ -108,8 +108,12 @@ class ProjectSettings(Struct, frozen=True):
 
     def is_same(self, other: "ProjectSettings") -> bool:
         """Return whether a project opened with the other settings would work the same."""
-        own = (self.config, self.trusted, self.skills, self.extensions)
-        return own == (other.config, other.trusted, other.skills, other.extensions)
+        return (self.config, self.trusted, self.skills, self.extensions) == (
+            other.config,
+            other.trusted,
+            other.skills,
+            other.extensions,
+        )
 
 
 class SettingsWatch:
@@ -174,8 +178,8 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
     # Taken before the files are read: a file that changes meanwhile counts as changed, and is read again.
     files = read_file_states((*sources, paths.trust_file, *entries))
     root, directory = project_root.root, project_root.directory
-    state = TrustState(trusted=True) if startup.trust else find_trust_state(paths, root, directory)
-    trusted = state.trusted
+    trust_state = TrustState(trusted=True) if startup.trust else find_trust_state(paths, root, directory)
+    trusted = trust_state.trusted
 
     def load_with(homes: tuple[Home, ...], package_layers: tuple[Layer, ...]) -> LoadedConfig:
         extra = find_pages(project_root, homes, trusted=trusted)
@@ -192,11 +196,11 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
             environment=startup.environment,
             command_line=startup.settings,
             trusted=trusted,
-            extra=replace(extra, layers=(*package_layers, *extra.layers, *extra_layers), distrust=state.why),
+            extra=replace(extra, layers=(*package_layers, *extra.layers, *extra_layers), distrust=trust_state.why),
         )
 
     loaded = load_with(homes, ())
-    states = read_file_states(state.files).states | files.states
+    states = read_file_states(trust_state.files).states | files.states
     package_warnings: tuple[str, ...] = ()
     # Packages are named in the configuration and bring configuration, so it is loaded a second time with them.
     if loaded.config.plugin:
@@ -212,14 +216,20 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
             loaded = load_with(homes, packages.layers)
     skills = find_skills(project_root, loaded.config, paths, homes, trusted=trusted)
     states |= loaded.files
-    trust_notes = (state.note,) if state.note else ()
-    found = _find_extensions(homes, loaded, project_root, paths, trusted=trusted)
-    states |= read_file_states(found.watched_paths).states
-    loaded = replace(
-        loaded, warnings=(*trust_notes, *loaded.warnings, *skills.warnings, *package_warnings, *found.warnings)
-    )
+    trust_notes = (trust_state.note,) if trust_state.note else ()
+    found_extensions = _find_extensions(homes, loaded, project_root, paths, trusted=trusted)
+    states |= read_file_states(found_extensions.watched_paths).states
+    further_warnings = (*skills.warnings, *package_warnings, *found_extensions.warnings)
     return ProjectSettings(
-        startup, paths, project_root, loaded, trusted, skills, FileStates(states), state.why, found.extensions
+        startup=startup,
+        paths=paths,
+        project_root=project_root,
+        loaded=replace(loaded, warnings=(*trust_notes, *loaded.warnings, *further_warnings)),
+        trusted=trusted,
+        skills=skills,
+        files=FileStates(states),
+        distrust=trust_state.why,
+        extensions=found_extensions.extensions,
     )
 
 

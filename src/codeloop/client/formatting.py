@@ -37,7 +37,8 @@ def format_count(number: int) -> str:
 
 def format_cost(cost: float, tokens: Tokens | None = None) -> str:
     """Format a cost in dollars: four decimals below a dollar, else two. `tokens`: if estimated, the cost gets a `~`."""
-    return f"{_estimate_mark(tokens)}${cost:.4f}" if cost < 1 else f"{_estimate_mark(tokens)}${cost:.2f}"
+    amount = f"${cost:.4f}" if cost < 1 else f"${cost:.2f}"
+    return _get_estimate_mark(tokens) + amount
 
 
 def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
@@ -49,12 +50,13 @@ def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
         return ()
     total = tokens.input + tokens.cache.read + tokens.cache.write
     cached = f" ({format_count(tokens.cache.read)} cached)" if tokens.cache.read else ""
-    return f"{_estimate_mark(tokens)}{format_count(total)} in{cached}, {format_count(tokens.output)} out", format_cost(
-        cost, tokens
+    return (
+        f"{_get_estimate_mark(tokens)}{format_count(total)} in{cached}, {format_count(tokens.output)} out",
+        format_cost(cost, tokens),
     )
 
 
-def _estimate_mark(tokens: Tokens | None) -> str:
+def _get_estimate_mark(tokens: Tokens | None) -> str:
     return "~" if tokens and tokens.estimated else ""
 
 

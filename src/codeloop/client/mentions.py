@@ -42,14 +42,14 @@ async def find_mentions(
         if name in subagents:
             parts.append(AgentPartInput(name=name))
             continue
-        node, lines = await _find_node(client, name), ""
+        node, line_query = await _find_node(client, name), ""
         # Only where no file has the whole name: `#` may be part of a file's name.
         if node is None and (match := _FILE_WITH_LINES.fullmatch(name)) is not None:
             node = await _find_node(client, match[1])
-            lines = f"?start={match[2]}&end={match[3] or match[2]}"
+            line_query = f"?start={match[2]}&end={match[3] or match[2]}"
         if node is not None and node.type == "file":
             mime = mimetypes.guess_type(node.path)[0] or "text/plain"
-            url, source = Path(node.absolute).as_uri() + lines, make_file_source(name, text)
+            url, source = Path(node.absolute).as_uri() + line_query, make_file_source(name, text)
             parts.append(FilePartInput(mime=mime, url=url, filename=name, source=source))
         elif node is not None:
             note(f"@{name} is a directory and was not attached.")

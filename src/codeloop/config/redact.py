@@ -45,16 +45,16 @@ def redact_config(loaded: LoadedConfig, username: str) -> JSON:
     """
     secrets: set[str] = set()
     values = msgspec.to_builtins(loaded.config)
-    data = _redact_sections(values, secrets)
+    sections = _redact_sections(values, secrets)
     origins = {path: origin for path, origin in loaded.provenance.items() if _has_reference(origin)}
     if origins:
         restored = {
             key: _restore_references(value, (key,), origins) for key, value in values.items() if key in _MASKED_SECTIONS
         }
-        data = _redact_sections({**values, **restored}, secrets)
+        sections = _redact_sections({**values, **restored}, secrets)
     # Longest first: a secret may contain another one.
     texts = sorted((text for text in secrets if len(text) >= _MIN_SECRET_LENGTH), key=len, reverse=True)
-    result = {key: _mask_texts(value, texts if key in _MASKED_SECTIONS else []) for key, value in data.items()}
+    result = {key: _mask_texts(value, texts if key in _MASKED_SECTIONS else []) for key, value in sections.items()}
     return {"username": username, **result, "mode": {}, "plugin": result.get("plugin", [])}
 
 
@@ -182,15 +182,15 @@ def _redact_provider(provider: JSON, secrets: set[str]) -> JSON:
 
 
 def _redact_provider_options(options: JSON, secrets: set[str]) -> JSON:
-    data: JSON = {}
+    visible: JSON = {}
     for key, value in options.items():
         if key in _ADDRESS_KEYS and isinstance(value, str):
-            data[key] = _redact_url(value, secrets)
+            visible[key] = _redact_url(value, secrets)
         elif value is None or isinstance(value, bool | int | float):
-            data[key] = value
+            visible[key] = value
         elif key in _SECRET_GROUP_KEYS or _SECRET_NAME.search(key):
             secrets.update(_list_texts(value))
-    return data
+    return visible
 
 
 def _redact_model(model: JSON, secrets: set[str]) -> JSON:
@@ -250,14 +250,14 @@ def _redact_other_options(value: Any, secrets: set[str]) -> Any:
         return [_redact_other_options(each, secrets) for each in value]
     if not is_object(value):
         return value
-    data: JSON = {}
+    visible: JSON = {}
     for key, each in value.items():
         # Numbers and booleans are no secrets: `max_tokens` has a name like one.
         if (key in _SECRET_GROUP_KEYS or _SECRET_NAME.search(key)) and not isinstance(each, bool | int | float | None):
             secrets.update(_list_texts(each))
         else:
-            data[key] = _redact_other_options(each, secrets)
-    return data
+            visible[key] = _redact_other_options(each, secrets)
+    return visible
 
 
 def _redact_url(url: str, secrets: set[str]) -> str:

@@ -47,18 +47,20 @@ async def run_checks(startup: Startup, columns: int, rows: int, *, is_online: bo
         findings.append(
             Finding("configuration", "files", "problem", str(error), "Correct it; nothing runs until then.")
         )
-    terminal, programs, sandbox, configuration_findings = await asyncio.gather(
+    terminal, programs, sandbox, setup = await asyncio.gather(
         examine_terminal(environment, columns, rows),
         examine_programs(environment),
         examine_sandbox(project_root, paths, settings.config.sandbox if settings else SandboxConfig(), environment),
-        _examine_settings(settings, is_online=is_online) if settings is not None else _list_nothing(),
+        _examine_setup(settings, is_online=is_online),
     )
-    findings += [*programs, *terminal, sandbox, *configuration_findings]
+    findings += [*programs, *terminal, sandbox, *setup]
     groups = list(dict.fromkeys([*_FIRST_GROUPS, *(each.group for each in findings)]))
     return sorted(findings, key=lambda each: groups.index(each.group))
 
 
-async def _examine_settings(settings: ProjectSettings, *, is_online: bool) -> list[Finding]:
+async def _examine_setup(settings: ProjectSettings | None, *, is_online: bool) -> list[Finding]:
+    if settings is None:
+        return []
     findings = [*examine_configuration(settings), *examine_homes(settings)]
     model_findings, ref = await examine_model(settings)
     server_findings = [*examine_servers(settings)]
@@ -76,7 +78,3 @@ def _replace_tried(findings: list[Finding], online_findings: list[Finding]) -> l
     """Return the findings, with those about the same subjects replaced by the online ones."""
     tried = {(each.group, each.name) for each in online_findings}
     return [*(each for each in findings if (each.group, each.name) not in tried), *online_findings]
-
-
-async def _list_nothing() -> list[Finding]:
-    return []

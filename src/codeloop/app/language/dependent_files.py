@@ -36,10 +36,10 @@ async def find_dependents(workspace: Workspace, path: Path, row: ServerRow) -> l
                 query = GrepQuery(pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files")
                 grep_result = await workspace.ripgrep.grep(workspace.root, query, workspace.environment)
                 # One more than wanted, since the file itself may be among them.
-                found = [
+                candidates = [
                     Path(os.path.realpath(each.path)) for each in grep_result.files[: LSP_DEPENDENT_FILES.value + 1]
                 ]
-                files = [each for each in found if each != path and workspace.contains(each)]
+                files = [each for each in candidates if each != path and workspace.contains(each)]
                 if files:
                     break
     except TimeoutError:

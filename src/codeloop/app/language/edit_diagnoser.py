@@ -37,7 +37,7 @@ class EditDiagnoser:
         """Have the servers report the diagnostics before the changes, so that only new ones are shown afterwards."""
         edits = self._make_edits(changes)
         if edits:
-            await self._languages.prepare_for_edits(edits, self._texts_at_risk(edits))
+            await self._languages.prepare_for_edits(edits, self._read_texts_at_risk(edits))
 
     async def find_new_errors(
         self, session_id: str, changes: Sequence[FileChange], may_read: MayRead
@@ -83,7 +83,7 @@ class EditDiagnoser:
     def _is_large(self, change: FileChange) -> bool:
         return max(len(change.text_before), len(change.text_after)) > LSP_FILE_BYTES.value
 
-    def _texts_at_risk(self, edits: Sequence[FileEdit]) -> Mapping[Path, str]:
+    def _read_texts_at_risk(self, edits: Sequence[FileEdit]) -> Mapping[Path, str]:
         """Return the texts of files that a session has read and that an edit may break: those with the same endings."""
         endings, edited = {edit.path.suffix for edit in edits}, {edit.path for edit in edits}
         texts: dict[Path, str] = {}

@@ -15,8 +15,8 @@ from codeloop.workspace.workspace import Workspace
 
 def make_edit_finisher(settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> EditFinisher:
     """Make the formatting and diagnosis that follow each edit in a project."""
-    diagnose = _LazyDiagnosis(settings, workspace, services) if settings.config.lsp is not False else None
-    return EditFinisher(_make_format_files(make_formatters(settings, workspace), workspace), diagnose)
+    diagnoser = _LazyDiagnoser(settings, workspace, services) if settings.config.lsp is not False else None
+    return EditFinisher(_make_format_files(make_formatters(settings, workspace), workspace), diagnoser)
 
 
 def make_formatters(settings: ProjectSettings, workspace: Workspace) -> Formatters:
@@ -37,7 +37,7 @@ def _make_format_files(formatters: Formatters, workspace: Workspace) -> FormatFi
     return format_edited_files
 
 
-class _LazyDiagnosis:
+class _LazyDiagnoser:
     """Diagnoses edits. The client for language servers is loaded when a file is edited that one of them may serve."""
 
     def __init__(self, settings: ProjectSettings, workspace: Workspace, services: ToolServices) -> None:
@@ -47,29 +47,29 @@ class _LazyDiagnosis:
         self._served_names = {name for row in load_server_rows() for name in row.languages}
         if isinstance(settings.config.lsp, dict):
             self._served_names |= {name for each in settings.config.lsp.values() for name in each.extensions or ()}
-        self._diagnose: Diagnoser | None = None
+        self._diagnoser: Diagnoser | None = None
 
     async def record_errors(self, changes: Sequence[FileChange]) -> None:
         """Record the diagnostics before the changes."""
-        diagnose = self._get_diagnose(changes)
-        if diagnose is not None:
-            await diagnose.record_errors(changes)
+        diagnoser = self._find_diagnoser(changes)
+        if diagnoser is not None:
+            await diagnoser.record_errors(changes)
 
     async def find_new_errors(
         self, session_id: str, changes: Sequence[FileChange], may_read: MayRead
     ) -> tuple[str, JSON]:
         """Return the new diagnostics after changes: a text for the model, and data for the screen."""
-        diagnose = self._get_diagnose(changes)
-        return await diagnose.find_new_errors(session_id, changes, may_read) if diagnose else ("", {})
+        diagnoser = self._find_diagnoser(changes)
+        return await diagnoser.find_new_errors(session_id, changes, may_read) if diagnoser else ("", {})
 
-    def _get_diagnose(self, changes: Sequence[FileChange]) -> Diagnoser | None:
+    def _find_diagnoser(self, changes: Sequence[FileChange]) -> Diagnoser | None:
         paths = [change.target.real for change in changes]
-        if self._diagnose is None and any(
+        if self._diagnoser is None and any(
             path.suffix in self._served_names or path.name in self._served_names for path in paths
         ):
             from codeloop.app.language.edit_diagnoser import EditDiagnoser
 
             languages = self._services.languages
             if languages is not None:
-                self._diagnose = EditDiagnoser(languages, self._workspace, self._services.notices)
-        return self._diagnose
+                self._diagnoser = EditDiagnoser(languages, self._workspace, self._services.notices)
+        return self._diagnoser

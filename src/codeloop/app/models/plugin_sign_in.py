@@ -128,11 +128,11 @@ class PluginSignIns:
         """Return a model that a plugin with a loader signs in for; None if the user did not sign in with one."""
         provider = ref.partition("/")[0]
         plugins = [each for each in self._plugins.get(provider, []) if each.offer.loader]
-        data = self._providers.credentials.find_sign_in(provider) if plugins else None
-        if data is None:
+        sign_in = self._providers.credentials.find_sign_in(provider) if plugins else None
+        if sign_in is None:
             return None
         # Without a name only one plugin signed in at the provider; if there are more now, the last one counts.
-        signers = [each for each in plugins if each.extension.name == data.get(_PLUGIN_KEY)]
+        signers = [each for each in plugins if each.extension.name == sign_in.get(_PLUGIN_KEY)]
         plugin = (signers or plugins)[-1]
         return SignedInModel(self._providers, self._provider_list, plugin, self._providers.find_model(ref))
 
@@ -145,14 +145,14 @@ class PluginSignIns:
             url = resolve_url(self._providers.get_provider(provider).url, {}) or ""
             self._providers.credentials.store_key(provider, key, url)
             return
-        data = {name: value for name, value in result.items() if name not in {"type", "provider"}}
-        if not data:
+        sign_in = {name: value for name, value in result.items() if name not in {"type", "provider"}}
+        if not sign_in:
             raise OperationError(
                 "BadRequest", f"{plugin.extension.name} gave no key for {provider}. Enter one yourself."
             )
         if len(self._plugins[plugin.offer.provider]) > 1:
-            data[_PLUGIN_KEY] = plugin.extension.name
-        self._providers.credentials.store_sign_in(provider, data)
+            sign_in[_PLUGIN_KEY] = plugin.extension.name
+        self._providers.credentials.store_sign_in(provider, sign_in)
 
     def _find_method(self, provider: str, method: int) -> _NumberedMethod:
         if provider not in self._plugins:
@@ -202,8 +202,8 @@ class SignedInModel:
         """Do nothing: the host owns the connection."""
 
     def _read_credential(self) -> JSON:
-        data = self._providers.credentials.find_sign_in(self._plugin.offer.provider) or {}
-        return {name: value for name, value in data.items() if name != _PLUGIN_KEY}
+        sign_in = self._providers.credentials.find_sign_in(self._plugin.offer.provider) or {}
+        return {name: value for name, value in sign_in.items() if name != _PLUGIN_KEY}
 
     async def _open_model(self) -> ChatModel:
         plugin, provider_id = self._plugin, self._plugin.offer.provider

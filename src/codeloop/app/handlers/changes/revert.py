@@ -38,7 +38,7 @@ async def revert_session(project: Project, args: RevertSession) -> RevertedSessi
     start = find_undo_start(conversation, args.message_id, args.part_id)
     if start is None:
         return _make_answer(session, RestoreResult())
-    async with hold_session(project, args):
+    async with lock_unless_dry_run(project, args):
         return await _move_to_point(project, conversation, start, args)
 
 
@@ -48,7 +48,7 @@ async def unrevert_session(project: Project, args: UnrevertSession) -> RevertedS
     session, conversation = read_idle_session(project, args.session_id)
     if session.revert is None:
         return _make_answer(session, RestoreResult())
-    async with hold_session(project, args):
+    async with lock_unless_dry_run(project, args):
         return await _move_to_point(project, conversation, None, args)
 
 
@@ -133,10 +133,10 @@ def read_idle_session(project: Project, session_id: str) -> tuple[Session, Conve
     return session, project.store.read_conversation(session.id)
 
 
-def hold_session(
+def lock_unless_dry_run(
     project: Project, args: RevertSession | UnrevertSession | UndoFiles
 ) -> AbstractAsyncContextManager[None]:
-    """Lock the session against turns while files change. Raises OperationError (SessionBusyError)."""
+    """Keep turns from the session while files change. Raises OperationError (SessionBusyError)."""
     if args.dry_run:
         return nullcontext()
     return project.runs.lock_session(args.session_id, is_conversation_undone=not isinstance(args, UndoFiles))

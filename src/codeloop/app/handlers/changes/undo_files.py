@@ -11,7 +11,7 @@ from codeloop.agent.answer.turn_diffs import find_step_changes
 from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
-from codeloop.app.handlers.changes.revert import hold_session, read_idle_session, restore_files
+from codeloop.app.handlers.changes.revert import lock_unless_dry_run, read_idle_session, restore_files
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import UndoFiles, UndoneFiles
@@ -55,7 +55,7 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
     snapshots = project.snapshots
     positions = list_positioned_entries(project.store, conversation)
     names = [_make_relative(snapshots.root, session, each) for each in args.files]
-    async with hold_session(project, args):
+    async with lock_unless_dry_run(project, args):
         plan = await snapshots.jobs.run_job(
             lambda: _plan_files(snapshots, conversation, positions, names, redo=args.redo), UNDO_TIME
         )
@@ -90,8 +90,8 @@ def _plan_files(
     paths = {path for turn in turns for path in turn.changes if any(_names_file(path, name) for name in names)}
     now = {path: snapshots.store_entry(path) for path in paths}
     find_turn = _find_redoable if redo else _find_undoable
-    points = {path: find_turn(now[path], path, turns) for path in sorted(paths)}
-    indexes = [index for index in points.values() if index is not None]
+    turn_indexes = {path: find_turn(now[path], path, turns) for path in sorted(paths)}
+    indexes = [index for index in turn_indexes.values() if index is not None]
     conflicts = [
         Conflict(name or ".", _NOT_CHANGED_REASON)
         for name in names
@@ -104,13 +104,13 @@ def _plan_files(
     index = min(indexes) if redo else max(indexes)
     prompt, changes = turns[index]
     restorations: list[Restoration] = []
-    for path in (path for path, each in points.items() if each == index):
+    for path in (path for path, each in turn_indexes.items() if each == index):
         desired = changes[path][-1].after if redo else find_restorable_entry(now[path], changes[path])
         if desired != now[path]:
             restorations.append(Restoration(path, now[path], desired))
         if not redo and not is_fully_restorable(now[path], changes[path]):
             conflicts.append(Conflict(path, "it was changed since"))
-    others = (path for path, each in points.items() if each != index and path in names)
+    others = (path for path, each in turn_indexes.items() if each != index and path in names)
     conflicts += (Conflict(path, "the last turn did not change it") for path in others)
     return _FilesPlan(prompt, tuple(restorations), tuple(conflicts))
 

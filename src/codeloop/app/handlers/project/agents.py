@@ -34,8 +34,8 @@ async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
 @handles(operation.COMMAND_LIST)
 async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
     """Return the commands sorted by name, except `compact`, which is no prompt. The template of a skill is its text."""
-    found = find_commands(project)
-    return [_add_skill_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT_COMMAND]
+    commands = sorted(find_commands(project).items())
+    return [_add_skill_text(project, command) for _, command in commands if command != COMPACT_COMMAND]
 
 
 def find_commands(project: Project) -> dict[str, Command]:

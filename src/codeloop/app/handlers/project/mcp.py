@@ -125,6 +125,7 @@ def _describe_statuses(servers: McpServers) -> dict[str, MCPStatus]:
 def describe_status(server: McpServer) -> MCPStatus:
     """Return a server's state in the form of the API."""
     status = server.status
+    # Clients get the field only for a server that runs without a sandbox.
     sandbox = False if is_sandboxed(server) is False else None
     if status.state in {"failed", "needs_client_registration"}:
         # Written out for the type checker, which does not narrow a literal type by `in`.

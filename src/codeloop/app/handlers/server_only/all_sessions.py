@@ -25,11 +25,11 @@ async def list_sessions_of_all_projects(project: Project, args: ListGlobalSessio
     session_filter = SessionFilter(only_roots=args.roots, changed_since=args.start, search=args.search, limit=NO_LIMIT)
 
     def read_sessions() -> list[Session]:
-        found: list[Session] = []
+        sessions: list[Session] = []
         for path in find_databases(project):
             with suppress(StoreError), closing(open_queries(path)) as queries:
-                found += queries.find_sessions(session_filter)
-        return sorted(found, key=lambda each: -each.time.updated)
+                sessions += queries.find_sessions(session_filter)
+        return sorted(sessions, key=lambda each: -each.time.updated)
 
     def is_requested(session: Session) -> bool:
         # The cursor is the time of the last session of the page before.

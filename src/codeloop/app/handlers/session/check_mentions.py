@@ -49,7 +49,7 @@ async def _check_resource(project: Project, agent: Agent, message: UserMessage, 
         return [_describe_refusal(f"The resource {part.filename or part.url}", error)]
 
 
-def _make_context(project: Project, agent: Agent, message: UserMessage, tool: str, data: JSON) -> CallContext:
+def _make_context(project: Project, agent: Agent, message: UserMessage, tool: str, arguments: JSON) -> CallContext:
     """Make the context of a tool call that does not exist, since questions for permission belong to calls."""
     call = ToolPart(
         id=new_id("prt"),
@@ -57,7 +57,7 @@ def _make_context(project: Project, agent: Agent, message: UserMessage, tool: st
         message_id=message.id,
         call_id="mention",
         tool=tool,
-        state=ToolStatePending(input=data, raw=""),
+        state=ToolStatePending(input=arguments, raw=""),
     )
     return CallContext(project.engine, agent, call)
 

@@ -141,8 +141,8 @@ async def _make_text(project: Project, args: InvokeCommand, command: Command, ag
         return f"{skill}\n\n{args.arguments.strip()}".strip()
     if command.source == "mcp":
         context = _make_context(project, args, agent, message_id, "mcp")
-        fetching = asyncio.create_task(_fetch_mcp_prompt(project, command.name, context, args.arguments))
-        return (await project.runs.run_before_turn(args.session_id, fetching)).strip()
+        fetch_task = asyncio.create_task(_fetch_mcp_prompt(project, command.name, context, args.arguments))
+        return (await project.runs.run_before_turn(args.session_id, fetch_task)).strip()
     pieces = expand_template(command.template, args.arguments)
     shell_count = sum(isinstance(piece, ShellPiece) for piece in pieces)
     if shell_count > COMMAND_SHELLS.value:
@@ -152,8 +152,8 @@ async def _make_text(project: Project, args: InvokeCommand, command: Command, ag
     if not shell_count:
         return "".join(piece.text for piece in pieces if isinstance(piece, LiteralPiece)).strip()
     context = _make_context(project, args, agent, message_id, "bash")
-    filling = asyncio.create_task(_fill_template(project, command.name, context, pieces))
-    return (await project.runs.run_before_turn(args.session_id, filling)).strip()
+    fill_task = asyncio.create_task(_fill_template(project, command.name, context, pieces))
+    return (await project.runs.run_before_turn(args.session_id, fill_task)).strip()
 
 
 def _make_context(project: Project, args: InvokeCommand, agent: Agent, message_id: str, tool: str) -> CallContext:

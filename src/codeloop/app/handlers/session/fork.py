@@ -67,8 +67,11 @@ async def fork_session(project: Project, args: ForkSession) -> Session:
 def _make_metadata(project: Project, session: Session) -> JSON | None:
     """Return the metadata of a copy, with the ceilings of the original's parents, since the copy has no parents."""
     engine = project.engine
-    data = set_ceilings(session.metadata, list_ceilings(engine, session.id))
-    return data if session.parent_id is None else {**(data or {}), PROFILE_KEY: find_profile(engine, session.id)}
+    metadata = set_ceilings(session.metadata, list_ceilings(engine, session.id))
+    if session.parent_id is None:
+        return metadata
+    # A subagent's session has its profile from its parent.
+    return {**(metadata or {}), PROFILE_KEY: find_profile(engine, session.id)}
 
 
 def _describe_origin(args: ForkSession) -> JSON:

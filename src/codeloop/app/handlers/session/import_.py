@@ -76,9 +76,9 @@ def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
     The file may be anybody's, so fields that widen permissions or name other directories are dropped.
     """
     project_root = project.settings.project_root
-    data: JSON = _check_object(info, "$.info")
+    fields: JSON = _check_object(info, "$.info")
     defaults = {"slug": make_slug(), "version": __version__, "directory": ""}
-    session: Session = _convert({**defaults, **data, "projectID": project_root.project_id}, Session, "$.info")
+    session: Session = _convert({**defaults, **fields, "projectID": project_root.project_id}, Session, "$.info")
     _check_times((session.time.created, session.time.updated), "$.info.time")
     if session.permission and any(rule.action == "allow" for rule in session.permission):
         notes.append("Rules of the session that allow something were left out.")
@@ -106,8 +106,8 @@ def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
     )
 
 
-def _drop_key(data: JSON | None, key: str) -> JSON | None:
-    return {name: value for name, value in (data or {}).items() if name != key} or None
+def _drop_key(metadata: JSON | None, key: str) -> JSON | None:
+    return {name: value for name, value in (metadata or {}).items() if name != key} or None
 
 
 def _read_entries(messages: Any, session: Session, notes: list[str]) -> list[Entry]:

@@ -40,13 +40,13 @@ def read_page(project: Project, args: ListMessages) -> tuple[list[MessageWithPar
     Raises OperationError for an unknown session, a limit below 1, or an invalid cursor.
     """
     if args.limit is None and args.before is None:
-        return _to_wire(project.store.read_conversation(args.session_id).entries), None
+        return _convert_entries(project.store.read_conversation(args.session_id).entries), None
     project.store.get_session(args.session_id)
     if args.limit is not None and args.limit < 1:
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
     before = None if args.before is None else _parse_cursor(args.before)
     entries, has_more = project.store.queries.read_message_page(args.session_id, args.limit, before)
-    return _to_wire(entries), make_cursor_of_page(entries[0].info) if has_more and entries else None
+    return _convert_entries(entries), make_cursor_of_page(entries[0].info) if has_more and entries else None
 
 
 def _parse_cursor(before: str) -> tuple[int, str]:
@@ -64,14 +64,14 @@ def _parse_cursor(before: str) -> tuple[int, str]:
     return cursor.time, cursor.id
 
 
-def _to_wire(entries: Sequence[Entry]) -> list[MessageWithParts]:
+def _convert_entries(entries: Sequence[Entry]) -> list[MessageWithParts]:
     return [MessageWithParts(info=entry.info, parts=list(entry.parts)) for entry in entries]
 
 
 @handles(operation.MESSAGE_GET)
 async def get_message(project: Project, args: MessageId) -> MessageWithParts:
     """Return one message."""
-    return _to_wire([_find_entry(project, args.session_id, args.message_id)])[0]
+    return _convert_entries([_find_entry(project, args.session_id, args.message_id)])[0]
 
 
 @handles(operation.SESSION_QUEUED)
@@ -80,7 +80,7 @@ async def list_queued(project: Project, args: SessionId) -> list[MessageWithPart
     project.store.get_session(args.session_id)
     if not project.runs.is_running(args.session_id) and project.store.leases.find_other_holder(args.session_id) is None:
         return []
-    return _to_wire(list_queued_prompts(project.store.read_conversation(args.session_id)))
+    return _convert_entries(list_queued_prompts(project.store.read_conversation(args.session_id)))
 
 
 @handles(operation.MESSAGE_DELETE)

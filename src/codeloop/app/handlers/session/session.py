@@ -135,16 +135,16 @@ async def update_session(project: Project, args: UpdateSession) -> Session:
     return project.store.update_session(args.session_id, apply_update)
 
 
-def _merge_metadata(session: Session, data: JSON | None) -> JSON:
-    """Return the new `metadata` as a field to replace: a client's data, and the values that only codeloop sets.
+def _merge_metadata(session: Session, metadata: JSON | None) -> JSON:
+    """Return the new `metadata` as a field to replace: that of a client, and the values that only codeloop sets.
 
     These are the profile, the ceilings, the state of the goal, and the session that this one was moved to; a client may
-    remove the last one with null. Without data the result is empty, and the field stays.
+    remove the last one with null. Without metadata the result is empty, and the field stays.
     """
-    if data is None:
+    if metadata is None:
         return {}
     stored = session.metadata or {}
-    merged = {name: stored[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in stored} | data
+    merged = {name: stored[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in stored} | metadata
     if MOVED_KEY in merged and merged[MOVED_KEY] is None:
         del merged[MOVED_KEY]
     return {"metadata": set_ceilings(merged, read_ceilings(session))}

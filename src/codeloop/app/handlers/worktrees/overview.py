@@ -1,6 +1,7 @@
 """Handlers that show the states of work trees, and their changes since they left their base."""
 
 import asyncio
+from pathlib import Path
 from typing import Literal
 
 from codeloop.app.handlers import handles
@@ -88,9 +89,9 @@ async def _describe_worktree(project: Project, record: WorktreeRecord) -> Worktr
     )
     if row.state == "gone" or record.state == "making":
         return row
-    git_directory = find_git_folder(folder)
-    found = (name for name in _UNFINISHED_FILES if git_directory is not None and (git_directory / name).exists())
-    unfinished_file = next(found, None)
+    error = None
+    if (unfinished_file := _find_unfinished_file(folder)) is not None:
+        error = f"{unfinished_file}: something is half done there; see `git status`."
     tree = Git(folder, project.workspace.environment)
     try:
         changed = await open_worktrees(project, "BadRequest").list_changed_files(tree)
@@ -103,12 +104,18 @@ async def _describe_worktree(project: Project, record: WorktreeRecord) -> Worktr
             ahead=ahead,
             behind=behind,
             unmerged=await count_unshared_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}"),
-            error=None
-            if unfinished_file is None
-            else f"{unfinished_file}: something is half done there; see `git status`.",
+            error=error,
         )
-    except GitFailed as error:
-        return replace(row, error=str(error))
+    except GitFailed as failure:
+        return replace(row, error=str(failure))
+
+
+def _find_unfinished_file(folder: Path) -> str | None:
+    """Return the name of a file by which git marks an unfinished merge, rebase or cherry-pick in a work tree."""
+    git_folder = find_git_folder(folder)
+    if git_folder is None:
+        return None
+    return next((name for name in _UNFINISHED_FILES if (git_folder / name).exists()), None)
 
 
 async def _count_commits(tree: Git, record: WorktreeRecord) -> tuple[int, int]:
