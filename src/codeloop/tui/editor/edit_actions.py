@@ -9,21 +9,22 @@ from codeloop.tui.editor.words import find_blank_backward, find_end_forward, fin
 EditAction = Callable[[Buffer, LineLayout], object]
 _OffsetFinder = Callable[[Buffer, LineLayout], int]
 """Finds the offset to which the cursor moves, or up to which text is deleted."""
-# Behind the end of every row.
 _END_COLUMN = 1 << 30
+"""A column behind the end of every row."""
 
 
-def _make_move(target: _OffsetFinder, *, select: bool = False) -> EditAction:
-    return lambda buffer, layout: buffer.move(target(buffer, layout), select=select)
+def _make_move(find_offset: _OffsetFinder, *, select: bool = False) -> EditAction:
+    """Return the action that moves the cursor to an offset; `select`: it extends the selection to there."""
+    return lambda buffer, layout: buffer.move(find_offset(buffer, layout), select=select)
 
 
-def _make_cut(target: _OffsetFinder, *, kill: bool = True) -> EditAction:
+def _make_cut(find_offset: _OffsetFinder, *, kill: bool = True) -> EditAction:
     """Return the action that deletes the selection, or without one, up to an offset; `kill`: yank inserts it again."""
 
     def cut(buffer: Buffer, layout: LineLayout) -> None:
         start, end = buffer.selection
         if start == end:
-            start, end = sorted((buffer.cursor, target(buffer, layout)))
+            start, end = sorted((buffer.cursor, find_offset(buffer, layout)))
         buffer.delete(start, end, kill=kill)
 
     return cut
@@ -39,18 +40,20 @@ def _make_vertical_move(step: int, *, select: bool = False) -> EditAction:
             buffer.move(0 if step < 0 else len(buffer.text), select=select)
         else:
             buffer.move(layout.find_offset(row + step, target_column), select=select)
-        # Moving has reset it.
+        # Set again, since moving the cursor has reset it.
         buffer.column = target_column
 
     return move
 
 
 def _find_row_start(buffer: Buffer, layout: LineLayout) -> int:
-    return layout.find_offset(layout.locate(buffer.cursor)[0], 0)
+    row, _ = layout.locate(buffer.cursor)
+    return layout.find_offset(row, 0)
 
 
 def _find_row_end(buffer: Buffer, layout: LineLayout) -> int:
-    return layout.find_offset(layout.locate(buffer.cursor)[0], _END_COLUMN)
+    row, _ = layout.locate(buffer.cursor)
+    return layout.find_offset(row, _END_COLUMN)
 
 
 def _find_line_start(buffer: Buffer, _layout: LineLayout) -> int:
@@ -90,9 +93,11 @@ _OFFSET_FINDERS: dict[str, _OffsetFinder] = {
 EDIT_ACTIONS: dict[str, EditAction] = {
     **{f"input_move_{name}": _make_move(_OFFSET_FINDERS[name]) for name in ("left", "right")},
     **{
-        f"input_{name}": _make_move(target) for name, target in _OFFSET_FINDERS.items() if name not in {"left", "right"}
+        f"input_{name}": _make_move(find_offset)
+        for name, find_offset in _OFFSET_FINDERS.items()
+        if name not in {"left", "right"}
     },
-    **{f"input_select_{name}": _make_move(target, select=True) for name, target in _OFFSET_FINDERS.items()},
+    **{f"input_select_{name}": _make_move(find_offset, select=True) for name, find_offset in _OFFSET_FINDERS.items()},
     "input_move_up": _make_vertical_move(-1),
     "input_move_down": _make_vertical_move(1),
     "input_select_up": _make_vertical_move(-1, select=True),

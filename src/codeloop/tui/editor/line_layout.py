@@ -19,7 +19,7 @@ _TAB_TEXT = " " * 4
 
 
 class Glyph(Struct, frozen=True):
-    """A grapheme of a line: its start and end in the line, its displayed text, and the cells of that."""
+    """A grapheme of a line: its start and end in the line, its displayed text, and how many cells that takes."""
 
     start: int
     end: int
@@ -63,8 +63,8 @@ class LineLayout:
         new_breaks = [self._wrap(line, cells) for line in lines[head : len(lines) - tail]]
         self._breaks = self._breaks[:head] + new_breaks + self._breaks[len(old_lines) - tail :]
         self._lines, self._width = lines, cells
-        self._starts = list(accumulate(map(len, lines), lambda at, length: at + length + 1, initial=0))
-        self._tops = list(accumulate(map(len, self._breaks), lambda at, more: at + more + 1, initial=0))
+        self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        self._tops = list(accumulate((len(breaks) + 1 for breaks in self._breaks), initial=0))
 
     def locate(self, at: int) -> tuple[int, int]:
         """Return the row of an offset in the text, and the cell within that row."""
@@ -125,16 +125,22 @@ class LineLayout:
         if len(line) <= cells and line.isascii() and line.isprintable():
             return ()
         breaks: list[int] = []
-        # The start of the row, and of its last word; the cells of the row, and of its last word.
-        row = word = 0
-        used = word_cells = 0
+        # The offsets at which the current row and its last word start, and the cells that they have so far.
+        row_start = word_start = 0
+        row_cells = word_cells = 0
         for glyph in self.split_glyphs(line):
-            # A space that just does not fit hangs in the cell that is kept free for the cursor.
-            while glyph.start > row and used + glyph.cells > cells and not (glyph.label == " " and used == cells):
-                used, row = (word_cells, word) if word > row else (0, glyph.start)
-                breaks.append(row)
-            used += glyph.cells
+            while glyph.start > row_start and row_cells + glyph.cells > cells:
+                # A space that just does not fit hangs in the cell that is kept free for the cursor.
+                if glyph.label == " " and row_cells == cells:
+                    break
+                # The whole word goes to the next row, unless the row consists of it: then it is split.
+                if word_start > row_start:
+                    row_start, row_cells = word_start, word_cells
+                else:
+                    row_start, row_cells = glyph.start, 0
+                breaks.append(row_start)
+            row_cells += glyph.cells
             word_cells += glyph.cells
             if glyph.label == " ":
-                word, word_cells = glyph.end, 0
+                word_start, word_cells = glyph.end, 0
         return tuple(breaks)

@@ -6,7 +6,9 @@ from typing import Literal
 from codeloop.tui.editor.chips import is_chip
 
 _MAX_WORD_LENGTH = 4_096
+"""Characters before the cursor in which the start of a word is searched."""
 CharacterClass = Literal["blank", "word", "mark", "chip"]
+"""As vi distinguishes them, `mark` for punctuation; chips are our own."""
 
 
 def classify_character(char: str, *, big: bool = False) -> CharacterClass:
@@ -101,7 +103,7 @@ def find_start_backward(text: str, at: int) -> int:
 
 def find_blank_backward(text: str, at: int) -> int:
     """Return the start of the text that readline's ctrl+w deletes: back to a blank, or a chip."""
-    # A word is searched from each of its characters, which takes the square of its length.
+    # Bounded, since the search starts anew at each character, and so takes the square of the text's length.
     head = text[:at].rstrip()
     match = re.search(r"\S+\Z", head[-_MAX_WORD_LENGTH:])
     if match is None:

@@ -60,8 +60,10 @@ def join_lines(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> Non
             continue
         while after < len(buffer.text) and buffer.text[after] in " \t":
             after += 1
-        joins = end == 0 or buffer.text[end - 1].isspace() or buffer.text[after : after + 1] in {")", "\n", ""}
-        buffer.replace(end, after, "" if joins else " ")
+        # As in vi: no blank behind another one, before a closing parenthesis, or next to an empty line.
+        follows_blank = end == 0 or buffer.text[end - 1].isspace()
+        needs_no_blank = follows_blank or buffer.text[after : after + 1] in {")", "\n", ""}
+        buffer.replace(end, after, "" if needs_no_blank else " ")
         buffer.move(end)
     buffer.end_group()
 
@@ -74,8 +76,8 @@ def delete_lines(buffer: Buffer, low: int, high: int) -> None:
     buffer.move(find_first_nonblank(buffer.text, min(low, len(buffer.text))))
 
 
-# Vi's operators for lower case, upper case, and the other case.
 CASE_OPERATORS = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}
+"""Vi's operators for lower case, upper case, and the other case."""
 
 
 def apply_operator(

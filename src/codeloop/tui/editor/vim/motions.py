@@ -8,6 +8,8 @@ from msgspec import Struct
 from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge, snap_to_edge
 from codeloop.tui.editor.words import classify_character, find_next_word, find_previous_word, find_word_end
 
+_LAST_LINE = 1 << 30
+"""A line number that no text has, and which therefore means the last line."""
 _SENTENCE_END = re.compile(r"[.!?][\])\"']*\s+")
 _BLANK_LINES = re.compile(r"\n\n+")
 OperatorReach = Literal["exclusive", "inclusive", "lines"]
@@ -136,7 +138,8 @@ def find_motion_end(text: str, at: int, keys: str, count: int | None) -> MotionE
         case "gg":
             return MotionEnd(find_first_nonblank(text, find_numbered_line(text, times)), "lines")
         case "G":
-            return MotionEnd(find_first_nonblank(text, find_numbered_line(text, count or 1 << 30)), "lines")
+            number = _LAST_LINE if count is None else count
+            return MotionEnd(find_first_nonblank(text, find_numbered_line(text, number)), "lines")
         case "{" | "}":
             for _ in range(times):
                 at = find_paragraph(text, at, 1 if keys == "}" else -1)
@@ -151,20 +154,24 @@ def _move_lines(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
     """Return the end of a motion within a line, or to a line below or above; None: it is another motion."""
     match keys:
         case "_" | "+" | "-":
-            below = find_vertical_offset(text, at, {"_": times - 1, "+": times, "-": -times}[keys], 0)
-            return None if below is None else MotionEnd(find_first_nonblank(text, below), "lines")
+            lines = {"_": times - 1, "+": times, "-": -times}[keys]
+            start = find_vertical_offset(text, at, lines, 0)
+            return None if start is None else MotionEnd(find_first_nonblank(text, start), "lines")
         case "|":
             start = find_line_start(text, at)
             return MotionEnd(snap_to_edge(text, min(start + times - 1, find_last_character(text, at))))
         case "g_":
             start = find_vertical_offset(text, at, times - 1, 0)
-            row = text[find_line_start(text, start) : find_line_end(text, start)].rstrip() if start is not None else ""
-            return None if start is None else MotionEnd(snap_to_edge(text, start + max(len(row) - 1, 0)), "inclusive")
+            if start is None:
+                return None
+            line = text[start : find_line_end(text, start)].rstrip()
+            return MotionEnd(snap_to_edge(text, start + max(len(line) - 1, 0)), "inclusive")
         case _:
             return None
 
 
 def _move_words(text: str, at: int, keys: str, times: int) -> MotionEnd | None:
+    """Return the end of `w`, `b`, `e`, `ge` or one of their upper-case forms; None: it is another motion."""
     step = _WORD_MOTIONS.get(keys.lower())
     if step is None:
         return None
@@ -236,6 +243,7 @@ def _find_pair(text: str, at: int) -> MotionEnd | None:
     partner = dict(zip("()[]{}", ")(][}{", strict=True))[char]
     depth = 0
     for index in range(start, len(text)) if char in "([{" else range(start, -1, -1):
+        # A bracket within the pair that is like the first one needs a partner of its own.
         depth += (text[index] == char) - (text[index] == partner)
         if depth == 0:
             return MotionEnd(index, "inclusive")

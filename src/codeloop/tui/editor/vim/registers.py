@@ -37,7 +37,7 @@ class Registers:
         # As in vi, an upper-case name appends to the register.
         if name.isupper() and before is not None:
             is_lines = before.is_lines or register.is_lines
-            register = Register(f"{before.text}{chr(10) if is_lines else ''}{register.text}", is_lines)
+            register = Register(before.text + ("\n" if is_lines else "") + register.text, is_lines)
         self._registers[""] = register
         if name in CLIPBOARD_NAMES:
             self.clipboard = register.text

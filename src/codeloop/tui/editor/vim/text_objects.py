@@ -1,5 +1,8 @@
 """The text objects of vi, such as `iw`, `a"` and `i(`: functions that find an object around an offset."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from codeloop.tui.editor.vim.motions import find_line_end, find_line_start, list_sentence_starts
 from codeloop.tui.editor.words import classify_character
 
@@ -15,13 +18,26 @@ _BRACKET_PAIRS = {
     "<": "<>",
     ">": "<>",
 }
+"""The brackets that each key after `i` or `a` stands for."""
 TEXT_OBJECT_KINDS = frozenset({"w", "W", "p", "s", '"', "'", "`", *_BRACKET_PAIRS})
+
+
+class Line(NamedTuple):
+    """A line of a text, from its start to its end, which is before its line feed."""
+
+    start: int
+    end: int
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether the line is empty."""
+        return self.start == self.end
 
 
 def find_text_object(text: str, at: int, kind: str, *, around: bool) -> tuple[int, int] | None:
     """Return the start and end of an object; None: there is none at this offset.
 
-    `around`: the object is typed with `a` instead of `i`, which includes blanks, brackets or quotes around it.
+    `kind`: the key after `i` or `a`. `around`: it was `a`, which includes blanks, brackets or quotes around the object.
     """
     if kind in {"w", "W"}:
         return _find_word(text, at, around=around, big=kind == "W")
@@ -75,36 +91,31 @@ def _find_paragraph(text: str, at: int, *, around: bool) -> tuple[int, int]:
 
     `around`: with the blank lines, or the paragraph, that follow; without any, with those before.
     """
-    lines, now = _split_lines(text), text.count("\n", 0, at)
-    first, last = _find_similar_lines(lines, now)
+    lines, current = _split_lines(text), text.count("\n", 0, at)
+    first, last = _find_similar_lines(lines, current)
     if around:
         if last + 1 < len(lines):
             last = _find_similar_lines(lines, last + 1)[1]
-        elif first > 0 and not _is_blank(lines[now]):
+        elif first > 0 and not lines[current].is_blank:
             first = _find_similar_lines(lines, first - 1)[0]
-    return lines[first][0], lines[last][1]
+    return lines[first].start, lines[last].end
 
 
-def _split_lines(text: str) -> list[tuple[int, int, str]]:
-    """Return the start, the end and the text of each line."""
-    lines: list[tuple[int, int, str]] = []
+def _split_lines(text: str) -> list[Line]:
+    lines: list[Line] = []
     start = 0
     for line in text.split("\n"):
-        lines.append((start, start + len(line), line))
+        lines.append(Line(start, start + len(line)))
         start += len(line) + 1
     return lines
 
 
-def _is_blank(line: tuple[int, int, str]) -> bool:
-    return not line[2]
-
-
-def _find_similar_lines(lines: list[tuple[int, int, str]], at: int) -> tuple[int, int]:
+def _find_similar_lines(lines: Sequence[Line], index: int) -> tuple[int, int]:
     """Return the first and the last of the adjacent lines that are blank like this one, or not blank like it."""
-    kind, first, last = _is_blank(lines[at]), at, at
-    while first > 0 and _is_blank(lines[first - 1]) == kind:
+    is_blank, first, last = lines[index].is_blank, index, index
+    while first > 0 and lines[first - 1].is_blank == is_blank:
         first -= 1
-    while last + 1 < len(lines) and _is_blank(lines[last + 1]) == kind:
+    while last + 1 < len(lines) and lines[last + 1].is_blank == is_blank:
         last += 1
     return first, last
 
@@ -113,14 +124,16 @@ def _find_sentence(text: str, at: int, *, around: bool) -> tuple[int, int]:
     """Return the sentence at an offset. `around`: with the blanks behind it; without any, with those before it."""
     starts = list_sentence_starts(text)
     start = max((index for index in starts if index <= at), default=0)
-    end = min((index for index in starts if index > at), default=len(text))
-    words = start + len(text[start:end].rstrip())
-    # The offset is in the blanks behind the sentence.
-    if at >= words > start:
-        return (words, min((p for p in starts if p > end), default=len(text))) if around else (words, end)
+    next_start = min((index for index in starts if index > at), default=len(text))
+    end = start + len(text[start:next_start].rstrip())
+    # In the blanks behind a sentence: these are the object, around with the sentence that follows them.
+    if at >= end > start:
+        if around:
+            next_start = min((index for index in starts if index > next_start), default=len(text))
+        return end, next_start
     if not around:
-        return start, words
-    return (start, end) if end > words else (_include_blanks_before(text, start, 0), end)
+        return start, end
+    return (start, next_start) if next_start > end else (_include_blanks_before(text, start, 0), next_start)
 
 
 def _find_brackets(text: str, at: int, pair: str, *, around: bool) -> tuple[int, int] | None:

@@ -30,7 +30,7 @@ from codeloop.tui.editor.vim.motions import (
 )
 from codeloop.tui.editor.vim.operator_span import OperatorSpan
 from codeloop.tui.editor.vim.text_objects import find_text_object
-from codeloop.tui.editor.vim.vim_memory import VimMode
+from codeloop.tui.editor.vim.vim_memory import LastChange, LastSelection, VimMode
 from codeloop.tui.editor.vim.vim_operators import VimOperators
 
 _END_COLUMN = 1 << 30
@@ -80,7 +80,8 @@ class Vim(VimOperators):
             return True
         if LINE_COMMAND_START.match(self._keys):
             return self._press_line(key, character)
-        letter = KEY_COMMANDS.get(key, character) if not self._keys or character is None else character
+        # Within a command, a key that has a character is meant as that.
+        letter = character if self._keys and character is not None else KEY_COMMANDS.get(key, character)
         if letter is None:
             return False
         self._add_key(letter)
@@ -150,7 +151,7 @@ class Vim(VimOperators):
 
     def _leave_visual(self) -> None:
         if self.mode != "normal":
-            self.memory.last_selection = (self.mode, self._visual_anchor, self.buffer.cursor)
+            self.memory.last_selection = LastSelection(self.mode, self._visual_anchor, self.buffer.cursor)
         self.mode, self._keys = "normal", ""
 
     def _execute(self, command: re.Match[str]) -> None:
@@ -159,7 +160,10 @@ class Vim(VimOperators):
         count = int(groups["count"]) if groups["count"] else None
         register = groups["register"] or groups["late_register"] or ""
         if groups["unsupported"]:
-            self._go_to_line(groups["unsupported"])
+            self._finish_command()
+            return
+        if groups["colon"]:
+            self._go_to_line(groups["colon"])
         elif groups["motion"]:
             self._execute_motion(groups["motion"], count)
         elif self.mode != "normal":
@@ -171,13 +175,13 @@ class Vim(VimOperators):
             self.apply_command(groups["operator"], groups["target"], groups["repeated"], times, register)
             # Yanking changes nothing that `.` could repeat.
             if groups["operator"] != "y":
-                self.memory.last_change = (command[0], "")
+                self.memory.last_change = LastChange(command[0])
         elif groups["command"] == ".":
             self._repeat(count)
         else:
             self._execute_command(groups["command"], count, register)
             if groups["command"] not in {"u", "v", "V", "Y", "gv"}:
-                self.memory.last_change = (command[0], "")
+                self.memory.last_change = LastChange(command[0])
         if (clipboard_text := self.registers.clipboard) is not None:
             self.registers.clipboard = None
             self._copy(clipboard_text)
@@ -186,7 +190,7 @@ class Vim(VimOperators):
     def _go_to_line(self, keys: str) -> None:
         """Go to the line whose number follows a colon; other commands are not supported, and do nothing."""
         number = keys.strip("\n")[1:]
-        if keys[0] == ":" and number.isdecimal():
+        if number.isdecimal():
             self._execute_motion("G", int(number))
 
     def _execute_motion(self, keys: str, count: int | None) -> None:
@@ -198,7 +202,10 @@ class Vim(VimOperators):
         if target is not None:
             column = self.column
             self.buffer.move(target.at)
-            self.column = _END_COLUMN if keys == "$" else column if keys in {"j", "k"} else None
+            if keys == "$":
+                self.column = _END_COLUMN
+            else:
+                self.column = column if keys in {"j", "k"} else None
 
     def _execute_command(self, keys: str, count: int | None, register: str) -> None:
         """Execute a command of normal mode that is neither a motion nor an operator."""
@@ -254,8 +261,8 @@ class Vim(VimOperators):
         """Execute a command of visual mode: select a text object, change the selection, or operate on it."""
         buffer = self.buffer
         if groups["object"]:
-            around, kind = groups["object"]
-            span = find_text_object(buffer.text, buffer.cursor, kind, around=around == "a")
+            prefix, kind = groups["object"]
+            span = find_text_object(buffer.text, buffer.cursor, kind, around=prefix == "a")
             if span is not None and span[0] < span[1]:
                 self._visual_anchor = span[0]
                 self.mode = "lines" if kind == "p" else self.mode
@@ -281,6 +288,7 @@ class Vim(VimOperators):
         buffer = self.buffer
         low, high = self.find_selection()
         is_lines = self.mode == "lines" or keys in {"X", "D", "C", "S", "R", "Y", "<", ">"}
+        # The line feed of the last line is selected, but is no part of the lines' text.
         if is_lines and buffer.text[high - 1 : high] == "\n" and high > low and self.mode == "lines":
             high -= 1
         self._leave_visual()
@@ -315,8 +323,9 @@ class Vim(VimOperators):
             end = buffer.cursor
             insertion = buffer.text[min(self._insert_start, end) : end]
             if self.mode == "insert":
-                memory.last_change = (memory.last_change[0], insertion)
-                between = "\n" if memory.last_change[0][-1:] in {"o", "O"} else ""
+                memory.last_change = memory.last_change._replace(insertion=insertion)
+                # `3ofoo` opens three lines.
+                between = "\n" if memory.last_change.keys[-1:] in {"o", "O"} else ""
                 buffer.replace(end, end, f"{between}{insertion}" * (self._insert_count - 1))
             memory.insert_end = buffer.cursor
             buffer.end_group()
@@ -331,18 +340,19 @@ class Vim(VimOperators):
         keys, insertion = self.memory.last_change
         if not keys:
             return
-        keys = f"{count}{keys.lstrip('0123456789')}" if count else keys
+        if count:
+            keys = f"{count}{keys.lstrip('0123456789')}"
         command = NORMAL_COMMAND.match(keys)
         if command is None:
             return
         self._execute(command)
         if self.mode == "insert":
             self.buffer.replace(self.buffer.cursor, self.buffer.cursor, insertion)
-            self.memory.last_change = (keys, insertion)
+            self.memory.last_change = LastChange(keys, insertion)
             self._leave_insert()
         elif self.mode == "replace":
             self._leave_insert()
-        self.memory.last_change = (keys, insertion)
+        self.memory.last_change = LastChange(keys, insertion)
 
     def _finish_command(self) -> None:
         """After a command: in insert mode, note where the insertion starts; else put the cursor on a character."""

@@ -89,7 +89,7 @@ class VimOperators:
         apply_operator(self.buffer, self.registers, operator, span, register, times)
 
     def put(self, name: str, times: int, *, after: bool) -> None:
-        """Insert the content of a register, behind the cursor (`after`) or before it."""
+        """Insert the content of a register `times` times, behind the cursor (`after`) or before it."""
         if name in CLIPBOARD_NAMES:
             if after:
                 self.buffer.move(min(self.buffer.find_next_offset(), self.buffer.find_line_end()))
