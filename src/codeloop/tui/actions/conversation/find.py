@@ -124,7 +124,9 @@ class ConversationSearch:
         await load_messages_until(self._ui, match.message_id)
         self._open_item(match)
         transcript = tab.transcript
-        found = transcript.blocks.find_rows(match.part_id) or transcript.blocks.find_rows(match.message_id)
+        found = transcript.blocks.find_drawn_block(match.part_id) or transcript.blocks.find_drawn_block(
+            match.message_id
+        )
         if found is None:
             transcript.highlights.show(self._query)
             transcript.refresh()

@@ -44,6 +44,13 @@ class DrawnBlock(NamedTuple):
     top: int
 
 
+class BlockRow(NamedTuple):
+    """A row of the page: the block that it belongs to, and its index among the rows of that."""
+
+    block: Block
+    index: int
+
+
 class Blocks:
     """The blocks of all messages in their order. Rows are numbered from 0 at the top."""
 
@@ -91,10 +98,10 @@ class Blocks:
         """Redraw time-dependent items; return whether there were any."""
         first = len(self._blocks)
         # Of a long conversation only the end: what still runs is there.
-        for at in range(max(len(self._blocks) - MAX_DRAWN_BLOCKS, 0), len(self._blocks)):
-            if is_stale(self._blocks[at].item):
-                self._draw_block(self._blocks[at])
-                first = min(first, at)
+        for index in range(max(len(self._blocks) - MAX_DRAWN_BLOCKS, 0), len(self._blocks)):
+            if is_stale(self._blocks[index].item):
+                self._draw_block(self._blocks[index])
+                first = min(first, index)
         has_stale = first < len(self._blocks)
         if has_stale:
             self._position_blocks(first)
@@ -102,17 +109,19 @@ class Blocks:
 
     def find_block(self, row: int) -> Block | None:
         """Return the block that a row belongs to, with its gap."""
-        at = bisect_right(self._starts, row) - 1
-        return self._blocks[at] if 0 <= at < len(self._blocks) and row < self.height else None
+        index = bisect_right(self._starts, row) - 1
+        return self._blocks[index] if 0 <= index < len(self._blocks) and row < self.height else None
 
-    def locate(self, row: int) -> tuple[Block, int] | None:
+    def locate(self, row: int) -> BlockRow | None:
         """Return the block that a row belongs to, and the row's index in it; None for a row of a gap."""
-        at = bisect_right(self._starts, row) - 1
-        block = self._blocks[at] if 0 <= at < len(self._blocks) else None
-        inside = row - self._starts[at] - block.gap if block is not None else -1
-        return (block, inside) if block is not None and 0 <= inside < block.height else None
+        block_index = bisect_right(self._starts, row) - 1
+        if not 0 <= block_index < len(self._blocks):
+            return None
+        block = self._blocks[block_index]
+        row_index = row - self._starts[block_index] - block.gap
+        return BlockRow(block, row_index) if 0 <= row_index < block.height else None
 
-    def find_rows(self, key: str) -> DrawnBlock | None:
+    def find_drawn_block(self, key: str) -> DrawnBlock | None:
         """Return an item's block by its key, drawn if its rows were dropped; None: there is no such item."""
         for block, start in zip(self._blocks, self._starts, strict=True):
             if block.item.key == key:
@@ -124,14 +133,14 @@ class Blocks:
         """Return one row of the page, an empty one outside of it; without messages, a row of `empty_page`."""
         if not self.height:
             return self.empty_page[row] if row < len(self.empty_page) else EMPTY_ROW
-        at = bisect_right(self._starts, row) - 1
-        if not 0 <= at < len(self._blocks):
+        block_index = bisect_right(self._starts, row) - 1
+        if not 0 <= block_index < len(self._blocks):
             return EMPTY_ROW
-        block = self._blocks[at]
-        inside = row - self._starts[at] - block.gap
+        block = self._blocks[block_index]
+        row_index = row - self._starts[block_index] - block.gap
         if block.rows is None:
             block.rows = self._draw_item(block.item)
-        return block.rows[inside] if 0 <= inside < len(block.rows) else EMPTY_ROW
+        return block.rows[row_index] if 0 <= row_index < len(block.rows) else EMPTY_ROW
 
     def find_top_row(self, key: str) -> int | None:
         """Return the number of an item's first row, by its key; None: there is no such item."""
@@ -146,8 +155,8 @@ class Blocks:
             return
         first = bisect_right(self._starts, top) - MAX_DRAWN_BLOCKS // 2
         last = bisect_right(self._starts, bottom) + MAX_DRAWN_BLOCKS // 2
-        for at, block in enumerate(self._blocks):
-            if not first <= at <= last:
+        for index, block in enumerate(self._blocks):
+            if not first <= index <= last:
                 block.rows = None
 
     def _update_message(self, message_id: str, before: list[Block], items: list[Item]) -> tuple[list[Block], int]:
@@ -169,16 +178,19 @@ class Blocks:
 
     def _draw_block(self, block: Block) -> None:
         # A renderer returns the same objects for the rows that have not changed, so comparing identities is enough.
-        before, block.rows = block.rows or (), self._draw_item(block.item)
+        old_rows = block.rows or ()
+        block.rows = self._draw_item(block.item)
         block.height = len(block.rows)
-        pairs = zip(before, block.rows, strict=False)
-        block.unchanged_rows = next(
-            (at for at, (old, new) in enumerate(pairs) if old is not new), min(len(before), block.height)
-        )
+        block.unchanged_rows = 0
+        for old_row, new_row in zip(old_rows, block.rows, strict=False):
+            if old_row is not new_row:
+                break
+            block.unchanged_rows += 1
 
     def _find_index(self, block: Block) -> int:
         # From the end, where blocks change.
-        return next((at for at in range(len(self._blocks) - 1, -1, -1) if self._blocks[at] is block), 0)
+        indices = range(len(self._blocks) - 1, -1, -1)
+        return next((index for index in indices if self._blocks[index] is block), 0)
 
     def _position_blocks(self, first: int) -> int:
         """Position every block from `first` on; return the first row that may differ."""

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from codeloop.kit.text.word_search import compile_word_search
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.transcript.blocks import Block
-from codeloop.tui.widgets.transcript.selection import highlight
+from codeloop.tui.widgets.transcript.blocks import Block, BlockRow
 
 WORD_SEPARATORS = r"[\s▌▎│]+"
 """What may stand between two words of a drawn text: blanks, line ends, and the bar at the start of a row."""
 Spans = dict[int, list[tuple[int, int, int]]]
-"""Row number -> the cell ranges of matches, with the index of each match."""
+"""The matches on each row, by the row's number: their first cell, the cell behind the last, and the match's index."""
 _MAX_CACHED_BLOCKS = 200
 """Blocks whose spans are cached."""
 
@@ -60,13 +60,14 @@ class Highlights:
         """Whether there is a text to highlight."""
         return self._pattern is not None
 
-    def highlight_row(self, strip: Strip, position: tuple[Block, int] | None, margin: int, styles: Styles) -> Strip:
+    def highlight_row(self, strip: Strip, position: BlockRow | None, margin: int, styles: Styles) -> Strip:
         """Return a row of a block, `margin` cells from the left, with its matches highlighted."""
-        if position is None or (rows := position[0].rows) is None:
+        if position is None or position.block.rows is None:
             return strip
-        for start, end, number in self._get_spans(position[0], rows).get(position[1], ()):
-            is_current = (position[0].item.key, number) == self._current
-            strip = highlight(strip, (start + margin, end + margin), _choose_style(styles, is_current=is_current))
+        block = position.block
+        for start, end, number in self._get_spans(block, block.rows).get(position.index, ()):
+            style = _choose_style(styles, is_current=(block.item.key, number) == self._current)
+            strip = highlight_cells(strip, (start + margin, end + margin), style)
         return strip
 
     def _get_spans(self, block: Block, rows: list[Row]) -> Spans:
@@ -88,18 +89,31 @@ def _choose_style(styles: Styles, *, is_current: bool) -> Style:
 def _find_spans(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
     """Return the cells of each occurrence of a pattern in rows; an occurrence may continue on the next row."""
     texts = ["".join(segment.text for segment in row) for row in rows]
+    if pattern is None:
+        return {}
+    # Where each row begins in the joined text.
     starts = [0, *accumulate(len(text) + 1 for text in texts)]
     spans: Spans = {}
-    for number, match in enumerate(pattern.finditer("\n".join(texts)) if pattern is not None else ()):
-        at = match.start()
-        while at < match.end():
-            row = bisect_right(starts, at) - 1
-            end = min(match.end(), starts[row + 1] - 1)
-            text, first = texts[row], at - starts[row]
+    for number, match in enumerate(pattern.finditer("\n".join(texts))):
+        offset = match.start()
+        while offset < match.end():
+            row = bisect_right(starts, offset) - 1
+            text, start = texts[row], offset - starts[row]
+            end = min(match.end(), starts[row + 1] - 1) - starts[row]
             # Where a match goes on in the next row, the indentation is no part of it.
-            indent = len(text) - len(text.lstrip()) if at > match.start() else 0
-            first = max(first, indent)
-            start = cell_len(text[:first])
-            spans.setdefault(row, []).append((start, start + cell_len(text[first : end - starts[row]]), number))
-            at = starts[row + 1]
+            if offset > match.start():
+                start = max(start, len(text) - len(text.lstrip()))
+            first_cell = cell_len(text[:start])
+            spans.setdefault(row, []).append((first_cell, first_cell + cell_len(text[start:end]), number))
+            offset = starts[row + 1]
     return spans
+
+
+def highlight_cells(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
+    """Return a row with the cells of `span` in another style; an end of -1 is the end of the row."""
+    start, end = span
+    length = strip.cell_length
+    end = length if end == -1 else min(end, length)
+    start = min(start, end)
+    before, middle, after = strip.divide([start, end, length])
+    return Strip.join([before, Strip(Segment.apply_style(middle, post_style=style), middle.cell_length), after])

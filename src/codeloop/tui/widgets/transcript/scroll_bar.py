@@ -37,8 +37,8 @@ class PlainScrollBar(ScrollBar):
         bar = self.render()
         if not isinstance(bar, ScrollBarRender) or not self.vertical:
             return super().render_lines(crop)
-        geometry = (crop, bar.virtual_size, bar.window_size, bar.position, str(bar.style))
-        if self._cached_rows is not None and self._cached_rows[0] == geometry:
+        drawn_state = (crop, bar.virtual_size, bar.window_size, bar.position, str(bar.style))
+        if self._cached_rows is not None and self._cached_rows[0] == drawn_state:
             return self._cached_rows[1]
         style = get_app(self).console.get_style(bar.style)
         if style.bgcolor is None or style.color is None:
@@ -60,7 +60,7 @@ class PlainScrollBar(ScrollBar):
                 for each in self.get_line_filters():
                     strip = strip.apply_filter(each, self.background_colors[1])
                 strips[id(row)] = strip
-        self._cached_rows = geometry, [strips[id(row)] for row in rows][crop.y : crop.bottom]
+        self._cached_rows = drawn_state, [strips[id(row)] for row in rows][crop.y : crop.bottom]
         return self._cached_rows[1]
 
 
@@ -81,9 +81,12 @@ def update_scroll_bar(view: ScrollView, total: int, position: float, before: Scr
     size, window = view.size.height, view.container_size.height
     if not view.show_vertical_scrollbar or not size:
         return before
-    thumb = max(1.0, window * size / total) if total > window else 0.0
-    start = int((size - thumb) * position / (total - window) * STEPS_PER_ROW) if thumb else 0
-    geometry = ScrollBarGeometry(size, start, ceil(thumb * STEPS_PER_ROW))
+    if total > window:
+        thumb_rows = max(1.0, window * size / total)
+        thumb_start = int((size - thumb_rows) * position / (total - window) * STEPS_PER_ROW)
+        geometry = ScrollBarGeometry(size, thumb_start, ceil(thumb_rows * STEPS_PER_ROW))
+    else:
+        geometry = ScrollBarGeometry(size)
     if geometry != before:
         view.vertical_scrollbar.window_virtual_size = total
         view.vertical_scrollbar.window_size = window

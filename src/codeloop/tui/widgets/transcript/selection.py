@@ -10,7 +10,6 @@ from typing import Literal
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -70,25 +69,24 @@ class Selection:
     def shift(self, rows: int) -> None:
         """Move the selection by some rows, after rows were added or removed above it; down is positive."""
         if self.range is not None:
-            (top, left_column), (bottom, right) = self.range
-            self.range = (top + rows, left_column), (bottom + rows, right)
-        (top, left_column), (bottom, right) = self._first_unit
-        self._first_unit = (top + rows, left_column), (bottom + rows, right)
+            self.range = _shift_range(self.range, rows)
+        self._first_unit = _shift_range(self._first_unit, rows)
 
     def get_row_span(self, row: int) -> tuple[int, int] | None:
         """Return the first selected cell of a row and the one behind the last; -1: up to the end of the row."""
         if self.range is None or not self.range[0][0] <= row <= self.range[1][0]:
             return None
-        (top, left_column), (bottom, right) = self.range
-        return left_column if row == top else 0, right if row == bottom else -1
+        (top, start_column), (bottom, end_column) = self.range
+        return start_column if row == top else 0, end_column if row == bottom else -1
 
     def press(self, event: events.MouseDown) -> None:
         """Start a selection at the pointer."""
         self._pointer = event.x, event.y
-        position, (time, before) = self._locate_pointer(), self._last_press
-        is_again = position == before and event.time - time < DOUBLE_CLICK_SECONDS
-        # After a triple click begins the next round: a fourth click is a single one.
-        self._click_count = self._click_count % len(UNITS_BY_CLICKS) + 1 if is_again else 1
+        position = self._locate_pointer()
+        last_time, last_position = self._last_press
+        is_repeated = position == last_position and event.time - last_time < DOUBLE_CLICK_SECONDS
+        # The click after a triple click counts as a single one again.
+        self._click_count = self._click_count % len(UNITS_BY_CLICKS) + 1 if is_repeated else 1
         self._last_press = event.time, position
         self._first_unit = self._find_unit(position)
         self.is_selecting, self.has_dragged = True, False
@@ -102,18 +100,18 @@ class Selection:
         self.drag(event)
         self._stop_edge_timer()
         self.is_selecting = False
-        return self.text()
+        return self.get_text()
 
-    def text(self) -> str:
+    def get_text(self) -> str:
         """Return the selected text, without the common start of its rows: blanks, and the bar left of a prompt."""
         if self.range is None:
             return ""
-        (top, left_column), (bottom, right) = self.range
+        (top, start_column), (bottom, end_column) = self.range
         rows = [self._get_row_text(row).replace(PROMPT_BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
         indent = min((len(row) - len(row.lstrip()) for row in rows if row), default=0)
         strips = [Strip([Segment(row)]) for row in rows]
-        starts = [max(left_column, indent), *[indent] * (bottom - top)]
-        ends = [*(strip.cell_length for strip in strips[:-1]), min(right, strips[-1].cell_length)]
+        starts = [max(start_column, indent), *[indent] * (bottom - top)]
+        ends = [*(strip.cell_length for strip in strips[:-1]), min(end_column, strips[-1].cell_length)]
         parts = (
             strip.crop(start, max(end, start)).text for strip, start, end in zip(strips, starts, ends, strict=True)
         )
@@ -129,8 +127,12 @@ class Selection:
 
         The view's first row counts as above the top, since it may be the screen's first, above which there is nothing.
         """
-        y, began = self._pointer[1], self._first_unit[0][0] - round(self._view.scroll_y)
-        return min(y, 0) - 1 if y <= 0 < began else max(y - self._view.size.height + 1, 0)
+        y = self._pointer[1]
+        (first_row, _), _ = self._first_unit
+        # A selection that began in the view's first row would scroll as soon as the button is pressed.
+        if y <= 0 < first_row - round(self._view.scroll_y):
+            return min(y, 0) - 1
+        return max(y - self._view.size.height + 1, 0)
 
     def _locate_pointer(self) -> Position:
         x, y = self._pointer
@@ -169,21 +171,28 @@ class Selection:
             self._edge_timer = None
 
 
+def _shift_range(cells: tuple[Position, Position], rows: int) -> tuple[Position, Position]:
+    (top, start_column), (bottom, end_column) = cells
+    return (top + rows, start_column), (bottom + rows, end_column)
+
+
 def extend_to_unit(text: str, cell: int, unit: SelectionUnit) -> tuple[int, int]:
     """Return the cell range of the character, word or row at a cell of a row."""
     if unit == "row":
         return 0, cell_len(text)
-    # By clusters: a cell may show several characters, and a character may take two cells.
-    cluster_list = split_graphemes(text)
-    edges = [*accumulate((cells for _, _, cells in cluster_list), initial=0)]
+    # By graphemes: a cell may show several characters, and a character may take two cells.
+    graphemes = split_graphemes(text)
+    # The cell at which each grapheme begins, and the one behind the last.
+    edges = [*accumulate((cells for _, _, cells in graphemes), initial=0)]
     if cell >= edges[-1]:
         return (cell, cell + 1) if unit == "character" else (edges[-1], edges[-1])
-    kinds = [_classify(text[start]) for start, _, _ in cluster_list]
+    kinds = [_classify(text[start]) for start, _, _ in graphemes]
     first = last = bisect_right(edges, cell) - 1
-    if unit == "word" and (kind := kinds[first]):
+    kind = kinds[first]
+    if unit == "word" and kind:
         while first and kinds[first - 1] == kind:
             first -= 1
-        while last + 1 < len(cluster_list) and kinds[last + 1] == kind:
+        while last + 1 < len(graphemes) and kinds[last + 1] == kind:
             last += 1
     return edges[first], edges[last + 1]
 
@@ -193,13 +202,3 @@ def _classify(character: str) -> str:
     if character.isalnum() or character in _WORD_PUNCTUATION:
         return "word"
     return "blank" if character.isspace() else ""
-
-
-def highlight(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
-    """Return a row with the cells of `span` in another style; an end of -1 is the end of the row."""
-    start, end = span
-    length = strip.cell_length
-    end = length if end == -1 else min(end, length)
-    start = min(start, end)
-    before, middle, after = strip.divide([start, end, length])
-    return Strip.join([before, Strip(Segment.apply_style(middle, post_style=style), middle.cell_length), after])
