@@ -11,17 +11,10 @@ from typing import Any, Literal
 from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.turn_hooks import NO_HOOKS
 from codeloop.app.detect_language_server import has_language_server
-from codeloop.app.models.open_models import ModelSource, open_model_source
+from codeloop.app.models.open_models import ModelSource, find_newest_model, make_providers, open_model_source
 from codeloop.app.runs import Runs
 from codeloop.app.services import Services
-from codeloop.app.settings import (
-    ProjectSettings,
-    SettingsWatch,
-    Startup,
-    find_newest_model,
-    find_settings,
-    make_providers,
-)
+from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings
 from codeloop.app.toolbox import find_search_tools, make_toolbox
 from codeloop.config.instructions import read_instructions
 from codeloop.config.project_root import record_root

@@ -5,7 +5,6 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,13 +22,9 @@ from codeloop.extend.installed_plugins import find_installed_plugins
 from codeloop.extend.pages.page_layers import find_pages
 from codeloop.extend.skills import Skills, find_skills
 from codeloop.kit.small_files import FileState, read_file_state
-from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.credentials.store import Credentials
-from codeloop.model.providers import Providers
 from codeloop.schema.api.editor import RunInEditor
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.services import SaveBuffer
 
@@ -151,7 +146,7 @@ def find_settings(startup: Startup, extra_layers: tuple[Layer, ...] = ()) -> Pro
         return settings
     from codeloop.extend.hooks.config_changes import read_cached_answer
 
-    names = [f"{each.name} {each.digest}" for each in settings.extensions] + [_digest_surroundings(settings)]
+    names = [f"{each.name} {each.digest}" for each in settings.extensions] + [digest_surroundings(settings)]
     # The changes are stored for the configuration of the files alone: flags of the command line are for one run.
     saved_settings = _read_settings(replace(startup, settings={}), extra_layers) if startup.settings else settings
     file, layer = read_cached_answer(
@@ -256,36 +251,7 @@ def _find_extensions(
     )
 
 
-def make_providers(settings: ProjectSettings) -> Providers:
-    """Make the provider table of a project."""
-    return Providers(
-        settings.config,
-        Catalog(settings.paths.cache),
-        Credentials(settings.paths.credentials_file),
-        settings.environment,
-        find_setting=settings.loaded.describe_origin,
-        list_plugin_providers=cache(partial(_find_signing_providers, settings)),
-    )
-
-
-def find_newest_model(settings: ProjectSettings, providers: Providers, name: str) -> ModelRef | None:
-    """Return the newest usable model for a name without a provider, such as `sonnet`; None if there is none."""
-    from codeloop.model import usable_models
-
-    return usable_models.find_newest_model(providers, name, settings.config.model or "")
-
-
-def _find_signing_providers(settings: ProjectSettings) -> frozenset[str]:
-    """Return the providers whose requests the user's plugins send or sign. A project's plugins get no credentials."""
-    if not settings.extensions:
-        return frozenset()
-    from codeloop.extend.host.offer_cache import find_sign_in_providers
-
-    digests = [each.digest for each in settings.extensions if not each.is_project]
-    return find_sign_in_providers(settings.paths.state / "extensions", partial(_digest_surroundings, settings), digests)
-
-
-def _digest_surroundings(settings: ProjectSettings) -> str:
+def digest_surroundings(settings: ProjectSettings) -> str:
     """Return a digest of the surroundings that a project's extensions are loaded in: directory, versions, variables."""
     from codeloop.extend.host.offer_cache import hash_surroundings
 

@@ -81,11 +81,11 @@ def make_toolbox(
     return Toolbox(all_tools) if servers is None else Toolbox(all_tools, servers.fit_specs, servers.find_tool)
 
 
-def find_search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
+def find_search_tools(config: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
     """Return the tools of the configured search service; none if no service is configured."""
-    provider = choose_provider(settings, environment)
+    provider = choose_provider(config, environment)
     if provider is None:
         return ()
     from codeloop.tool.builtin.web.websearch import make_search_tools
 
-    return make_search_tools(provider, settings, environment)
+    return make_search_tools(provider, config, environment)

@@ -134,7 +134,8 @@ def _list_commands(_prefix: str) -> Iterator[CompletionChoice]:
 
 def _list_models(prefix: str) -> Iterator[CompletionChoice]:
     """Yield the models of each provider that has a key and fits what is typed."""
-    from codeloop.app.settings import Startup, find_settings, make_providers
+    from codeloop.app.models.open_models import make_providers
+    from codeloop.app.settings import Startup, find_settings
 
     providers = make_providers(find_settings(Startup(directory=Path.cwd())))
     for usable in providers.list_usable():

@@ -34,7 +34,8 @@ from codeloop.schema.config import (
 )
 from codeloop.schema.wire import JSON
 
-# Keys that are accepted without a warning: they are converted to others, or have no use in codeloop.
+# Keys that are accepted without a warning: they are converted to others, or have no use in codeloop. Here and below,
+# `*` joins lines of names: the formatter would give each name of one long tuple a line of its own.
 _SILENT_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
     Config: frozenset(
         (
@@ -51,21 +52,8 @@ _PERMISSION_NAMES = frozenset(
     (
         *("*", "read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "task"),
         *("skill", "lsp", "todowrite", "todoread", "webfetch", "webfetch_private", "websearch", "codesearch"),
-        *(
-            "external_directory",
-            "sandbox",
-            "mcp_changed",
-            "mcp_resource",
-            "mcp_sampling",
-            "doom_loop",
-            "subagents",
-            "question",
-            "plan_enter",
-            "plan_exit",
-            "bash_output",
-            "bash_kill",
-            "batch",
-        ),
+        *("external_directory", "sandbox", "mcp_changed", "mcp_resource", "mcp_sampling", "doom_loop", "subagents"),
+        *("question", "plan_enter", "plan_exit", "bash_output", "bash_kill", "batch"),
     )
 )
 _PROVIDER_OPTIONS = frozenset(

@@ -51,7 +51,8 @@ def examine_versions() -> Iterator[Finding]:
 
 async def examine_terminal(environment: Mapping[str, str], columns: int, rows: int) -> list[Finding]:
     """Return findings on the terminal, as the terminal UI needs it. `columns`: 0 if stdout is no terminal."""
-    term, findings = environment.get("TERM", ""), list[Finding]()
+    findings: list[Finding] = []
+    term = environment.get("TERM", "")
     if not columns:
         findings.append(Finding(_GROUP, "terminal", "ok", "none here: stdout is a pipe or a file"))
     elif term in {"", "dumb"}:

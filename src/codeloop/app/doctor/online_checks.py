@@ -6,8 +6,9 @@ from codeloop.agent.answer.usage import Usage
 from codeloop.agent.request.text_request import ask_for_text
 from codeloop.app.doctor.finding import Finding
 from codeloop.app.handlers.project.mcp import open_mcp_servers
+from codeloop.app.models.open_models import make_providers
 from codeloop.app.project import Project, open_project
-from codeloop.app.settings import ProjectSettings, make_providers
+from codeloop.app.settings import ProjectSettings
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.model.chat import ModelRequest, TextPiece, UserModelMessage

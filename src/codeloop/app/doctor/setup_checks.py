@@ -6,7 +6,8 @@ from pathlib import Path
 
 from codeloop.app.doctor.finding import Finding, FindingState
 from codeloop.app.language.servers import choose_servers
-from codeloop.app.settings import ProjectSettings, make_providers
+from codeloop.app.models.open_models import make_providers
+from codeloop.app.settings import ProjectSettings
 from codeloop.config.redact import redact_address
 from codeloop.extend.homes import find_homes
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime

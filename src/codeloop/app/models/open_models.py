@@ -1,14 +1,18 @@
-"""Opens the models that turns ask: those of the provider table, a recording, or one that a test passes in.
+"""Makes the provider table, and opens the models that turns ask: those of the table, a recording, or one of a test.
 
 Each model is opened once, so that adapters keep their caches of each session.
 """
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Protocol
 
-from codeloop.app.settings import ProjectSettings
+from codeloop.app.settings import ProjectSettings, digest_surroundings
+from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.chat import ChatModel, ModelInfo
+from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers, list_choices
+from codeloop.schema.message import ModelRef
 
 SMALL_MODEL_HOOK = "experimental.provider.small_model"
 """The hook with which extensions choose a small model; see `app.models.choose_small_model`."""
@@ -164,3 +168,32 @@ def open_model_source(settings: ProjectSettings, providers: Providers) -> ModelS
 
         return OpenModels(providers, AnswerRecorder(startup.record, paths))
     return OpenModels(providers)
+
+
+def make_providers(settings: ProjectSettings) -> Providers:
+    """Make the provider table of a project."""
+    return Providers(
+        settings.config,
+        Catalog(settings.paths.cache),
+        Credentials(settings.paths.credentials_file),
+        settings.environment,
+        find_setting=settings.loaded.describe_origin,
+        list_plugin_providers=cache(partial(_find_signing_providers, settings)),
+    )
+
+
+def find_newest_model(settings: ProjectSettings, providers: Providers, name: str) -> ModelRef | None:
+    """Return the newest usable model for a name without a provider, such as `sonnet`; None if there is none."""
+    from codeloop.model import usable_models
+
+    return usable_models.find_newest_model(providers, name, settings.config.model or "")
+
+
+def _find_signing_providers(settings: ProjectSettings) -> frozenset[str]:
+    """Return the providers whose requests the user's plugins send or sign. A project's plugins get no credentials."""
+    if not settings.extensions:
+        return frozenset()
+    from codeloop.extend.host.offer_cache import find_sign_in_providers
+
+    digests = [each.digest for each in settings.extensions if not each.is_project]
+    return find_sign_in_providers(settings.paths.state / "extensions", partial(digest_surroundings, settings), digests)

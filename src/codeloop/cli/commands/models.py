@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from codeloop.app.settings import ProjectSettings, Startup, find_settings, make_providers
+from codeloop.app.models.open_models import make_providers
+from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.target.project import load_providers
 from codeloop.client.formatting import format_count

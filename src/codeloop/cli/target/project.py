@@ -7,8 +7,9 @@ from typing import TypeVar
 
 import click
 
+from codeloop.app.models.open_models import make_providers
 from codeloop.app.project import open_project
-from codeloop.app.settings import ProjectSettings, Startup, find_settings, make_providers
+from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.client.local import LocalClient
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.model.providers import Providers

@@ -14,9 +14,9 @@ from codeloop.app.handlers.project.mcp import open_mcp_servers
 from codeloop.app.handlers.session.prompt import find_sent_prompt, run_prompt, summarize_session, wait_for_answer
 from codeloop.app.handlers.session.store_prompt import wait_for_extensions
 from codeloop.app.handlers.session.turn_settings import check_model, choose_agent
+from codeloop.app.models.open_models import find_newest_model
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import guess_mime
-from codeloop.app.settings import find_newest_model
 from codeloop.extend.agents import parse_model_ref
 from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.extend.mcp.tools.prompts import fetch_prompt
@@ -83,7 +83,7 @@ async def run_command(project: Project, args: InvokeCommand) -> MessageWithParts
     parts = _make_parts(project, args, command, text, agent)
     await wait_for_extensions(project)
     if project.engine.hooks.runner is not None:
-        from codeloop.app.handlers.session.hooked_prompt import run_command_hooks
+        from codeloop.app.handlers.session.prompt_hooks import run_command_hooks
 
         parts = await run_command_hooks(project, args, command, parts)
     parts = _add_typed_command(args, parts)

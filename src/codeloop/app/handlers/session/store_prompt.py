@@ -72,7 +72,7 @@ async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessag
     message = replace(message, system=args.system, tools=args.tools, format=output_format)
     parts = await _make_parts(project, session, agent, message, await _add_context(project, args))
     if project.engine.hooks.runner is not None:
-        from codeloop.app.handlers.session.hooked_prompt import run_prompt_hooks
+        from codeloop.app.handlers.session.prompt_hooks import run_prompt_hooks
 
         message, parts = await run_prompt_hooks(project, message, parts)
         part_ids = [part.id for part in parts]

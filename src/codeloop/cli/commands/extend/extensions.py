@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from codeloop.app.settings import ProjectSettings, find_newest_model, make_providers
+from codeloop.app.models.open_models import find_newest_model, make_providers
+from codeloop.app.settings import ProjectSettings
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.columns import align_columns

@@ -1,4 +1,4 @@
-"""Runs the hooks of extensions for prompts, commands, and the start and end of sessions.
+"""Runs the hooks that prompts set off: those for prompts and commands, and for the start and end of sessions.
 
 Imported only if there are hooks.
 """
