@@ -8,6 +8,7 @@ import pytest
 from codeloop.kit.limit import Limit
 from codeloop.lsp import diagnostics_tracker, server_pool
 from codeloop.lsp.client.diagnostic import Diagnostic, format_new_diagnostics
+from codeloop.lsp.client.text_positions import TextPosition
 from tests.lsp.world import World, world
 
 HANGS = 10
@@ -66,7 +67,7 @@ def test_files_of_which_no_error_is_shown_are_named() -> None:
 
 
 def error(line: int) -> Diagnostic:
-    return Diagnostic((line, 0), (line, 1), 1, "", "", "wrong", "")
+    return Diagnostic(TextPosition(line, 0), TextPosition(line, 1), 1, "", "", "wrong", "")
 
 
 async def test_diagnostics_of_another_version_are_dropped(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.lsp.servers.choice import ProgramSearch, list_servers, select_servers
-from codeloop.lsp.servers.program_check import fill_packages, has_server
+from codeloop.lsp.servers.npm_packages import fill_packages
+from codeloop.lsp.servers.program_check import has_server
 from codeloop.schema.config import LspServerConfig, ProgramSandboxConfig
 
 TSC = {"tsc": "typescript@7"}

@@ -7,8 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from codeloop.lsp.client.client import parse_file_uri
 from codeloop.lsp.client.document import read_text
+from codeloop.lsp.client.file_uri import parse_file_uri
 from codeloop.lsp.text_edits import apply_edits
 from codeloop.permission.gate import Denied
 from codeloop.schema.permission import PermissionRule

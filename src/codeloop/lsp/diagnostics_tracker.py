@@ -108,38 +108,40 @@ class DiagnosticsTracker:
                     self._reported.setdefault(edit.path, ())
             self._record_first_reports(client)
             self._has_analysed_project = self._has_analysed_project or _is_idle(client)
-            for edit in edits:
-                if edit.after is None:
-                    client.close_document(edit.path)
-                    self._reported.pop(edit.path, None)
-                else:
-                    self._send_text(client, edit.path, edit.after)
-                    client.notify_saved(edit.path)
-            client.notify_changed((edit.path, edit.event) for edit in edits)
-            self._edited_paths = edited_paths = {edit.path for edit in edits}
-            others = [path for path in client.documents if path not in edited_paths]
+            self._apply(client, edits)
+            others = [path for path in client.documents if path not in self._edited_paths]
             for path in others:
                 # The file may depend on the change, so its diagnostics are requested again.
                 client.documents[path].pulled = None
             results = await asyncio.gather(
-                *(self._wait_for_diagnostics(client, path) for path in edited_paths if path in client.documents)
+                *(self._wait_for_diagnostics(client, path) for path in self._edited_paths if path in client.documents)
             )
-            self._answered_paths |= {path for path in edited_paths if client.find_diagnostics(path) is not None}
-            if (
-                results
-                and None not in results
-                and not self._waiting_count
-                and time.monotonic() - start < LSP_DIAGNOSTICS_TIME.seconds
-            ):
-                self.miss_count = 0
-            if None in results and not self._waiting_count:
+            self._answered_paths |= {path for path in self._edited_paths if client.find_diagnostics(path) is not None}
+            # Another edit waits for the server: what this one has changed in other files is part of its result.
+            if self._waiting_count:
+                return
+            if None in results:
                 await self._check_alive(client)
-            elif not self._waiting_count:
-                self.collecting_task = asyncio.create_task(_collect_diagnostics(client, others))
-                await asyncio.wait({self.collecting_task}, timeout=LSP_OTHER_FILES_TIME.seconds)
-                if not client.pulls_diagnostics:
-                    await asyncio.sleep(_BURST_SECONDS)
-                    await self._wait_until_quiet(client)
+                return
+            if results and time.monotonic() - start < LSP_DIAGNOSTICS_TIME.seconds:
+                self.miss_count = 0
+            self.collecting_task = asyncio.create_task(_collect_diagnostics(client, others))
+            await asyncio.wait({self.collecting_task}, timeout=LSP_OTHER_FILES_TIME.seconds)
+            if not client.pulls_diagnostics:
+                await asyncio.sleep(_BURST_SECONDS)
+                await self._wait_until_quiet(client)
+
+    def _apply(self, client: LanguageClient, edits: Sequence[FileEdit]) -> None:
+        """Send edits to the server: the new texts of files, and what has changed on the disk."""
+        for edit in edits:
+            if edit.after is None:
+                client.close_document(edit.path)
+                self._reported.pop(edit.path, None)
+            else:
+                self._send_text(client, edit.path, edit.after)
+                client.notify_saved(edit.path)
+        client.notify_changed((edit.path, edit.event) for edit in edits)
+        self._edited_paths = {edit.path for edit in edits}
 
     def has_answered(self, paths: Iterable[Path]) -> bool:
         """Return whether the server is running and has reported on one of these files after an edit."""
@@ -233,15 +235,16 @@ class DiagnosticsTracker:
 
     async def _find_dependents(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
         """Return the texts of the edited files' dependents. Each file's dependents are searched for once."""
-        new = [
+        if not client.looks_across_files:
+            return {}
+        paths = [
             edit.path
             for edit in edits
             if edit.before is not None and self._search_counts[edit.path] < _MAX_DEPENDENT_SEARCHES
         ]
-        new = new if client.looks_across_files else []
         row, texts = self.server.choice.row, dict[Path, str]()
-        searches = await asyncio.gather(*(self.server.callbacks.find_dependents(path, row) for path in new))
-        for path, dependents in zip(new, searches, strict=True):
+        searches = await asyncio.gather(*(self.server.callbacks.find_dependents(path, row) for path in paths))
+        for path, dependents in zip(paths, searches, strict=True):
             self._search_counts[path] = self._search_counts[path] + 1 if dependents is None else _MAX_DEPENDENT_SEARCHES
             for dependent in dependents or ():
                 if dependent not in client.documents and (text := read_text(dependent)) is not None:
@@ -263,17 +266,13 @@ class DiagnosticsTracker:
         if path in self._reported or path not in client.documents:
             return
         # A server that answers pull requests gets more time: it may have to read the project before it answers.
-        current = await client.wait_for_diagnostics(
-            path, LSP_LATE_DIAGNOSTICS_TIME.seconds if client.pulls_diagnostics else _ASSUME_CLEAN_SECONDS
-        )
-        if current is None and client.registrations.active_work:
+        seconds = LSP_LATE_DIAGNOSTICS_TIME.seconds if client.pulls_diagnostics else _ASSUME_CLEAN_SECONDS
+        current = await client.wait_for_diagnostics(path, seconds)
+        if current is None and client.progress.active_work:
             current = await client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)
-        if (
-            current is None
-            and not client.registrations.active_work
-            and not client.pulls_diagnostics
-            and await _is_responding(client)
-        ):
+        may_be_clean = current is None and not client.progress.active_work and not client.pulls_diagnostics
+        # Many servers that push diagnostics report nothing on a file without any.
+        if may_be_clean and await _is_responding(client):
             current = ()
         if current is not None:
             self._reported[path] = current
@@ -286,11 +285,12 @@ class DiagnosticsTracker:
                 self.server.fresh_paths.discard(path)
 
     async def _wait_for_diagnostics(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
-        """Wait for a file's diagnostics, unless another edit is waiting."""
-        waiting, hurry = (
-            asyncio.create_task(client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)),
-            asyncio.create_task(self._hurry_requested.wait()),
-        )
+        """Wait for a file's diagnostics, and return them; None if they don't arrive in time.
+
+        Returns () as soon as another edit waits for the server.
+        """
+        waiting = asyncio.create_task(client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds))
+        hurry = asyncio.create_task(self._hurry_requested.wait())
         try:
             await asyncio.wait({waiting, hurry}, return_when=asyncio.FIRST_COMPLETED)
             return waiting.result() if waiting.done() else ()
@@ -310,18 +310,15 @@ class DiagnosticsTracker:
     def _list_unreported(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
         """Return a file's unreported diagnostics: errors, and warnings if the server's configuration asks for them."""
         current = client.find_diagnostics(path) or ()
-        lowest = WARNING if self.server.choice.row.warnings else ERROR
+        least_severity = WARNING if self.server.choice.row.warnings else ERROR
         before = self._reported.get(path, () if self._has_analysed_project else current)
-        return [each for each in find_new_diagnostics(before, current) if each.severity <= lowest]
+        return [each for each in find_new_diagnostics(before, current) if each.severity <= least_severity]
 
     def _has_settled(self, client: LanguageClient) -> bool:
         """Return whether the reports on other files reflect the edits, and not the state before."""
-        answered = all(
-            client.find_diagnostics(path) is not None for path in self._edited_paths if path in client.documents
-        )
-        return answered and (
-            client.pulls_diagnostics or time.monotonic() >= client.habits.received_at + _SETTLE_SECONDS
-        )
+        if any(client.find_diagnostics(path) is None for path in self._edited_paths if path in client.documents):
+            return False
+        return client.pulls_diagnostics or time.monotonic() >= client.habits.received_at + _SETTLE_SECONDS
 
     async def _check_alive(self, client: LanguageClient) -> None:
         if not await _is_responding(client) and self.server.client is client:
@@ -348,7 +345,7 @@ async def _collect_diagnostics(client: LanguageClient, paths: Sequence[Path]) ->
 def _is_idle(client: LanguageClient) -> bool:
     """Return whether the server pushes diagnostics and has been silent for so long that all files are analysed."""
     silent_seconds = time.monotonic() - max(client.habits.received_at, client.habits.began_at)
-    return not client.pulls_diagnostics and not client.registrations.active_work and silent_seconds > _IDLE_SECONDS
+    return not client.pulls_diagnostics and not client.progress.active_work and silent_seconds > _IDLE_SECONDS
 
 
 def find_new_diagnostics(before: Iterable[Diagnostic], current: Iterable[Diagnostic]) -> list[Diagnostic]:

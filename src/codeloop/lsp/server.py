@@ -26,11 +26,11 @@ class ServerUnavailable(CodeloopError):
 
 
 class ServerCallbacks(Struct, frozen=True):
-    """The functions that a server calls. `start`: starts its program. `log`: adds a line to the log of a server.
+    """The functions that a server calls. `start` starts its program; `log` adds a line to the log of a server.
 
-    `on_change`: is called on a new state; `on_report`: with the name of the server and the file that it reported on.
-    `warn`: shows the user a line. `watch`: is told whether any server watches files. `find_dependents`: finds the files
-    that seem to use one; None: the search took too long.
+    `on_change` is called when its state changes, `on_report` with its name and the file that it has reported on.
+    `warn` shows the user a line. `watch` is called with whether any server watches files. `find_dependents` returns the
+    files that seem to use a file; None: the search took too long.
     """
 
     start: StartServer
@@ -82,11 +82,13 @@ class LanguageServer:
 
     def _add_folders(self, client: LanguageClient) -> None:
         """Notify the server of roots that it does not know yet."""
-        roots = client.setup.roots
-        new = [root for root in self.roots if root not in roots] if self.choice.row.shared == "folders" else []
-        roots += new
-        if new:
-            event = {"added": [make_workspace_folder(root) for root in new], "removed": []}
+        if self.choice.row.shared != "folders":
+            return
+        new_roots = [root for root in self.roots if root not in client.setup.roots]
+        if new_roots:
+            # The handler of `workspace/workspaceFolders` answers from this list.
+            client.setup.roots.extend(new_roots)
+            event = {"added": [make_workspace_folder(root) for root in new_roots], "removed": []}
             client.connection.notify("workspace/didChangeWorkspaceFolders", {"event": event})
 
     @property
@@ -153,9 +155,9 @@ class LanguageServer:
 
     async def check_memory(self) -> None:
         """End the server for good if it uses too much memory."""
-        used_megabytes = (
-            await self.client.connection.pipes.measure_memory() // _BYTES_PER_MB if self.client is not None else 0
-        )
+        if self.client is None:
+            return
+        used_megabytes = await self.client.connection.pipes.measure_memory() // _BYTES_PER_MB
         allowed_megabytes = LSP_MEMORY.value // _BYTES_PER_MB
         if used_megabytes > allowed_megabytes:
             # This failure is the last one: started again, the server would use as much memory.
@@ -168,7 +170,14 @@ class LanguageServer:
         try:
             pipes = await self.callbacks.start(self.choice, self.root)
             roots = self.roots.copy() if row.shared == "folders" else [self.root]
-            setup = ServerSetup(roots, row.initialization, row.settings, row.settle, row.repeats, row.pull_method)
+            setup = ServerSetup(
+                roots=roots,
+                initialization=row.initialization,
+                settings=row.settings,
+                settle_seconds=row.settle,
+                repeats_reports=row.repeats,
+                pull_method=row.pull_method,
+            )
             client = LanguageClient(pipes, setup, self._handle_report)
             listening = asyncio.create_task(client.connection.listen())
             try:

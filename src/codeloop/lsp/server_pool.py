@@ -11,6 +11,7 @@ from typing import Any
 
 from codeloop.lsp.client.client import FileEvent
 from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
+from codeloop.lsp.client.text_positions import TextPosition
 from codeloop.lsp.diagnostics_tracker import DiagnosticsTracker, FileEdit
 from codeloop.lsp.server import LanguageServer, ServerCallbacks
 from codeloop.lsp.servers.choice import ServerChoice, select_servers
@@ -86,9 +87,11 @@ class ServerPool:
 
     def _end_surplus(self, name: str) -> None:
         """End the least recently used processes of a server that runs for too many roots."""
-        of_this_name = [tracker.server for (other, _), tracker in self.trackers.items() if other == name]
-        running = sorted((each for each in of_this_name if each.client is not None), key=lambda each: each.used_at)
-        for server in running[: max(len(running) + 1 - LSP_PROCESSES_PER_SERVER.value, 0)]:
+        servers = [tracker.server for tracker in self.trackers.values() if tracker.server.name == name]
+        running = sorted((server for server in servers if server.client is not None), key=lambda each: each.used_at)
+        # One more is about to be started.
+        surplus = max(len(running) + 1 - LSP_PROCESSES_PER_SERVER.value, 0)
+        for server in running[:surplus]:
             self._start_task(server.stop())
 
     async def prepare_for_edits(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
@@ -118,12 +121,16 @@ class ServerPool:
         return [] if self._waiting_edits else self._take_new_diagnostics(())
 
     def _take_new_diagnostics(self, edited: Sequence[Path]) -> list[tuple[Path, Diagnostic]]:
+        # Without duplicates: two servers may report the same.
         diagnostics = dict.fromkeys(
             each for tracker in self.trackers.values() for each in tracker.take_new_diagnostics()
         )
-        return sorted(
-            diagnostics, key=lambda each: (each[1].severity, each[0] not in edited, str(each[0]), each[1].start)
-        )
+
+        def rank(entry: tuple[Path, Diagnostic]) -> tuple[int, bool, str, TextPosition]:
+            path, diagnostic = entry
+            return diagnostic.severity, path not in edited, str(path), diagnostic.start
+
+        return sorted(diagnostics, key=rank)
 
     async def _wait_for_tasks(
         self, tasks: Mapping["asyncio.Task[None]", DiagnosticsTracker], edits: Sequence[FileEdit]
@@ -210,11 +217,9 @@ class ServerPool:
 
 
 def _choose_wait(tracker: DiagnosticsTracker, paths: Sequence[Path]) -> float:
-    """Return the seconds that an edit waits for a server: longest if the server has to analyse the files first."""
+    """Return the seconds that an edit waits for a server: the most if the server has to analyse the files first."""
     if tracker.miss_count >= _MAX_MISSES:
         return min(_SHORT_WAIT_SECONDS, LSP_DIAGNOSTICS_TIME.seconds)
-    return (
-        LSP_DIAGNOSTICS_TIME.seconds
-        if tracker.miss_count or tracker.has_answered(paths)
-        else LSP_FIRST_DIAGNOSTICS_TIME.seconds
-    )
+    if tracker.miss_count or tracker.has_answered(paths):
+        return LSP_DIAGNOSTICS_TIME.seconds
+    return LSP_FIRST_DIAGNOSTICS_TIME.seconds

@@ -3,15 +3,16 @@
 A server's answer is not trusted: invalid parts are left out, and its texts and paths are only shown.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.lsp.client.client import LanguageClient, parse_file_uri
-from codeloop.lsp.client.text_positions import count_units, split_lines
+from codeloop.lsp.client.client import LanguageClient
+from codeloop.lsp.client.file_uri import parse_file_uri
+from codeloop.lsp.client.text_positions import TextPosition, count_units, split_lines
 from codeloop.schema.wire import JSON
 
 # The protocol's numbers of symbol kinds are the indices.
@@ -26,13 +27,6 @@ _MINOR_KINDS = frozenset(
 # Bounds on an outline, since a broken server may send one without end.
 _MAX_DEPTH = 8
 _MAX_SYMBOLS = 5_000
-
-
-class TextPosition(Struct, frozen=True):
-    """A position in a text: line and column from 0, the column in characters."""
-
-    line: int
-    column: int
 
 
 class Location(Struct, frozen=True):
@@ -74,7 +68,7 @@ async def find_locations(client: LanguageClient, method: str, params: JSON) -> l
 
 
 async def fetch_hover(client: LanguageClient, params: JSON) -> str:
-    """Return the hover text of a name."""
+    """Return the text that a server shows for the name at a position (type, documentation); "" if it has none."""
     result = await client.request("textDocument/hover", params)
     return _join_text(result.get("contents") if is_object(result) else None).strip()
 
@@ -127,7 +121,7 @@ def _get_line(lines: Sequence[str], number: int) -> str:
     return lines[number] if number < len(lines) else ""
 
 
-def _drop_duplicates(locations: "Iterator[Location] | list[Location]") -> list[Location]:
+def _drop_duplicates(locations: Iterable[Location]) -> list[Location]:
     return list(dict.fromkeys(locations))
 
 
@@ -147,15 +141,16 @@ def _parse_location(row: Any) -> Location | None:
 
 def _list_hierarchy_locations(row: JSON, path: Path) -> Iterator[Location]:
     """Yield the locations of a call or a type. Outgoing calls are in the file of the request, `path`."""
+    # An incoming call has `from`, an outgoing one `to`; a type is the item itself.
     item = row.get("from") or row.get("to") or row
     symbol: JSON = item if is_object(item) else {}
     symbol_path = path if "to" in row else parse_file_uri(symbol.get("uri"))
     name = str(symbol.get("name") or "")
     ranges = row.get("fromRanges")
-    own_ranges: list[Any] = ranges if is_list(ranges) else [symbol.get("selectionRange")]
-    for range_ in own_ranges:
+    name_ranges: list[Any] = ranges if is_list(ranges) else [symbol.get("selectionRange")]
+    for name_range in name_ranges:
         try:
-            line = int(range_["start"]["line"])
+            line = int(name_range["start"]["line"])
         except (KeyError, TypeError, ValueError):
             continue
         if symbol_path is not None:
@@ -167,18 +162,21 @@ def _list_outline_rows(symbols: Sequence[Any], depth: int) -> Iterator[OutlineRo
         if not is_object(symbol):
             continue
         location = symbol.get("location")
-        range_: Any = symbol.get("range") or (location.get("range") if is_object(location) else None)
-        selection_range: Any = symbol.get("selectionRange") or range_
+        # A DocumentSymbol has ranges of its own, a SymbolInformation has a location.
+        whole_range: Any = symbol.get("range") or (location.get("range") if is_object(location) else None)
+        name_range: Any = symbol.get("selectionRange") or whole_range
         try:
-            line, end, kind = (
-                int(selection_range["start"]["line"]),
-                int(range_["end"]["line"]),
-                int(symbol.get("kind") or 0),
-            )
+            line, end = int(name_range["start"]["line"]), int(whole_range["end"]["line"])
+            kind_number = int(symbol.get("kind") or 0)
         except (KeyError, TypeError, ValueError):
             continue
-        name = _SYMBOL_KINDS[kind] if 0 <= kind < len(_SYMBOL_KINDS) else ""
-        yield OutlineRow(str(symbol.get("name") or ""), name, line, max(line, end), depth)
+        yield OutlineRow(
+            name=str(symbol.get("name") or ""),
+            kind=_SYMBOL_KINDS[kind_number] if 0 <= kind_number < len(_SYMBOL_KINDS) else "",
+            line=line,
+            end=max(line, end),
+            depth=depth,
+        )
         children = symbol.get("children")
         if is_list(children) and depth < _MAX_DEPTH:
             yield from _list_outline_rows(children, depth + 1)

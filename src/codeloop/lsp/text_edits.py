@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.lsp.client.client import LanguageClient, parse_file_uri
+from codeloop.lsp.client.client import LanguageClient
+from codeloop.lsp.client.file_uri import parse_file_uri
 from codeloop.lsp.client.text_positions import find_index, split_lines
 from codeloop.schema.wire import JSON
 
@@ -32,9 +33,9 @@ def parse_workspace_edit(result: Any) -> dict[Path, list[JSON]] | None:
 def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str:
     """Return a text with edits applied, whose ranges all refer to the original text. Raises ValueError."""
     lines = split_lines(text)
-    starts = [0]
+    line_offsets = [0]
     for line in lines:
-        starts.append(starts[-1] + len(line))
+        line_offsets.append(line_offsets[-1] + len(line))
 
     def find_offset(position: Any) -> int:
         number = int(position["line"])
@@ -42,19 +43,19 @@ def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str
             return len(text)
         if number < 0:
             raise ValueError("an edit before the first line")
-        return starts[number] + find_index(lines[number], int(position["character"]), client.encoding)
+        return line_offsets[number] + find_index(lines[number], int(position["character"]), client.encoding)
 
     try:
-        rows = [
+        replacements = [
             (find_offset(each["range"]["start"]), find_offset(each["range"]["end"]), str(each["newText"]))
             for each in edits
         ]
     except (KeyError, TypeError) as error:
         raise ValueError("an edit without a range") from error
-    pieces, position = list[str](), 0
-    for start, end, new in sorted(rows):
-        if not position <= start <= end:
+    pieces, offset = list[str](), 0
+    for start, end, new_text in sorted(replacements):
+        if not offset <= start <= end:
             raise ValueError("edits that overlap")
-        pieces += (text[position:start], new)
-        position = end
-    return "".join((*pieces, text[position:]))
+        pieces += (text[offset:start], new_text)
+        offset = end
+    return "".join((*pieces, text[offset:]))

@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -19,25 +18,27 @@ from codeloop.lsp.client.capabilities import make_initialize_params
 from codeloop.lsp.client.connection import CONNECTION_LOST, ErrorAnswer, LspConnection, ServerGone, ServerPipes
 from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
 from codeloop.lsp.client.document import OpenDocument, read_text
+from codeloop.lsp.client.file_uri import parse_file_uri
 from codeloop.lsp.client.push_habits import PushHabits
 from codeloop.lsp.client.registrations import Registrations
 from codeloop.lsp.client.text_positions import Encoding, find_change, split_lines
 from codeloop.lsp.client.tsserver_diagnostics import request_tsserver_diagnostics
+from codeloop.lsp.client.work_progress import WorkProgress
 from codeloop.schema.bounds.language_tools import LSP_DIAGNOSED_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
 
 FileEvent = Literal[1, 2, 3]
 CREATED, CHANGED, DELETED = 1, 2, 3
 _FULL_SYNC, _INCREMENTAL_SYNC = 1, 2
-# The pause before a request is made again whose content had changed meanwhile.
+# The pause before a request is repeated because a text had changed meanwhile.
 _RETRY_SECONDS = 0.02
 
 
 class ServerSetup(Struct, frozen=True):
     """The values that a server is initialised with: its roots (more may be added later), options, settings.
 
-    `settle_seconds`: of silence, after which the diagnostics of a server that names no versions are complete.
-    `repeats_reports`: the same holds for a server that names versions, since it reports several times on one text.
+    `settle_seconds`: after so long a silence the diagnostics of a server that names no versions are complete.
+    `repeats_reports`: this also holds for a server that names versions, since it reports several times on one text.
     `pull_method`: how to request diagnostics from a server that lacks the protocol's pull request.
     """
 
@@ -47,6 +48,13 @@ class ServerSetup(Struct, frozen=True):
     settle_seconds: float
     repeats_reports: bool = False
     pull_method: Literal["", "tsserver"] = ""
+
+
+class _ClosedFileReport(NamedTuple):
+    received_at: float
+    """Wall clock."""
+    items: list[Any]
+    """The diagnostics, as the server sent them."""
 
 
 class LanguageClient:
@@ -60,10 +68,11 @@ class LanguageClient:
         self.encoding: Encoding = "utf-16"
         self.documents: dict[Path, OpenDocument] = {}
         self._on_diagnostics = on_diagnostics
-        self._closed_file_reports: dict[Path, tuple[float, list[Any]]] = {}
-        """Reports on files that are not open: when each arrived (wall clock), and its diagnostics."""
+        self._closed_file_reports: dict[Path, _ClosedFileReport] = {}
+        """The last reports on files that are not open."""
         self._diagnostics_changed = asyncio.Event()
         self.registrations = Registrations(self._diagnostics_changed.set)
+        self.progress = WorkProgress()
         self.habits = PushHabits(setup.settle_seconds, repeats_reports=setup.repeats_reports)
         self._capabilities: Mapping[str, Any] = {}
         self.looks_across_files = True
@@ -175,15 +184,12 @@ class LanguageClient:
         """Return the diagnostics of the current text; None: none yet, or more may follow."""
         document = self.documents.get(path)
         if document is not None:
-            return (
-                document.list_diagnostics(self.encoding)
-                if self.habits.is_fresh(document, pulls=self.pulls_diagnostics)
-                else None
-            )
+            is_fresh = self.habits.is_fresh(document, pulls=self.pulls_diagnostics)
+            return document.list_diagnostics(self.encoding) if is_fresh else None
         report = self._closed_file_reports.get(path)
-        return (
-            None if report is None else parse_diagnostics(report[1], split_lines(read_text(path) or ""), self.encoding)
-        )
+        if report is None:
+            return None
+        return parse_diagnostics(report.items, split_lines(read_text(path) or ""), self.encoding)
 
     def is_current(self, path: Path) -> bool:
         """Return whether a file's diagnostics belong to its text on the disk."""
@@ -194,7 +200,7 @@ class LanguageClient:
             return False
         if document is not None:
             return changed_at <= document.synced_at or read_text(path) == document.text
-        return report is not None and changed_at <= report[0]
+        return report is not None and changed_at <= report.received_at
 
     async def _wait_for_push(self, document: OpenDocument) -> None:
         """Wait for the next diagnostics, or until the server is quiet. Possibly outdated ones are requested again."""
@@ -270,8 +276,8 @@ class LanguageClient:
         if method == "textDocument/publishDiagnostics" and is_object(params):
             self._handle_report(params)
         elif method == "$/progress" and is_object(params):
-            self.registrations.record_progress(params)
-            self.habits.record_work(is_working=bool(self.registrations.active_work))
+            self.progress.record(params)
+            self.habits.record_work(is_working=bool(self.progress.active_work))
             self._diagnostics_changed.set()
         elif method == "tsserver/request" and is_list(params):
             # Vue's server asks an editor's own tsserver about types: there is none, so it does without.
@@ -292,7 +298,7 @@ class LanguageClient:
         if document is None:
             # A server may report on every file of a large project.
             if path in self._closed_file_reports or len(self._closed_file_reports) < LSP_DIAGNOSED_FILES.value:
-                self._closed_file_reports[path] = (time.time(), items)
+                self._closed_file_reports[path] = _ClosedFileReport(time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
             self.habits.lengthen_pause(document)
             document.record_push(items)
@@ -301,14 +307,3 @@ class LanguageClient:
             return
         self._diagnostics_changed.set()
         self._on_diagnostics(path)
-
-
-def parse_file_uri(uri: Any) -> Path | None:
-    """Return the file of a URI, or None."""
-    if not isinstance(uri, str) or not uri.startswith("file:"):
-        return None
-    try:
-        path = Path(unquote(urlsplit(uri).path))
-    except ValueError:
-        return None
-    return path if path.is_absolute() and "\0" not in str(path) else None

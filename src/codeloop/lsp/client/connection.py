@@ -1,89 +1,22 @@
-"""JSON-RPC over a server's pipes: messages, requests with deadlines, and notifications.
+"""JSON-RPC over a server's pipes: requests with deadlines, notifications, and answers to the server's requests.
 
-A server may be broken or hostile, so the sizes of messages, their rate and the unread output are bounded.
+A server may be broken or hostile, so the rate of its messages and what it leaves unread are bounded.
 """
 
 import asyncio
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-import msgspec
-
 from codeloop.kit.jsonc import is_object
-from codeloop.schema.bounds.language_tools import LSP_GARBAGE, LSP_MESSAGE, LSP_MESSAGE_RATE, LSP_UNREAD
+from codeloop.lsp.client.message_stream import InvalidStream, MessageReader, encode_message
+from codeloop.schema.bounds.language_tools import LSP_MESSAGE_RATE, LSP_UNREAD
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_HEADER_PATTERN = re.compile(
-    rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n", re.IGNORECASE
-)
-_decode = msgspec.json.Decoder().decode
-
-
-class InvalidStream(CodeloopError):
-    """The output of a server is not the protocol, or too large."""
-
-
-def encode_message(message: JSON) -> bytes:
-    """Encode a message with its header."""
-    body = msgspec.json.encode(message)
-    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-
-
-class MessageReader:
-    """Splits a stream into messages. Text between them (such as a wrapper's greeting) is skipped."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-        self._position = 0
-        self._length = -1
-        self._skipped_bytes = 0
-
-    def feed(self, data: bytes) -> Iterator[JSON]:
-        """Add bytes and yield the messages that are complete. Raises InvalidStream."""
-        self._buffer += data
-        while True:
-            if self._length < 0 and not self._read_header():
-                break
-            if len(self._buffer) - self._position < self._length:
-                break
-            end = self._position + self._length
-            body = bytes(self._buffer[self._position : end])
-            self._position, self._length = end, -1
-            yield _decode_message(body)
-        if self._position:
-            del self._buffer[: self._position]
-            self._position = 0
-
-    def _read_header(self) -> bool:
-        """Read the next header; return whether all of it is there. Raises InvalidStream."""
-        match = _HEADER_PATTERN.search(self._buffer, self._position)
-        skipped_bytes = (match.start() if match else len(self._buffer)) - self._position
-        if self._skipped_bytes + skipped_bytes > LSP_GARBAGE.value:
-            raise InvalidStream("it writes something other than the language server protocol")
-        if match is None:
-            return False
-        self._skipped_bytes += skipped_bytes
-        self._position, self._length = match.end(), int(match[1])
-        if self._length > LSP_MESSAGE.value:
-            raise InvalidStream(f"it sent a message of more than {LSP_MESSAGE.value:,} bytes")
-        return True
-
-
-def _decode_message(body: bytes) -> JSON:
-    try:
-        value: Any = _decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise InvalidStream(f"it sent something that is not JSON: {error}") from error
-    if not is_object(value):
-        raise InvalidStream("it sent a message that is not an object")
-    return value
-
-
+# The code MethodNotFound of JSON-RPC.
 _UNKNOWN_METHOD = -32601
-# ContentModified and ServerCancelled.
+# The codes ContentModified and ServerCancelled of the protocol.
 _OUTDATED_CODES = (-32801, -32802)
 FENCE_METHOD = "codeloop/fence"
 """A method that no server knows: the error that it answers with shows that it has read everything before."""
@@ -136,7 +69,7 @@ RequestHandlers = Mapping[str, Callable[[Any], Any]]
 
 
 class LspConnection:
-    """A connection. `on_message`: is called with each notification; `handlers`: of requests, by method.
+    """A connection. `on_message` is called with each notification; `handlers`, by method, answer the server's requests.
 
     `listen` has to run in a task; when it returns, the server is gone, and `loss_reason` is the reason.
     """
@@ -147,19 +80,20 @@ class LspConnection:
         self._on_message = on_message
         self._handlers = handlers
         self._futures: dict[int, asyncio.Future[Any]] = {}
+        """The answers of pending requests, by the request's id."""
         self._fences: dict[int, Callable[[], None]] = {}
         self._request_count = 0
 
     async def listen(self) -> None:
         """Read until the end. Raises only when cancelled, whatever the server does."""
-        reader, began, count = MessageReader(), time.monotonic(), 0
+        reader, second_began_at, count = MessageReader(), time.monotonic(), 0
         try:
             while data := await self.pipes.read():
                 for message in reader.feed(data):
                     self._handle(message)
                     count += 1
-                if time.monotonic() - began > 1:
-                    began, count = time.monotonic(), 0
+                if time.monotonic() - second_began_at > 1:
+                    second_began_at, count = time.monotonic(), 0
                 # A flooding server is throttled: its pipe fills, and it waits.
                 await asyncio.sleep(1 if count > LSP_MESSAGE_RATE.value else 0)
         except InvalidStream as error:
@@ -189,7 +123,7 @@ class LspConnection:
             self._fences[request_id] = on_passed
 
     def _post(self, method: str, params: Any) -> "tuple[int, asyncio.Future[Any]]":
-        """Send a request; return its number and the future of its answer. Raises ServerGone."""
+        """Send a request; return its id and the future of its answer. Raises ServerGone."""
         if self.loss_reason:
             raise ServerGone(self.loss_reason)
         self._request_count += 1
@@ -254,4 +188,5 @@ class LspConnection:
         text = error.get("message") if is_object(error) else error
         is_outdated = is_object(error) and error.get("code") in _OUTDATED_CODES
         future.set_exception(ErrorAnswer(str(text)[:1_000], is_outdated=is_outdated))
+        # Marks the error as seen, as in `mark_lost`.
         future.exception()

@@ -10,22 +10,22 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list
-from codeloop.lsp.client.text_positions import Encoding, count_units, find_index
+from codeloop.lsp.client.text_positions import Encoding, TextPosition, count_units, find_index
 from codeloop.schema.bounds.language_tools import LSP_DIAGNOSTICS_PER_FILE, LSP_DIAGNOSTICS_SHOWN
 from codeloop.schema.wire import JSON
 
 ERROR, WARNING = 1, 2
 _MAX_MESSAGE_CHARS = 2_000
 _MAX_MESSAGE_LINES = 4
-# Files that are named without showing their errors.
+# The most files that are named without showing their errors.
 _MAX_NAMED_FILES = 8
 
 
 class Diagnostic(Struct, frozen=True):
-    """A diagnostic. `start` and `end`: line and column from 0, columns in characters; `line`: the text of its line."""
+    """A diagnostic, from `start` to `end`. `line`: the text of its first line."""
 
-    start: tuple[int, int]
-    end: tuple[int, int]
+    start: TextPosition
+    end: TextPosition
     severity: int
     code: str
     source: str
@@ -39,15 +39,16 @@ class Diagnostic(Struct, frozen=True):
 
     def to_wire(self) -> JSON:
         """Return the diagnostic in the form that clients get, with columns in UTF-16 code units."""
-        span = {
-            name: {
-                "line": line,
-                "character": count_units(self.line[:column], "utf-16") if line == self.start[0] else column,
-            }
-            for name, (line, column) in (("start", self.start), ("end", self.end))
-        }
+        span = {"start": self._convert_position(self.start), "end": self._convert_position(self.end)}
         extra = {name: value for name, value in (("code", self.code), ("source", self.source)) if value}
         return {"range": span, "severity": self.severity, "message": self.message, **extra}
+
+    def _convert_position(self, position: TextPosition) -> JSON:
+        character = position.column
+        # The text of other lines is not known: there columns stay in characters.
+        if position.line == self.start.line:
+            character = count_units(self.line[:character], "utf-16")
+        return {"line": position.line, "character": character}
 
 
 def parse_diagnostics(value: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
@@ -67,16 +68,14 @@ def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Di
         # The diagnostic is about another version of the text if it names a line that this one lacks.
         if not (0 <= first <= len(lines) and 0 <= last <= len(lines) + 1):
             return None
-        columns = [
-            find_index(_get_line(lines, at), int(each["character"]), encoding)
-            for at, each in ((first, start), (last, end))
-        ]
+        first_column = find_index(_get_line(lines, first), int(start["character"]), encoding)
+        last_column = find_index(_get_line(lines, last), int(end["character"]), encoding)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     code = item.get("code")
     return Diagnostic(
-        start=(first, columns[0]),
-        end=(last, columns[1]),
+        start=TextPosition(first, first_column),
+        end=TextPosition(last, last_column),
         severity=severity if isinstance(severity, int) else ERROR,
         code=str(code) if isinstance(code, str | int) else "",
         source=str(item.get("source") or ""),
@@ -98,25 +97,29 @@ def format_new_diagnostics(
     """
     if not diagnostics:
         return ""
-    rows = [
-        format_diagnostic(each, name(path), "warning: " if each.severity >= WARNING else "")
-        for path, each in diagnostics[: LSP_DIAGNOSTICS_SHOWN.value]
-    ]
-    rest = len(diagnostics) - len(rows)
-    others = dict.fromkeys(path for path, _ in diagnostics[len(rows) :]).keys() - {
-        path for path, _ in diagnostics[: len(rows)]
-    }
-    where = ", ".join(sorted(map(name, others))[:_MAX_NAMED_FILES])
-    where += ", ..." if len(others) > _MAX_NAMED_FILES else ""
-    more = [f"({rest} more{where and f', also in {where}'})"] if rest else []
-    warnings = sum(each.severity >= WARNING for _, each in diagnostics)
-    counts = ((len(diagnostics) - warnings, "error"), (warnings, "warning"))
-    summary = " and ".join(f"{count} new {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
-    return "\n".join([f"{lead}{summary}:", *rows, *more])
+    shown, rest = diagnostics[: LSP_DIAGNOSTICS_SHOWN.value], diagnostics[LSP_DIAGNOSTICS_SHOWN.value :]
+    lines = [f"{lead}{_format_counts(diagnostics)}:"]
+    for path, diagnostic in shown:
+        label = "warning: " if diagnostic.severity >= WARNING else ""
+        lines.append(format_diagnostic(diagnostic, name(path), label))
+    if rest:
+        other_paths = {path for path, _ in rest} - {path for path, _ in shown}
+        names = ", ".join(sorted(map(name, other_paths))[:_MAX_NAMED_FILES])
+        if len(other_paths) > _MAX_NAMED_FILES:
+            names += ", ..."
+        lines.append(f"({len(rest)} more, also in {names})" if names else f"({len(rest)} more)")
+    return "\n".join(lines)
+
+
+def _format_counts(diagnostics: Sequence[tuple[Path, Diagnostic]]) -> str:
+    """Return the numbers of errors and warnings in words, such as `2 new errors and 1 new warning`."""
+    warning_count = sum(diagnostic.severity >= WARNING for _, diagnostic in diagnostics)
+    counts = ((len(diagnostics) - warning_count, "error"), (warning_count, "warning"))
+    return " and ".join(f"{count} new {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
 
 
 def format_diagnostic(diagnostic: Diagnostic, name: str, label: str = "") -> str:
     """Format one diagnostic as compilers print it: `name:line: label message (source code)`."""
     lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MAX_MESSAGE_LINES]
     origin = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
-    return f"{name}:{diagnostic.start[0] + 1}: {label}{'; '.join(lines)}{f' ({origin})' if origin else ''}"
+    return f"{name}:{diagnostic.start.line + 1}: {label}{'; '.join(lines)}{f' ({origin})' if origin else ''}"

@@ -31,9 +31,9 @@ class OpenDocument:
 
     `is_fenced`: whether the server has answered a request that was sent before this version, so that a report without
     a version is not about a much older text. `pushed_at`: when diagnostics arrived, on the monotonic clock.
-    `last_report`: the last pulled report, which the next one may refer to by its `result_id`. `older_text_count`: of
-    the texts before this one that the next reports without a version may still be about. `synced_at`: when the text
-    was last that of the file (wall clock).
+    `last_report`: the last pulled report, which the next one may refer to by its `result_id`. `older_text_count`: how
+    many texts before this one the next reports without a version may still be about. `synced_at`: when the text was
+    last that of the file (wall clock).
     """
 
     def __init__(self, path: Path, language: str, text: str, version: int) -> None:
@@ -69,7 +69,7 @@ class OpenDocument:
         self._begin_version(version)
 
     def resend(self, version: int) -> None:
-        """Make the same text a new version, since the diagnostics of this one may have been about an older text."""
+        """Make the same text a new version: the diagnostics that have arrived may have been about an older text."""
         self.older_text_count -= 1
         self._begin_version(version)
 

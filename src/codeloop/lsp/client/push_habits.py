@@ -10,6 +10,8 @@ from codeloop.lsp.client.document import OpenDocument
 
 # Diagnostics that come after a longer silence have another cause than the text.
 _MAX_PAUSE_SECONDS = 2.0
+# The pause is so many times as long as the longest silence that was observed between two reports.
+_PAUSE_MARGIN = 1.5
 
 
 class PushHabits:
@@ -35,8 +37,10 @@ class PushHabits:
         """Return whether all diagnostics of the current text have arrived. `pulls`: they are requested, not pushed."""
         if pulls:
             return document.pulled is not None
-        if document.pushed is None or self.names_versions:
-            return document.pushed is not None and (not self._repeats_reports or document.is_quiet(self.pause))
+        if document.pushed is None:
+            return False
+        if self.names_versions:
+            return not self._repeats_reports or document.is_quiet(self.pause)
         has_settled = document.is_quiet(self.pause) and self.measure_seconds_left(document) == 0
         return has_settled and not document.older_text_count
 
@@ -50,10 +54,13 @@ class PushHabits:
         """Return the seconds of further silence after which a text's diagnostics are complete; None: unknown."""
         if document.pushed is None or (self.is_working and not self.names_versions):
             return None
-        return max(max(document.pushed_at, self._work_ended_at) + self.pause - time.monotonic(), 0)
+        silent_since = max(document.pushed_at, self._work_ended_at)
+        return max(silent_since + self.pause - time.monotonic(), 0)
 
     def lengthen_pause(self, document: OpenDocument) -> None:
         """Lengthen the pause of a server that sent diagnostics after they seemed complete."""
-        silent = time.monotonic() - document.pushed_at
-        if document.pushed is not None and self.sent_at < document.pushed_at and silent < _MAX_PAUSE_SECONDS:
-            self.pause = max(self.pause, 1.5 * silent)
+        silent_seconds = time.monotonic() - document.pushed_at
+        # Only if no change was sent in between, which would explain the new report.
+        is_late = document.pushed is not None and self.sent_at < document.pushed_at
+        if is_late and silent_seconds < _MAX_PAUSE_SECONDS:
+            self.pause = max(self.pause, _PAUSE_MARGIN * silent_seconds)

@@ -1,11 +1,8 @@
-"""The registrations and progress of one server, and the answers to its requests (settings, folders, registrations)."""
+"""The capabilities that a server registers while it runs, and the answers to its requests (settings, folders)."""
 
-import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from codeloop.kit.glob import compile_glob
 from codeloop.kit.jsonc import is_list, is_object
@@ -26,25 +23,32 @@ _METHODS_BY_CAPABILITY = {
     "renameProvider": "textDocument/rename",
 }
 _WATCH_METHOD = "workspace/didChangeWatchedFiles"
-# The time after its start within which a server that analyses the project begins to.
-_START_OF_WORK_SECONDS = 3.0
-# The limit of registrations, of patterns and of tasks that are kept of one server.
+# The most registrations and patterns that are kept of one server.
 _MAX_ENTRIES = 500
 
 
+class _Registration(NamedTuple):
+    method: str
+    options: JSON
+
+
+class _WatchGlob(NamedTuple):
+    base: Path | None
+    """The folder that the pattern is relative to; None: any folder."""
+    pattern: str
+
+
 class Registrations:
-    """The capabilities that one server has registered. `active_work`: the tasks that it has begun and not ended.
+    """The capabilities that one server has registered.
 
     `on_change` is called after each change of the registrations.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
-        self._started_at = time.monotonic()
-        self._progressed = asyncio.Event()
-        self.active_work: set[str] = set()
-        self._registered: dict[str, tuple[str, JSON]] = {}
-        self._globs: list[tuple[Path | None, str]] = []
+        self._registered: dict[str, _Registration] = {}
+        """The registrations by their ids."""
+        self._globs: list[_WatchGlob] = []
 
     def make_handlers(self, roots: Sequence[Path], settings: JSON) -> Mapping[str, Callable[[Any], Any]]:
         """Return the answers to a server's requests, by method. None of them changes a file, or asks a user."""
@@ -64,11 +68,11 @@ class Registrations:
     def has_capability(self, capability: str) -> bool:
         """Return whether a capability was registered."""
         method = _METHODS_BY_CAPABILITY.get(capability)
-        return any(row[0] == method for row in self._registered.values())
+        return any(registration.method == method for registration in self._registered.values())
 
     def is_watched(self, path: Path) -> bool:
         """Return whether the server watches this file."""
-        return any(_matches_glob(base, pattern, path) for base, pattern in self._globs)
+        return any(_matches_glob(glob, path) for glob in self._globs)
 
     @property
     def watches_files(self) -> bool:
@@ -77,53 +81,24 @@ class Registrations:
 
     def make_pull_options(self, capabilities: Mapping[str, Any]) -> JSON:
         """Make the parameters that pull requests need besides the document: the identifier, if there is one."""
-        diagnostic_provider = capabilities.get("diagnosticProvider")
-        rows = (
-            options
-            for method, options in self._registered.values()
-            if method == _METHODS_BY_CAPABILITY["diagnosticProvider"]
-        )
-        registered_options: JSON = next(rows, dict[str, Any]())
-        options = diagnostic_provider if is_object(diagnostic_provider) else registered_options
+        options = capabilities.get("diagnosticProvider")
+        if not is_object(options):
+            method = _METHODS_BY_CAPABILITY["diagnosticProvider"]
+            registered_options = (each.options for each in self._registered.values() if each.method == method)
+            options = next(registered_options, dict[str, Any]())
         return {"identifier": options["identifier"]} if options.get("identifier") else {}
-
-    async def wait_for_work(self, seconds: float) -> bool:
-        """Wait until the server has ended its reported work; return whether it had any.
-
-        A server that was started just now gets a moment to begin: it would answer from the few files it has read.
-        """
-        begins = min(self._started_at + _START_OF_WORK_SECONDS - time.monotonic(), seconds)
-        await self._wait_until(lambda: bool(self.active_work), begins)
-        had_work = bool(self.active_work)
-        await self._wait_until(lambda: not self.active_work, seconds)
-        return had_work
-
-    async def _wait_until(self, is_done: Callable[[], bool], seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(seconds, 0)):
-                while not is_done():
-                    self._progressed.clear()
-                    await self._progressed.wait()
-
-    def record_progress(self, params: JSON) -> None:
-        """Record that a piece of work began or ended."""
-        token, value = str(params.get("token")), params.get("value")
-        kind = value.get("kind") if is_object(value) else None
-        if kind == "begin" and len(self.active_work) < _MAX_ENTRIES:
-            self.active_work.add(token)
-        elif kind == "end":
-            self.active_work.discard(token)
-        self._progressed.set()
 
     def _register(self, params: Any) -> None:
         for row in _read_list(params, "registrations"):
             if is_object(row) and len(self._registered) < _MAX_ENTRIES:
                 options = row.get("registerOptions")
-                self._registered[str(row.get("id"))] = (str(row.get("method")), options if is_object(options) else {})
+                self._registered[str(row.get("id"))] = _Registration(
+                    str(row.get("method")), options if is_object(options) else {}
+                )
         self._update_globs()
 
     def _unregister(self, params: Any) -> None:
-        # The protocol spells it so.
+        # A typing error of the protocol's own.
         for row in _read_list(params, "unregisterations"):
             if is_object(row):
                 self._registered.pop(str(row.get("id")), None)
@@ -155,20 +130,21 @@ def _read_list(params: Any, name: str) -> list[Any]:
     return value[:_MAX_ENTRIES] if is_list(value) else []
 
 
-def _parse_glob(value: Any) -> tuple[Path | None, str] | None:
-    """Return the folder that a pattern is relative to (None: any folder) and the pattern; None if it is invalid."""
+def _parse_glob(value: Any) -> _WatchGlob | None:
+    """Return a GlobPattern of the protocol, a text or a RelativePattern; None if it is invalid."""
     if isinstance(value, str):
-        return None, value
+        return _WatchGlob(None, value)
     if not is_object(value) or not isinstance(value.get("pattern"), str):
         return None
     base = value.get("baseUri")
     uri = base.get("uri") if is_object(base) else base
-    return (Path(uri.removeprefix("file://")), value["pattern"]) if isinstance(uri, str) else None
+    return _WatchGlob(Path(uri.removeprefix("file://")), value["pattern"]) if isinstance(uri, str) else None
 
 
-def _matches_glob(base: Path | None, pattern: str, path: Path) -> bool:
+def _matches_glob(glob: _WatchGlob, path: Path) -> bool:
     try:
-        name = path.as_posix().lstrip("/") if base is None else path.relative_to(base).as_posix()
-        return compile_glob(pattern.lstrip("/")).fullmatch(name) is not None
+        name = path.as_posix().lstrip("/") if glob.base is None else path.relative_to(glob.base).as_posix()
+        return compile_glob(glob.pattern.lstrip("/")).fullmatch(name) is not None
+    # The file is outside the pattern's folder, or the pattern is invalid.
     except ValueError:
         return False

@@ -1,24 +1,33 @@
 """Positions in texts by the protocol's rules: lines ending in LF, CR LF or CR, columns in code units."""
 
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
 from codeloop.schema.wire import JSON
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+# A line with its end, or a last one without.
+_LINE_PATTERN = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+# Later characters take two code units in UTF-16.
 _LAST_OF_BMP = 0xFFFF
+
+
+class TextPosition(NamedTuple):
+    """A position in a text: line and column from 0, the column in characters."""
+
+    line: int
+    column: int
 
 
 def split_lines(text: str) -> list[str]:
     """Split a text into lines with their ends; after a last line end there is no further, empty line."""
-    return _LINE.findall(text)
+    return _LINE_PATTERN.findall(text)
 
 
 def count_units(text: str, encoding: Encoding) -> int:
-    """Count the code units of a text."""
+    """Count the code units of a text, in which servers count columns."""
     if text.isascii() or encoding == "utf-32":
         return len(text)
     if encoding == "utf-8":
@@ -60,13 +69,13 @@ def find_change(before: str, after: str, encoding: Encoding) -> TextChange:
     """Return the change from one text to another as one range of whole lines."""
     old, new = split_lines(before), split_lines(after)
     shorter_length = min(len(old), len(new))
-    first = next((at for at in range(shorter_length) if old[at] != new[at]), shorter_length)
-    common_tail = next(
-        (at for at in range(shorter_length - first) if old[-1 - at] != new[-1 - at]), shorter_length - first
+    first = next((index for index in range(shorter_length) if old[index] != new[index]), shorter_length)
+    tail_length = next(
+        (count for count in range(shorter_length - first) if old[-1 - count] != new[-1 - count]), shorter_length - first
     )
-    end, column = len(old) - common_tail, 0
+    end, column = len(old) - tail_length, 0
     # The last line has no end: the range must end inside it, since there is no line after it.
-    if not common_tail and old and not old[-1].endswith(("\n", "\r")):
+    if not tail_length and old and not old[-1].endswith(("\n", "\r")):
         end, column = len(old) - 1, count_units(old[-1], encoding)
         first = min(first, end)
-    return TextChange(first, end, column, "".join(new[first : len(new) - common_tail]))
+    return TextChange(first, end, column, "".join(new[first : len(new) - tail_length]))

@@ -1,4 +1,7 @@
-"""Requests diagnostics from typescript-language-server, which pushes them late and without versions."""
+"""Requests diagnostics of typescript-language-server from tsserver, the compiler's own server that it runs.
+
+It would push them by itself, but late, and without naming the version of the text.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,30 +19,32 @@ _HINT_SEVERITY = 4
 
 async def request_tsserver_diagnostics(request: Callable[[str, Any], Awaitable[Any]], path: Path) -> list[JSON]:
     """Return the diagnostics of an open file in the protocol's form. Raises the errors of a request."""
-    rows: list[JSON] = []
-    for answer in await asyncio.gather(
-        *(request("workspace/executeCommand", _make_command(kind, path)) for kind in _COMMANDS)
-    ):
+    answers = await asyncio.gather(
+        *(request("workspace/executeCommand", _make_command(name, path)) for name in _COMMANDS)
+    )
+    diagnostics: list[JSON] = []
+    for answer in answers:
         body = answer.get("body") if is_object(answer) else None
-        rows += [_to_lsp_diagnostic(row) for row in body if is_object(row)] if is_list(body) else []
-    return rows
+        if is_list(body):
+            diagnostics += [_to_lsp_diagnostic(item) for item in body if is_object(item)]
+    return diagnostics
 
 
-def _make_command(kind: str, path: Path) -> JSON:
-    return {"command": "typescript.tsserverRequest", "arguments": [kind, {"file": str(path)}]}
+def _make_command(name: str, path: Path) -> JSON:
+    return {"command": "typescript.tsserverRequest", "arguments": [name, {"file": str(path)}]}
 
 
-def _to_lsp_diagnostic(row: JSON) -> JSON:
+def _to_lsp_diagnostic(item: JSON) -> JSON:
     return {
-        "range": {name: _to_lsp_position(row.get(name)) for name in ("start", "end")},
-        "severity": _SEVERITIES.get(str(row.get("category")), _HINT_SEVERITY),
-        "code": row.get("code"),
+        "range": {name: _to_lsp_position(item.get(name)) for name in ("start", "end")},
+        "severity": _SEVERITIES.get(str(item.get("category")), _HINT_SEVERITY),
+        "code": item.get("code"),
         "source": "typescript",
-        "message": row.get("text"),
+        "message": item.get("text"),
     }
 
 
 def _to_lsp_position(position: Any) -> JSON:
     """Convert a position of tsserver, which counts from 1, to one of the protocol, which counts from 0."""
-    data: JSON = position if is_object(position) else {}
-    return {"line": data.get("line", 1) - 1, "character": data.get("offset", 1) - 1}
+    fields: JSON = position if is_object(position) else {}
+    return {"line": fields.get("line", 1) - 1, "character": fields.get("offset", 1) - 1}

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
-from codeloop.lsp.servers.program_check import fill_packages, has_server, list_package_folders
+from codeloop.lsp.servers.npm_packages import fill_packages, list_package_folders
+from codeloop.lsp.servers.program_check import has_server
 from codeloop.lsp.servers.server_row import ServerRow, load_server_rows
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
@@ -18,7 +19,7 @@ ChoiceState = Literal["found", "missing", "disabled", "untrusted"]
 
 
 class ServerChoice(Struct, frozen=True):
-    """A server and whether it can run here. `command`: with the path of its program, `is_own`: the project has it."""
+    """A server, and whether it can run here. `command`: with the path of its program; `is_own`: the project has it."""
 
     row: ServerRow
     state: ChoiceState
@@ -66,7 +67,7 @@ def select_servers(servers: Iterable[ServerChoice], path: Path, top: Path) -> li
 
     `top`: the folder above which no root is looked for.
     """
-    choices: dict[str, tuple[ServerChoice, Path]] = {}
+    choices_by_kind: dict[str, tuple[ServerChoice, Path]] = {}
     for server in sorted(servers, key=lambda each: not each.is_own):
         row = server.row
         if server.state != "found" or row.find_language(path) is None:
@@ -74,8 +75,9 @@ def select_servers(servers: Iterable[ServerChoice], path: Path, top: Path) -> li
         folder = _find_folder_above(path, top, row.needs)
         if row.needs and folder is None:
             continue
-        choices.setdefault(row.stands_for or row.name, (server, _find_folder_above(path, top, row.roots) or top))
-    return list(choices.values())
+        root = _find_folder_above(path, top, row.roots) or top
+        choices_by_kind.setdefault(row.stands_for or row.name, (server, root))
+    return list(choices_by_kind.values())
 
 
 def _apply_config(row: ServerRow, entry: LspServerConfig | None) -> ServerRow:
@@ -102,11 +104,10 @@ def _choose_program(row: ServerRow, entry: LspServerConfig | None, search: Progr
         return ServerChoice(row, "disabled")
     for command in row.commands:
         for folder, is_own in _list_program_folders(search):
-            program = (
-                find_program(command[0], folder, in_project=True)
-                if "/" not in command[0]
-                else _find_executable(command[0], search)
-            )
+            if "/" in command[0]:
+                program = _find_executable(command[0], search)
+            else:
+                program = find_program(command[0], folder, in_project=True)
             if program is None:
                 continue
             if not has_server(program, row.packages):

@@ -2,16 +2,12 @@
 
 import json
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
 
-_PACKAGE = re.compile(r"\{npm:([^{}:]+):([^{}:]+)\}")
 _MAX_MANIFEST_BYTES = 1_000_000
 
 
@@ -22,43 +18,22 @@ def has_server(program: str, packages: Mapping[str, str]) -> bool:
     """
     path = Path(program)
     if (requirement := packages.get(path.name)) is not None:
-        package, _, least = requirement.rpartition("@")
-        return _major_version(path, package) >= int(least)
+        package, _, min_version = requirement.rpartition("@")
+        return _read_major_version(path, package) >= int(min_version)
     # rustup creates a link for each possible program of a toolchain, installed or not.
     return not _is_link_of_rustup(path) or _is_in_toolchain(path.name)
 
 
-def _major_version(program: Path, package: str) -> int:
-    """Return the major version of a program's npm package; 0: unknown."""
+def _read_major_version(program: Path, package: str) -> int:
+    """Return the major version of the npm package that a program belongs to; 0: unknown."""
+    # The program is `node_modules/.bin/NAME`, beside the package, or a link into the package's own folder.
     name = package.rpartition("/")[2]
-    homes = (folder for folder in Path(os.path.realpath(program)).parents if folder.name == name)
-    for home in (program.parents[1] / package, *homes):
+    folders_above = (folder for folder in Path(os.path.realpath(program)).parents if folder.name == name)
+    for folder in (program.parents[1] / package, *folders_above):
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            return int(json.loads(read_start(home / "package.json", _MAX_MANIFEST_BYTES))["version"].partition(".")[0])
+            manifest = json.loads(read_start(folder / "package.json", _MAX_MANIFEST_BYTES))
+            return int(manifest["version"].partition(".")[0])
     return 0
-
-
-def list_package_folders(program: str) -> list[Path]:
-    """Return the folders of npm packages above a program, in the order in which Node searches them."""
-    folders_above = [*Path(os.path.realpath(program)).parents, *Path(program).parents]
-    return list(dict.fromkeys(each if each.name == "node_modules" else each / "node_modules" for each in folders_above))
-
-
-def fill_packages(value: Any, folders: Sequence[Path]) -> Any:
-    """Return a value with each text `{npm:FOLDER:FILE}` replaced by the nearest such folder of a package.
-
-    Raises LookupError where no such folder with that file is in any of `folders`.
-    """
-    if is_object(value):
-        return {key: fill_packages(each, folders) for key, each in value.items()}
-    if is_list(value):
-        return [fill_packages(each, folders) for each in value]
-    if not isinstance(value, str) or (match := _PACKAGE.fullmatch(value)) is None:
-        return value
-    for folder in folders:
-        if (folder / match[1] / match[2]).is_file():
-            return str(folder / match[1])
-    raise LookupError(match[1])
 
 
 def _is_link_of_rustup(program: Path) -> bool:

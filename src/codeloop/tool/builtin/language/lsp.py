@@ -14,13 +14,12 @@ from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import WARNING, format_diagnostic
 from codeloop.lsp.client.document import read_text
-from codeloop.lsp.client.text_positions import split_lines
+from codeloop.lsp.client.text_positions import TextPosition, split_lines
 from codeloop.lsp.diagnostics_tracker import DiagnosticsTracker
 from codeloop.lsp.server import ServerUnavailable
 from codeloop.lsp.symbols import (
     Location,
     OutlineRow,
-    TextPosition,
     fetch_hover,
     fetch_outline,
     find_calls,
@@ -199,7 +198,7 @@ async def _ask_server(
         case "workspaceSymbols":
             locations = await _find_symbols(client, params.symbol or "")
             # A server that is still indexing the project finds nothing; it is asked again afterwards.
-            if not locations and await client.registrations.wait_for_work(LSP_REQUEST.seconds):
+            if not locations and await client.progress.wait_for_end(LSP_REQUEST.seconds):
                 locations = await _find_symbols(client, params.symbol or "")
             return _format_locations(ctx, locations) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
@@ -212,7 +211,7 @@ async def _ask_server(
         return await fetch_hover(client, position) or f"Nothing is known of {params.symbol}.", ()
     locations = await _request_locations(client, params.operation, position)
     if not locations:
-        if not await client.registrations.wait_for_work(LSP_REQUEST.seconds):
+        if not await client.progress.wait_for_end(LSP_REQUEST.seconds):
             # A server may answer before it has analysed the file; its diagnostics show that it has.
             await client.wait_for_diagnostics(target.real, LSP_DIAGNOSTICS_TIME.seconds)
         locations = await _request_locations(client, params.operation, position)
