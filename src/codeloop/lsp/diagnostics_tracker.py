@@ -121,7 +121,8 @@ class DiagnosticsTracker:
             if self._waiting_count:
                 return
             if None in results:
-                await self._check_alive(client)
+                if not await _is_responding(client) and self.server.client is client:
+                    await self.server.fail("it does not answer")
                 return
             if results and time.monotonic() - start < LSP_DIAGNOSTICS_TIME.seconds:
                 self.miss_count = 0
@@ -319,10 +320,6 @@ class DiagnosticsTracker:
         if any(client.find_diagnostics(path) is None for path in self._edited_paths if path in client.documents):
             return False
         return client.pulls_diagnostics or time.monotonic() >= client.habits.received_at + _SETTLE_SECONDS
-
-    async def _check_alive(self, client: LanguageClient) -> None:
-        if not await _is_responding(client) and self.server.client is client:
-            await self.server.fail("it does not answer")
 
 
 async def _is_responding(client: LanguageClient) -> bool:

@@ -30,7 +30,7 @@ FINISH_REASONS: dict[str, FinishReason] = {
 }
 
 
-class CompletionMessage(msgspec.Struct, gc=False):
+class ChatCompletionMessage(msgspec.Struct, gc=False):
     """A delta, or the message of an answer that did not stream.
 
     Services name the thinking `reasoning_content` (DeepSeek), `reasoning` (OpenRouter, Ollama) or `reasoning_text`
@@ -46,19 +46,19 @@ class CompletionMessage(msgspec.Struct, gc=False):
     tool_calls: Any = None
 
 
-class CompletionChoice(msgspec.Struct, gc=False):
+class ChatCompletionChoice(msgspec.Struct, gc=False):
     """One of the alternative answers; only one is requested."""
 
-    delta: CompletionMessage | None = None
-    message: CompletionMessage | None = None
+    delta: ChatCompletionMessage | None = None
+    message: ChatCompletionMessage | None = None
     finish_reason: Any = None
     error: Any = None
 
 
-class CompletionChunk(msgspec.Struct, gc=False):
+class ChatCompletionChunk(msgspec.Struct, gc=False):
     """One event of the stream."""
 
-    choices: list[CompletionChoice] | None = None
+    choices: list[ChatCompletionChoice] | None = None
     usage: Any = None
     service_tier: Any = None
     error: Any = None
@@ -73,7 +73,7 @@ class ChatCompletionsReader(ResponseReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decode = msgspec.json.Decoder(CompletionChunk).decode
+        self._decode = msgspec.json.Decoder(ChatCompletionChunk).decode
         self._reasoning_details: list[JSON] = []
 
     def read_document(self, body: bytes) -> list[ModelEvent]:
@@ -107,7 +107,7 @@ class ChatCompletionsReader(ResponseReader):
         elif not chunk.choices and chunk.usage is None and (message := chunk.message or chunk.detail):
             self._set_error({"message": str(message)})
 
-    def _read_choice(self, choice: CompletionChoice) -> None:
+    def _read_choice(self, choice: ChatCompletionChoice) -> None:
         message = choice.delta or choice.message
         if message is not None:
             reasoning_content = message.reasoning_content or message.reasoning or message.reasoning_text
