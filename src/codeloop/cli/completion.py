@@ -21,7 +21,7 @@ from codeloop.schema.limits import COMPLETIONS_SHOWN
 from codeloop.store.queries import Queries, SessionFilter, open_queries
 
 
-class CompletionChoice(NamedTuple):
+class CompletableValue(NamedTuple):
     """A value that can be completed, and its description."""
 
     value: str
@@ -33,7 +33,7 @@ class CompletionChoice(NamedTuple):
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*")
 
 
-def _complete(list_choices: Callable[[str], Iterator[CompletionChoice]], prefix: str) -> list[CompletionItem[str]]:
+def _complete(list_choices: Callable[[str], Iterator[CompletableValue]], prefix: str) -> list[CompletionItem[str]]:
     """Return the choices that begin with `prefix`; none if the configuration or the store can't be read.
 
     `list_choices`: called with `prefix`, so that it may skip others.
@@ -90,14 +90,14 @@ def _open_project_queries() -> Queries:
     return open_queries(paths.get_project_folder(project_root.project_id) / "codeloop.db")
 
 
-def _list_grants(_prefix: str) -> Iterator[CompletionChoice]:
+def _list_grants(_prefix: str) -> Iterator[CompletableValue]:
     with closing(_open_project_queries()) as queries:
         grants = queries.permissions.list_all_grants()
     for grant in grants:
-        yield CompletionChoice(grant.id, f"{grant.permission} {', '.join(grant.patterns)}")
+        yield CompletableValue(grant.id, f"{grant.permission} {', '.join(grant.patterns)}")
 
 
-def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[CompletionChoice]:
+def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[CompletableValue]:
     """Yield the ids of the project's sessions, newest first; the slugs when one is being typed."""
     with closing(_open_project_queries()) as queries:
         # Practically all; the filter needs a number.
@@ -107,10 +107,10 @@ def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[Completio
     for session in sessions:
         # Sessions of subagents are only offered where an id is being typed.
         if bool(session.time.archived) == archived and (session.parent_id is None or prefix.startswith("ses_")):
-            yield CompletionChoice(session.slug if by_slug else session.id, session.title)
+            yield CompletableValue(session.slug if by_slug else session.id, session.title)
 
 
-def _list_agents(_prefix: str) -> Iterator[CompletionChoice]:
+def _list_agents(_prefix: str) -> Iterator[CompletableValue]:
     from codeloop.app.settings import Startup, find_settings
     from codeloop.extend.rulebook import Rulebook
 
@@ -120,19 +120,19 @@ def _list_agents(_prefix: str) -> Iterator[CompletionChoice]:
     )
     for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).build_agents().items()):
         if not agent.hidden:
-            yield CompletionChoice(name, agent.description or "")
+            yield CompletableValue(name, agent.description or "")
 
 
-def _list_commands(_prefix: str) -> Iterator[CompletionChoice]:
+def _list_commands(_prefix: str) -> Iterator[CompletableValue]:
     from codeloop.app.settings import Startup, find_settings
     from codeloop.extend.commands import build_commands
 
     settings = find_settings(Startup(directory=Path.cwd()))
     for name, command in sorted(build_commands(settings.config, settings.skills).items()):
-        yield CompletionChoice(name, command.description or "")
+        yield CompletableValue(name, command.description or "")
 
 
-def _list_models(prefix: str) -> Iterator[CompletionChoice]:
+def _list_models(prefix: str) -> Iterator[CompletableValue]:
     """Yield the models of each provider that has a key and fits what is typed."""
     from codeloop.app.models.open_models import make_providers
     from codeloop.app.settings import Startup, find_settings
@@ -142,4 +142,4 @@ def _list_models(prefix: str) -> Iterator[CompletionChoice]:
         start = f"{usable.provider.id}/"
         if start.startswith(prefix) or prefix.startswith(start):
             for name, info in sorted(providers.list_models(usable.provider.id).items()):
-                yield CompletionChoice(start + name, info.name)
+                yield CompletableValue(start + name, info.name)

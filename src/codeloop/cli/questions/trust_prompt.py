@@ -1,9 +1,15 @@
 """Asks whether to trust a project when it is opened, if there is a terminal to ask at."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from codeloop.cli.output.streams import OutputStream
-from codeloop.cli.target.open_target import AskTrust
+
+AskTrust = Callable[[Any], Awaitable[bool]]
+"""Asks the user whether to trust a project, and returns the answer; its argument is a `ProjectSettings`.
+
+That class is not imported: `--attach` needs none of the modules that it needs.
+"""
 
 
 def make_trust_prompt(terminal: OutputStream | None) -> AskTrust | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from codeloop.app.app import App
 from codeloop.app.extensions.open_with_extensions import carry_over_warnings, wait_for_config_changes
 from codeloop.cli.options import Options
+from codeloop.cli.questions.trust_prompt import AskTrust
 from codeloop.cli.target.local import ask_about_trust, make_local_target, make_startup, open_local
-from codeloop.cli.target.open_target import AskTrust
 from codeloop.cli.target.process_log import open_log
 from codeloop.client.directory_client import DirectoryClient
 from codeloop.client.target import Target

@@ -10,7 +10,7 @@ from codeloop.app.project import Project
 from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
-from codeloop.cli.target.open_target import AskTrust
+from codeloop.cli.questions.trust_prompt import AskTrust
 from codeloop.cli.target.process_log import apply_configured_level, open_log
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient

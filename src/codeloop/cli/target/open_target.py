@@ -1,17 +1,12 @@
 """Chooses how the project of a command is opened: in this process, or with `--attach` on a running server."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
 
 from codeloop.cli.options import Options
+from codeloop.cli.questions.trust_prompt import AskTrust
 from codeloop.client.target import Target
 
-AskTrust = Callable[[Any], Awaitable[bool]]
-"""Asks the user whether to trust a project, and returns the answer; its argument is a `ProjectSettings`.
-
-That class is not imported: `--attach` needs none of the modules that it needs.
-"""
 OpenTarget = Callable[[Options, AskTrust | None], AbstractAsyncContextManager[Target]]
 """Opens the project or the server that the options name; the second argument asks for trust. Raises CodeloopError."""
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from codeloop.cli.options import Options
-from codeloop.cli.target.open_target import AskTrust
+from codeloop.cli.questions.trust_prompt import AskTrust
 from codeloop.client.connect import connect_to_server
 from codeloop.client.http import HttpClient
 from codeloop.client.packed_file import pack_file
