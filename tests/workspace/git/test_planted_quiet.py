@@ -86,18 +86,18 @@ PLANTS: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_what_is_planted_after_quiet_commands_is_set_aside(planted: PlantedRepositories, root: Path, name: str) -> None:
-    assert planted.count_if_unchanged(1)
-    assert planted.count_if_unchanged(-1)
-    assert planted.count_if_unchanged(1)
+    assert planted.try_begin_command()
+    assert planted.try_end_command()
+    assert planted.try_begin_command()
     PLANTS[name](root)
-    assert not planted.count_if_unchanged(-1)
+    assert not planted.try_end_command()
     assert "Set aside" in planted.end_command()
 
 
 def test_what_the_user_makes_between_two_commands_is_the_users(planted: PlantedRepositories, root: Path) -> None:
     plant_nested(root)
     (root / ".git/refs/heads/main").symlink_to("/elsewhere")
-    assert not planted.count_if_unchanged(0)
+    assert not planted.try_record_state()
     planted.record_state()
     assert root / "deep/sub/.git/config" in planted.list_protected_paths()
     planted.begin_command()
@@ -114,7 +114,7 @@ def test_what_a_command_made_is_looked_at_after_each_one(planted: PlantedReposit
         planted.end_command()
     planted.begin_command()
     append(root / "sub/.git/config", "[core]\n\tfsmonitor = ./evil\n")
-    assert not planted.count_if_unchanged(-1)
+    assert not planted.try_end_command()
     assert "Set aside" in planted.end_command()
 
 
@@ -130,8 +130,8 @@ def test_where_nothing_can_be_watched_each_command_is_looked_through(
     for _ in range(3):
         planted.begin_command()
         planted.end_command()
-    assert not planted.count_if_unchanged(1)
+    assert not planted.try_begin_command()
     planted.begin_command()
     (root / ".git/refs/heads/main").symlink_to("/elsewhere")
-    assert not planted.count_if_unchanged(-1)
+    assert not planted.try_end_command()
     assert "Set aside" in planted.end_command()

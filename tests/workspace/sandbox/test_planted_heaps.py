@@ -9,7 +9,7 @@ import pytest
 from codeloop.schema.bounds.sandbox import GIT_SEARCH_NEW_FOLDERS
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.git.planted import finder
+from codeloop.workspace.git.planted import repository_finder
 from tests.workspace.sandbox.conftest import Attacked
 from tests.workspace.sandbox.test_planted import BEFORE, IDENTITY, evil, git, use_git
 
@@ -131,7 +131,7 @@ async def test_what_is_made_behind_a_heap_of_folders_is_found_and_what_was_there
 async def test_it_says_so_when_more_folders_come_than_are_looked_through(
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=50))
+    monkeypatch.setattr(repository_finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=50))
     outcome = await it.run("seq -f b%.0f 100 | xargs mkdir; mkdir zz")
     assert any("look for `.git` in" in warning for warning in outcome.warnings), outcome
 
@@ -141,8 +141,8 @@ async def test_it_says_so_when_more_folders_come_than_are_looked_through(
 async def test_what_is_made_in_an_old_deep_folder_of_a_large_project_is_found(
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch, watches: int
 ) -> None:
-    monkeypatch.setattr(finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=30))
-    monkeypatch.setattr(finder, "count_available_watches", lambda: watches)
+    monkeypatch.setattr(repository_finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=30))
+    monkeypatch.setattr(repository_finder, "count_available_watches", lambda: watches)
     mine = it.root / "a99/mine"
     for folder in (mine, it.root / "zz/old/deep", *(it.root / f"a{number}" for number in range(99))):
         folder.mkdir(parents=True)

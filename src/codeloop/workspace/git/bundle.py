@@ -3,7 +3,6 @@
 `codeloop move` uses it.
 """
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -11,9 +10,9 @@ from pathlib import Path
 from codeloop.schema.limits import WORKTREE_TIME
 from codeloop.schema.wire import Wire
 from codeloop.workspace.git.merge import read_identity_options
-from codeloop.workspace.git.repository import Git, GitOutput
+from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import list_unsaved_repositories
-from codeloop.workspace.git.worktrees import WorktreeRefused, describe_failure, run_unfiltered
+from codeloop.workspace.git.worktrees import WorktreeRefused, describe_failure, read_line, run_unfiltered
 
 _REF_PREFIX = "refs/codeloop/move"
 
@@ -31,34 +30,35 @@ class PackedWork(Wire):
 
 
 async def pack_work(git: Git, file: Path) -> PackedWork:
-    """Write a bundle of a work tree: the commits that no remote has, and its files. Nothing in it changes.
+    """Write a bundle of a work tree: the commits that no remote has, and its files. The work tree stays as it is.
 
     Raises WorktreeRefused: there is no commit, or the bundle would lack work of a repository inside. Raises GitFailed.
     """
     head = await git.resolve_commit("HEAD")
     if head is None:
         raise WorktreeRefused(f"{git.root} has no commit yet. Commit something first.")
-    if below := await list_unsaved_repositories(git):
+    if unsaved_repositories := await list_unsaved_repositories(git):
         raise WorktreeRefused(
-            f"{', '.join(below[:3])} in {git.root} has work that would not be moved. Commit and push that first."
+            f"{', '.join(unsaved_repositories[:3])} in {git.root} has work that would not be moved. "
+            "Commit and push that first."
         )
     with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
         # In an index of its own, so that the user's stays as it is.
         index = Path(folder, "index")
-        user_index = git.root / _read_line(await git.run("rev-parse", "--git-path", "index"), "find the index")
+        user_index = git.root / read_line(await git.run("rev-parse", "--git-path", "index"), "find the index")
         if user_index.is_file():
             # With the stats in the copy, git reads only the files that have changed.
             shutil.copyfile(user_index, index)
-        _read_line(await run_unfiltered(git, "add", "--all", index=index), "read the files")
-        tree = _read_line(await git.run("write-tree", index=index), "store the files")
+        read_line(await run_unfiltered(git, "add", "--all", index=index), "read the files")
+        tree = read_line(await git.run("write-tree", index=index), "store the files")
     arguments = (*await read_identity_options(git), "commit-tree", tree, "-p", head, "-m", "What was uncommitted")
-    state = _read_line(await git.run(*arguments), "store the files")
+    state = read_line(await git.run(*arguments), "store the files")
     # A bundle needs a reference to hold a commit.
     ref = f"{_REF_PREFIX}/{state}"
     try:
-        _read_line(await git.run("update-ref", ref, state), "name the files")
+        read_line(await git.run("update-ref", ref, state), "name the files")
         arguments = ("bundle", "create", "--quiet", str(file), ref, "--not", "--remotes")
-        _read_line(await git.run(*arguments, seconds=WORKTREE_TIME.seconds), "write the bundle")
+        read_line(await git.run(*arguments, seconds=WORKTREE_TIME.seconds), "write the bundle")
     finally:
         await git.run("update-ref", "-d", ref)
     return PackedWork(head=head, state=state, branch=await git.read_branch())
@@ -78,14 +78,7 @@ async def import_bundle(git: Git, file: Path, work: PackedWork) -> None:
 
 
 async def unpack_files(tree: Git, work: PackedWork) -> None:
-    """Write the packed files into a new work tree at `head`; files that were uncommitted are so again."""
-    _read_line(await run_unfiltered(tree, "read-tree", "--reset", "-u", work.state), "write the files")
+    """Write the packed files into a new work tree at `head`; what was uncommitted is uncommitted again."""
+    read_line(await run_unfiltered(tree, "read-tree", "--reset", "-u", work.state), "write the files")
     # Without `-u`, git resets the index alone, so the files differ from it as before.
-    _read_line(await run_unfiltered(tree, "read-tree", "--reset", work.head), "reset the index")
-
-
-def _read_line(output: GitOutput, action: str) -> str:
-    """Return the first line of the output. Raises WorktreeRefused when git failed to do `action`."""
-    if output.code != 0:
-        raise WorktreeRefused(f"git can't {action}: {describe_failure(output)}")
-    return os.fsdecode(output.data).partition("\n")[0]
+    read_line(await run_unfiltered(tree, "read-tree", "--reset", work.head), "reset the index")

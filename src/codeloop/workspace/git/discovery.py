@@ -1,6 +1,6 @@
 """Finds the repository that git would use from a directory, and what in it could run a program.
 
-By it, a read-only git command is known to be harmless, and is run without a question.
+The permission gate uses it: a read-only git command that can run no program is allowed without a question.
 """
 
 import os
@@ -43,7 +43,7 @@ _HARMLESS_SETTINGS = re.compile(
 _SIGNATURE_SETTINGS = frozenset({"log.showsignature", "format.pretty"})
 # The one hook that read-only commands may run: `git status` writes the index.
 _INDEX_HOOK = "post-index-change"
-# 0o160000 as an index holds it.
+# The mode of a submodule, 0o160000, in the bytes of an index.
 _SUBMODULE_MODE = b"\0\0\xe0\0"
 
 
@@ -103,10 +103,10 @@ def _find_program_setting(folder: Path, top: Path) -> str:
             info = file.stat()
         except OSError:
             continue
-        setting, own_hooks = _read_program_setting(file, info.st_mtime_ns, info.st_size, info.st_ino)
+        setting, hooks_path = _read_program_setting(file, info.st_mtime_ns, info.st_size, info.st_ino)
         if setting:
             return f"the repository's configuration sets {setting}, which may run programs"
-        hooks = top / expand_user_path(own_hooks) if own_hooks else hooks
+        hooks = top / expand_user_path(hooks_path) if hooks_path else hooks
     if os.path.lexists(hooks / _INDEX_HOOK):
         return f"the repository has a hook, {_INDEX_HOOK}"
     # A split index may have its submodules in the shared part, which is not searched.
@@ -123,6 +123,7 @@ def _has_submodules(index: Path) -> bool:
     return _search_submodule_mode(index, info.st_mtime_ns, info.st_size, info.st_ino)
 
 
+# The stamp of a file is only a part of the cache's key: a changed file is read again.
 @lru_cache(maxsize=32)
 def _search_submodule_mode(index: Path, *_stamp: int) -> bool:
     """Return whether an index may hold a submodule: the bytes of that mode are somewhere in it."""
@@ -134,7 +135,7 @@ def _search_submodule_mode(index: Path, *_stamp: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _read_program_setting(file: Path, *_stamp: int) -> tuple[str, str]:
-    """Return the first setting of a file that may run a program, and the file's own folder of hooks; "" for none."""
+    """Return the first setting of a file that may run a program, and the folder of hooks that it sets; "" for none."""
     try:
         text = read_start(file, _CONFIG_BYTES).decode("utf-8", "surrogateescape")
     except OSError:

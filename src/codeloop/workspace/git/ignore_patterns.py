@@ -15,6 +15,7 @@ from codeloop.kit.small_files import read_start_or_empty
 _PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")
 _CONFIG_BYTES = 64 * 1024
 _WILDCARD = re.compile(r"[*?\[\\]")
+# `*.log`
 _NAME_ENDING = re.compile(r"\*[^*?\[\\/]+")
 # The most characters of patterns with wildcards in one file, without those like `*.end`. Further ones exclude nothing,
 # since each costs time for every file of a project.
@@ -22,7 +23,7 @@ _MAX_WILDCARD_CHARS = 8 * 1024
 
 
 class Pattern(Struct, frozen=True):
-    """One line, which is compared with the name alone, or (`is_anchored`) with the path relative to the file's folder.
+    """One line, compared with a name alone, or (`is_anchored`) with the path relative to the folder of the line's file.
 
     Exactly one is set: `plain`, the whole text; `ending`, the end of a name; `regex`, the slowest.
     """
@@ -86,9 +87,9 @@ def parse_ignore_file(text: bytes, base: str) -> Patterns:
     return Patterns(base, _parse_lines(text.decode("utf-8", "surrogateescape").split("\n")))
 
 
-def read_ignore_file(file: Path, base: str, most: int) -> Patterns:
-    """Parse the first `most` bytes of a .gitignore; no patterns when it can't be read."""
-    return parse_ignore_file(read_start_or_empty(file, most), base)
+def read_ignore_file(file: Path, base: str, max_bytes: int) -> Patterns:
+    """Parse the first `max_bytes` bytes of a .gitignore; no patterns when it can't be read."""
+    return parse_ignore_file(read_start_or_empty(file, max_bytes), base)
 
 
 def parse_attributes(text: bytes, base: str, attributes: Sequence[str]) -> Patterns:
@@ -119,7 +120,7 @@ def is_ignored(chain: Iterable[Patterns], path: str, name: str, *, is_folder: bo
 
 
 def list_user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the file of patterns that the user's git ignores in every repository, in a tuple; () without a home."""
+    """Return the file with the patterns that the user's git ignores everywhere, in a tuple; () without a home."""
     home = environment.get("HOME", "")
     if not home:
         return ()
@@ -179,7 +180,7 @@ def _translate(glob: str) -> str:
         raise ValueError(glob)
     if "/" not in glob:
         return make_regex(_PLAIN_STARS.sub("*", glob))
-    # git compares the text before the first wildcard by itself, and takes the rest as a pattern of its own.
+    # git compares the text before the first wildcard separately, and takes the rest as a pattern of its own.
     match = _WILDCARD.search(glob)
     first_wildcard = match.start() if match else len(glob)
     is_deep = glob.startswith("**", first_wildcard)

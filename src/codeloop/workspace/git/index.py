@@ -15,8 +15,9 @@ from msgspec import field as struct_field
 from codeloop.kit.git_folders import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_bounded, read_start_or_empty
 
-# Of an entry: ctime and mtime (seconds, nanoseconds), device, inode, mode, uid, gid, size, blob, flags.
+# An entry without its path: ctime and mtime (seconds, nanoseconds), device, inode, mode, uid, gid, size, blob, flags.
 _ENTRY_LAYOUT = Layout(">IIIIIIIIII20sH")
+_ENTRY_BYTES = _ENTRY_LAYOUT.size
 _KIND_BITS = 0o170000
 _SUBMODULE_MODE = 0o160000
 # Bits of an entry's flags.
@@ -25,8 +26,9 @@ _EXTENDED_FLAG, _STAGE_BITS = 0x4000, 0x3000
 _INTENT_TO_ADD_FLAG = 0x2000
 _CHECKSUM_BYTES = 20
 _CONFIG_BYTES = 64 * 1024
+# The largest index that is read for a command.
 _INDEX_BYTES = 32 * 1024 * 1024
-# An index of some five million files.
+# The largest index that is read for a snapshot: one of some five million files.
 _SNAPSHOT_INDEX_BYTES = 512 * 1024 * 1024
 _LOW_32_BITS = 0xFFFFFFFF
 
@@ -90,7 +92,7 @@ class IndexedRepository(Struct, frozen=True):
 
 
 def open_repository(top: Path, *, with_index: bool) -> IndexedRepository | None:
-    """Read the repository whose work tree has its top here; None when it has none, or one that can't be read."""
+    """Read the repository of the work tree with this top; None when there is none, or it is of a kind not read here."""
     folder = find_git_folder(top)
     if folder is None:
         return None
@@ -111,7 +113,7 @@ def open_repository(top: Path, *, with_index: bool) -> IndexedRepository | None:
 
 
 def read_tracked_files(top: Path) -> TrackedFiles:
-    """Return the tracked files of the work tree with its top here; {} where its index can't be read."""
+    """Return the tracked files of the work tree with this top; {} when its index can't be read."""
     folder = find_git_folder(top)
     try:
         info = (folder / "index").stat() if folder is not None else None
@@ -164,14 +166,14 @@ def parse_index(data: bytes, changed_at_ns: int) -> ParsedIndex:
         raise ValueError(f"index version {version}")
     tracked: TrackedFiles = {}
     submodules: list[str] = []
-    at, path = 12, b""
+    offset, path = 12, b""
     last_folder, names = b"", tracked.setdefault("", {})
     unpack = _ENTRY_LAYOUT.unpack_from
     for _ in range(count):
-        if at + 62 > len(data):
+        if offset + _ENTRY_BYTES > len(data):
             raise ValueError("a short index")
-        ctime_s, ctime_ns, mtime_s, mtime_ns, _, inode, mode, _, _, size, blob, flags = unpack(data, at)
-        path_start = at + 62
+        ctime_s, ctime_ns, mtime_s, mtime_ns, _, inode, mode, _, _, size, blob, flags = unpack(data, offset)
+        path_start = offset + _ENTRY_BYTES
         is_intent_to_add = False
         if flags & _EXTENDED_FLAG:
             extended_flags = int.from_bytes(data[path_start : path_start + 2], "big")
@@ -179,14 +181,14 @@ def parse_index(data: bytes, changed_at_ns: int) -> ParsedIndex:
             path_start += 2
         if version == 4:
             # The path shares its start with the one before: a count of bytes to drop from that, then the rest.
-            dropped, path_start = _parse_offset(data, path_start)
+            dropped, path_start = _parse_number(data, path_start)
             end = data.index(0, path_start)
             path = path[: len(path) - dropped] + data[path_start:end]
-            at = end + 1
+            offset = end + 1
         else:
             end = data.index(0, path_start)
             path = data[path_start:end]
-            at += (end - at + 8) // 8 * 8  # entries are padded with 1 to 8 NULs
+            offset += (end - offset + 8) // 8 * 8  # entries are padded with 1 to 8 NULs
         if mode & _KIND_BITS == _SUBMODULE_MODE:
             submodules.append(os.fsdecode(path))
             continue
@@ -203,57 +205,60 @@ def parse_index(data: bytes, changed_at_ns: int) -> ParsedIndex:
         if is_intent_to_add or mtime >= changed_at_ns:
             mtime = -1
         names[os.fsdecode(name)] = IndexEntry(blob, mode, mtime, ctime_s * 1_000_000_000 + ctime_ns, size, inode)
-    return ParsedIndex(tracked, _parse_extensions(data, at), tuple(submodules))
+    return ParsedIndex(tracked, _parse_extensions(data, offset), tuple(submodules))
 
 
-def _parse_extensions(data: bytes, at: int) -> dict[str, bytes]:
+def _parse_extensions(data: bytes, offset: int) -> dict[str, bytes]:
     """Return the trees that the index's extension `TREE` holds.
 
     Raises ValueError for a mandatory extension, whose name is in lower case: without it the index can't be understood.
     """
     trees: dict[str, bytes] = {}
-    while at + 8 <= len(data) - _CHECKSUM_BYTES:
-        if data[at : at + 1].islower():
-            raise ValueError(f"an index with the extension {data[at : at + 4]!r}")
-        end = at + 8 + int.from_bytes(data[at + 4 : at + 8], "big")
-        if data[at : at + 4] == b"TREE":
-            trees = _parse_tree_extension(data[at + 8 : end])
-        at = end
+    while offset + 8 <= len(data) - _CHECKSUM_BYTES:
+        if data[offset : offset + 1].islower():
+            raise ValueError(f"an index with the extension {data[offset : offset + 4]!r}")
+        end = offset + 8 + int.from_bytes(data[offset + 4 : offset + 8], "big")
+        if data[offset : offset + 4] == b"TREE":
+            trees = _parse_tree_extension(data[offset + 8 : end])
+        offset = end
     return trees
 
 
 def _parse_tree_extension(rows: bytes) -> dict[str, bytes]:
     """Parse the extension's rows: each folder is followed by those in it. A folder that has changed has no tree."""
     trees: dict[str, bytes] = {}
-    # Parent folders, each with the number of its subfolders that are still to come.
-    at, above = 0, [("", 1)]
-    while at < len(rows):
-        line = rows.index(b"\n", at)
-        name, _, numbers = rows[at:line].partition(b"\0")
-        count, _, below = numbers.partition(b" ")
-        at = line + 1
-        folder, remaining = above.pop()
+    offset = 0
+    # The folders around the next one, each with the number of its subfolders that are still to come.
+    parents = [("", 1)]
+    while offset < len(rows):
+        line = rows.index(b"\n", offset)
+        name, _, numbers = rows[offset:line].partition(b"\0")
+        file_count, _, folder_count = numbers.partition(b" ")
+        offset = line + 1
+        folder, remaining = parents.pop()
         if remaining > 1:
-            above.append((folder, remaining - 1))
+            parents.append((folder, remaining - 1))
         path = f"{folder}/{os.fsdecode(name)}" if folder else os.fsdecode(name)
-        if int(count) >= 0:
-            trees[path] = rows[at : at + 20]
-            at += 20
-        if int(below):
-            above.append((path, int(below)))
+        # -1 for a folder that has changed.
+        if int(file_count) >= 0:
+            trees[path] = rows[offset : offset + 20]
+            offset += 20
+        if int(folder_count):
+            parents.append((path, int(folder_count)))
     return trees
 
 
-def _parse_offset(data: bytes, at: int) -> tuple[int, int]:
+def _parse_number(data: bytes, offset: int) -> tuple[int, int]:
     """Parse a number of variable length as index version 4 has it. Return it and the position after it."""
-    value = data[at] & 0x7F
-    while data[at] & 0x80:
-        at += 1
-        value = ((value + 1) << 7) | (data[at] & 0x7F)
-    return value, at + 1
+    value = data[offset] & 0x7F
+    while data[offset] & 0x80:
+        offset += 1
+        value = ((value + 1) << 7) | (data[offset] & 0x7F)
+    return value, offset + 1
 
 
 def _converts_line_ends(config: bytes) -> bool:
     """Return whether a configuration may make git change the line ends of every text file."""
+    # `autocrlf = true` or `eol = crlf`, by any section: whether it is `[core]` is not checked.
     lines = (line.strip().lower().replace(b" ", b"") for line in config.splitlines())
     return any(line.startswith((b"autocrlf", b"eol=crlf")) and not line.endswith(b"=false") for line in lines)

@@ -11,13 +11,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit import fault_injection
-from codeloop.workspace.git.repository import Git, GitOutput
+from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import list_unsaved_repositories
-from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure
+from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure, read_line
 
 # The largest file whose conflicts are shown.
 _CONFLICT_BYTES = 256 * 1024
-# A command line has a limit; that a thousand files have none with a filter is taken for all.
+# A command line has a limit: only so many files are asked about, and the others are taken to have no filter.
 _MAX_NAMED_FILES = 1000
 _HEADS = "refs/heads/"
 
@@ -47,10 +47,11 @@ class BranchMerger(Struct, frozen=True):
         `is_rescue`: the work is saved before a removal, so files in conflict, or with a filter, are committed as they
         are. Raises WorktreeRefused, GitFailed.
         """
-        if below := await list_unsaved_repositories(tree):
+        if unsaved_repositories := await list_unsaved_repositories(tree):
             raise WorktreeRefused(
-                f"{', '.join(below[:3])} in {tree.root} is a repository of its own, with changes that a commit here "
-                "would not hold. Commit and push them there, or move it out of the work tree.",
+                f"{', '.join(unsaved_repositories[:3])} in {tree.root} is a repository of its own, "
+                "with changes that a commit here would not hold. "
+                "Commit and push them there, or move it out of the work tree.",
                 is_unsaved=True,
             )
         files = await self.worktrees.list_changed_files(tree)
@@ -66,9 +67,9 @@ class BranchMerger(Struct, frozen=True):
                 "trusted project. Commit it there yourself, or trust the project: codeloop trust"
             )
         await fault_injection.pass_point_async("worktree.commit")
-        self._read_line(await self.worktrees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
+        read_line(await self.worktrees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
         arguments = ("commit", "--quiet", "--no-verify", "--message", message)
-        self._read_line(
+        read_line(
             await self.worktrees.run(tree, *await read_identity_options(tree), *arguments), f"commit in {tree.root}"
         )
         return files
@@ -88,23 +89,25 @@ class BranchMerger(Struct, frozen=True):
         else:
             # Prints the tree's id, then the files in conflict; the code is 1 if there are any.
             output = await self.worktrees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
-            tree, *names = os.fsdecode(output.data).partition("\0\0")[0].split("\0")
+            tree, *conflicted_names = os.fsdecode(output.data).partition("\0\0")[0].split("\0")
             if output.code == 1:
-                conflicts = [name for name in names if files is None or name in files]
+                conflicts = [name for name in conflicted_names if files is None or name in files]
                 if conflicts:
                     labels = {f"<<<<<<< {ours}\n": f"<<<<<<< {into}\n", f">>>>>>> {theirs}\n": f">>>>>>> {branch}\n"}
-                    shown = [await self._read_marked_file(tree, name, labels) for name in dict.fromkeys(conflicts)]
-                    return MergeResult(None, tuple(shown))
+                    # git names a file once for each kind of conflict in it.
+                    names = dict.fromkeys(conflicts)
+                    conflicted_files = [await self._read_marked_file(tree, name, labels) for name in names]
+                    return MergeResult(None, tuple(conflicted_files))
             elif output.code != 0:
                 raise WorktreeRefused(
                     f"git can't merge {branch} into {into}: {describe_failure(output)} (It takes git 2.38.)"
                 )
-            # With some files only, the other branch is no parent: its other files would count as merged, and no later
-            # merge would bring them.
+            # When only some files are taken, the other branch does not become a parent: its other files would count as
+            # merged, and no later merge would bring them.
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
             tree = tree if files is None else await self._build_tree(ours, tree, files)
             arguments = ("commit-tree", tree, *parents, "-m", message)
-            new = self._read_line(
+            new = read_line(
                 await self.worktrees.run(git, *await read_identity_options(git), *arguments), "commit the merge"
             )
         await fault_injection.pass_point_async("worktree.merge")
@@ -138,13 +141,13 @@ class BranchMerger(Struct, frozen=True):
         return commit
 
     async def _read_marked_file(self, tree: str, name: str, labels: Mapping[str, str]) -> ConflictedFile:
-        """Read a file of the merge's tree; `labels`: the marks that git wrote, with commits -> with branches."""
+        """Read a file of the merge's tree. `labels`: marks with commits, as git wrote them -> those with branches."""
         data = await self.worktrees.git.read_blob(tree, name, _CONFLICT_BYTES)
         if data is None or b"\0" in data:
             return ConflictedFile(name, None)
         text = data.decode("utf-8", "replace")
-        for commit, label in labels.items():
-            text = text.replace(commit, label)
+        for written, label in labels.items():
+            text = text.replace(written, label)
         return ConflictedFile(name, text)
 
     async def _build_tree(self, ours: str, merged: str, files: Sequence[str]) -> str:
@@ -152,7 +155,7 @@ class BranchMerger(Struct, frozen=True):
         git = self.worktrees.git
         with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
             index = Path(folder, "index")
-            self._read_line(await git.run("read-tree", ours, index=index), "read the branch")
+            read_line(await git.run("read-tree", ours, index=index), "read the branch")
             for name in files:
                 row = os.fsdecode((await git.run("ls-tree", "-z", merged, "--", name)).data)
                 arguments = ("--force-remove", "--", name)
@@ -160,8 +163,8 @@ class BranchMerger(Struct, frozen=True):
                     # Before a tab and the name: mode, kind, id.
                     mode, _, blob = row.partition("\t")[0].split(" ")
                     arguments = ("--add", "--cacheinfo", f"{mode},{blob},{name}")
-                self._read_line(await git.run("update-index", *arguments, index=index), f"take {name}")
-            return self._read_line(await git.run("write-tree", index=index), "write the files")
+                read_line(await git.run("update-index", *arguments, index=index), f"take {name}")
+            return read_line(await git.run("write-tree", index=index), "write the files")
 
     async def _move_branch(self, branch: str, old: str, new: str) -> None:
         """Move a branch forward, with the files of the work tree in which it is checked out."""
@@ -173,7 +176,7 @@ class BranchMerger(Struct, frozen=True):
             output = await self.worktrees.run(
                 Git(folder, self.worktrees.environment), "merge", "--ff-only", "--quiet", new
             )
-        self._read_line(output, f"bring {branch} forward{f' in {folder}' if folder else ''}")
+        read_line(output, f"bring {branch} forward{f' in {folder}' if folder else ''}")
 
     async def _find_checkout(self, branch: str) -> Path | None:
         """Return the work tree in which a branch is checked out, if any."""
@@ -185,12 +188,6 @@ class BranchMerger(Struct, frozen=True):
             elif row == f"branch {_HEADS}{branch}":
                 return folder
         return None
-
-    def _read_line(self, output: GitOutput, action: str) -> str:
-        """Return the first line that git printed. Raises WorktreeRefused with git's arguments when it failed."""
-        if output.code != 0:
-            raise WorktreeRefused(f"git can't {action}: {describe_failure(output)}")
-        return "".join(output.lines[:1])
 
 
 async def read_identity_options(git: Git) -> list[str]:

@@ -21,7 +21,7 @@ _MAX_DELTAS = 50
 _PACKED_REFS_BYTES = 256 * 1024
 _REF_BYTES = 4096
 _REF_PREFIX = "ref: "
-# git follows as many references to references.
+# The most references to references that are followed, as in git.
 _MAX_SYMBOLIC_REFS = 5
 
 
@@ -32,6 +32,27 @@ class GitTreeEntry(NamedTuple):
     object_id: bytes
 
 
+class _GitObject(NamedTuple):
+    """An object: its kind (`commit`, `tree`, `blob` or `tag`), and its content."""
+
+    kind: bytes
+    content: bytes
+
+
+class _PackedHeader(NamedTuple):
+    """The header of an object in a pack.
+
+    `kind`: a key of _OBJECT_KINDS, or that of a delta; `size`: of the unpacked data; `length`: of the header. The base
+    of a delta lies `base_distance` bytes before it in the pack, or is named by `base_id`.
+    """
+
+    kind: int
+    size: int
+    base_distance: int
+    base_id: bytes
+    length: int
+
+
 class GitObjects:
     """The objects of a repository. `common`: the git directory that holds them."""
 
@@ -40,34 +61,38 @@ class GitObjects:
 
     def read_tree_id(self, commit: bytes) -> bytes | None:
         """Return the id of a commit's tree; None: it can't be read."""
-        kind, data = self._read_object(commit) or (b"", b"")
-        return _parse_hex(data[5:45]) if kind == b"commit" and data.startswith(b"tree ") else None
+        commit_object = self._read_object(commit)
+        if commit_object is None or commit_object.kind != b"commit" or not commit_object.content.startswith(b"tree "):
+            return None
+        return _parse_hex(commit_object.content[5:45])
 
     def read_tree(self, tree: bytes) -> dict[str, GitTreeEntry] | None:
         """Return the entries of a tree by name; None: it can't be read."""
-        kind, data = self._read_object(tree) or (b"", b"")
-        if kind != b"tree":
+        tree_object = self._read_object(tree)
+        if tree_object is None or tree_object.kind != b"tree":
             return None
+        content = tree_object.content
         entries: dict[str, GitTreeEntry] = {}
-        at = 0
+        start = 0
         # Each entry: mode, blank, name, NUL, 20 bytes of the id.
-        while at < len(data):
-            end = data.find(b"\0", at)
-            mode, _, name = data[at:end].partition(b" ")
+        while start < len(content):
+            end = content.find(b"\0", start)
+            mode, _, name = content[start:end].partition(b" ")
             if end < 0 or not mode.isdigit():
                 return None
-            entries[os.fsdecode(name)] = GitTreeEntry(int(mode, 8), data[end + 1 : end + 21])
-            at = end + 21
+            entries[os.fsdecode(name)] = GitTreeEntry(int(mode, 8), content[end + 1 : end + 21])
+            start = end + 21
         return entries
 
-    def _read_object(self, object_id: bytes) -> tuple[bytes, bytes] | None:
-        """Return the kind and the content of an object; None: it is missing, too large or broken."""
+    def _read_object(self, object_id: bytes) -> _GitObject | None:
+        """Return an object; None: it is missing, too large or broken."""
         digits = object_id.hex()
         loose = read_start_or_empty(self._folder / digits[:2] / digits[2:], _MAX_OBJECT_BYTES)
         if loose:
-            head, _, data = _inflate(loose, _MAX_OBJECT_BYTES).partition(b"\0")
+            # A loose object begins with its kind and size: `tree 123`, NUL.
+            head, _, content = _inflate(loose, _MAX_OBJECT_BYTES).partition(b"\0")
             kind, _, size = head.partition(b" ")
-            return (kind, data) if size == str(len(data)).encode() else None
+            return _GitObject(kind, content) if size == str(len(content)).encode() else None
         try:
             packs = [path for path in sorted((self._folder / "pack").iterdir()) if path.suffix == ".idx"][:_MAX_PACKS]
         except OSError:
@@ -75,53 +100,62 @@ class GitObjects:
         for index in packs:
             try:
                 with open_regular(index) as file:
-                    at = _find_offset(file, object_id)
-                if at is not None:
+                    offset = _find_offset(file, object_id)
+                if offset is not None:
                     with open_regular(index.with_suffix(".pack")) as file:
-                        return self._read_packed(file, at)
+                        return self._read_packed(file, offset)
             except (OSError, IndexError, ValueError):
                 return None
         return None
 
-    def _read_packed(self, pack: int, at: int) -> tuple[bytes, bytes] | None:
+    def _read_packed(self, pack: int, offset: int) -> _GitObject | None:
         """Read an object at an offset of a pack, resolving deltas. Raises IndexError, ValueError, OSError."""
-        changes: list[bytes] = []
-        while len(changes) <= _MAX_DELTAS:
-            # The header: three bits of the kind, then the size, seven bits a byte and the lowest first (four at first).
-            raw = os.pread(pack, 32, at)
-            here = 1
-            kind, size, shift = raw[0] >> 4 & 7, raw[0] & 15, 4
-            while raw[here - 1] & 0x80:
-                size |= (raw[here] & 0x7F) << shift
-                shift, here = shift + 7, here + 1
-            base: tuple[bytes, bytes] | None = None
-            back = 0
-            if kind == _DELTA_BY_OFFSET:
-                back = raw[here] & 0x7F
-                while raw[here] & 0x80:
-                    here += 1
-                    back = ((back + 1) << 7) | (raw[here] & 0x7F)
-                here += 1
-            elif kind == _DELTA_BY_ID:
-                base = self._read_object(raw[here : here + 20])
-                here += 20
-            if size > _MAX_OBJECT_BYTES:
+        # From the object that is read, each delta leads to its base, until one is a whole object.
+        deltas: list[bytes] = []
+        while len(deltas) <= _MAX_DELTAS:
+            header = _parse_packed_header(os.pread(pack, 32, offset))
+            if header.size > _MAX_OBJECT_BYTES:
                 return None
             # zlib makes data that can't be compressed a little larger, by less than this.
-            data = _inflate(os.pread(pack, size + 1024, at + here), size)
-            if kind in _OBJECT_KINDS:
-                base = (_OBJECT_KINDS[kind], data)
+            data = _inflate(os.pread(pack, header.size + 1024, offset + header.length), header.size)
+            base: _GitObject | None = None
+            if header.kind in _OBJECT_KINDS:
+                base = _GitObject(_OBJECT_KINDS[header.kind], data)
             else:
-                changes.append(data)
+                deltas.append(data)
+                if header.base_id:
+                    base = self._read_object(header.base_id)
             if base is not None:
-                base_kind, content = base
-                for change in reversed(changes):
-                    content = _apply_delta(content, change)
-                return base_kind, content
-            if not back:
+                content = base.content
+                for delta in reversed(deltas):
+                    content = _apply_delta(content, delta)
+                return _GitObject(base.kind, content)
+            if not header.base_distance:
                 return None
-            at -= back
+            offset -= header.base_distance
         return None
+
+
+def _parse_packed_header(raw: bytes) -> _PackedHeader:
+    """Parse the header of an object in a pack. Raises IndexError for a short one."""
+    # Three bits of the kind, then the size: four bits in the first byte, seven in each further one, the lowest first.
+    kind, size, shift = raw[0] >> 4 & 7, raw[0] & 15, 4
+    length = 1
+    while raw[length - 1] & 0x80:
+        size |= (raw[length] & 0x7F) << shift
+        shift += 7
+        length += 1
+    base_distance, base_id = 0, b""
+    if kind == _DELTA_BY_OFFSET:
+        base_distance = raw[length] & 0x7F
+        while raw[length] & 0x80:
+            length += 1
+            base_distance = ((base_distance + 1) << 7) | (raw[length] & 0x7F)
+        length += 1
+    elif kind == _DELTA_BY_ID:
+        base_id = raw[length : length + 20]
+        length += 20
+    return _PackedHeader(kind, size, base_distance, base_id, length)
 
 
 def read_head_commit(folder: Path, common: Path) -> bytes | None:
@@ -177,7 +211,7 @@ def _find_offset(index: int, object_id: bytes) -> int | None:
     fanout = os.pread(index, _FANOUT_END, 0)
     if fanout[:8] != b"\xfftOc\0\0\0\2" or len(fanout) < _FANOUT_END:
         raise ValueError("an index of another version")
-    counts = [int.from_bytes(fanout[at : at + 4], "big") for at in range(8, _FANOUT_END, 4)]
+    counts = [int.from_bytes(fanout[start : start + 4], "big") for start in range(8, _FANOUT_END, 4)]
     first, last = counts[object_id[0] - 1] if object_id[0] else 0, counts[object_id[0]]
 
     def read_id_at(position: int) -> bytes:
@@ -194,40 +228,43 @@ def _find_offset(index: int, object_id: bytes) -> int | None:
     return offset
 
 
-def _apply_delta(base: bytes, change: bytes) -> bytes:
-    """Apply a delta to an object. Raises IndexError and ValueError for a broken one."""
+def _apply_delta(base: bytes, delta: bytes) -> bytes:
+    """Apply a delta to the content of its base. Raises IndexError and ValueError for a broken one."""
     # A delta begins with the size of its base, which is not needed, and that of the result.
-    _, at = _parse_size(change, 0)
-    size, at = _parse_size(change, at)
+    _, position = _parse_size(delta, 0)
+    size, position = _parse_size(delta, position)
     if size > _MAX_OBJECT_BYTES:
         raise ValueError("a large object")
     result = bytearray()
-    while at < len(change):
-        instruction = change[at]
-        at += 1
+    while position < len(delta):
+        instruction = delta[position]
+        position += 1
         if instruction & 0x80:
             # Copy from the base. Each lower bit says whether a byte of the offset (4) and the size (3) follows.
             numbers = [0] * 7
             for bit in range(7):
                 if instruction >> bit & 1:
-                    numbers[bit] = change[at]
-                    at += 1
+                    numbers[bit] = delta[position]
+                    position += 1
             start = int.from_bytes(bytes(numbers[:4]), "little")
-            result += base[start : start + (int.from_bytes(bytes(numbers[4:]), "little") or 0x10000)]
+            # A size of 0 stands for 64 KiB.
+            length = int.from_bytes(bytes(numbers[4:]), "little") or 0x10000
+            result += base[start : start + length]
         else:
             # Insert as many bytes as the instruction's value.
-            result += change[at : at + instruction]
-            at += instruction
+            result += delta[position : position + instruction]
+            position += instruction
         if len(result) > size or not instruction:
             raise ValueError("a broken delta")
     return bytes(result)
 
 
-def _parse_size(change: bytes, at: int) -> tuple[int, int]:
+def _parse_size(delta: bytes, position: int) -> tuple[int, int]:
     """Parse a size of variable length: seven bits a byte, the lowest first. Return it and the position after it."""
     value, shift = 0, 0
     while True:
-        value |= (change[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if not change[at - 1] & 0x80:
-            return value, at
+        byte = delta[position]
+        value |= (byte & 0x7F) << shift
+        position, shift = position + 1, shift + 7
+        if not byte & 0x80:
+            return value, position

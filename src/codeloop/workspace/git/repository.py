@@ -26,7 +26,7 @@ class GitFailed(CodeloopError):
 
 
 class GitOutput(Struct, frozen=True):
-    """The result of a git command. `data`: its output; `is_complete`: False when that was cut."""
+    """The result of a git command. `data`: its output; `is_complete`: False when `data` was cut."""
 
     code: int
     data: bytes
@@ -40,7 +40,7 @@ class GitOutput(Struct, frozen=True):
 
 
 class DefaultBranch(Struct, frozen=True):
-    """A branch: its name, and the reference that points to its commit."""
+    """A default branch: its name, and the reference that points to its commit."""
 
     name: str
     ref: str
@@ -92,19 +92,23 @@ class Git(Struct, frozen=True):
         output = await self.run("merge-base", first, second)
         return output.lines[0] if output.code == 0 and output.lines else None
 
-    async def read_blob(self, commit: str, path: str, cap: int) -> bytes | None:
-        """Read a file of a commit (path relative to the work tree); None: no file, or one larger than `cap`."""
-        output = await self.run("cat-file", "blob", f"{commit}:{path}", cap=cap)
+    async def read_blob(self, commit: str, path: str, max_bytes: int) -> bytes | None:
+        """Read a file of a commit (path relative to the work tree); None: there is none, or it is over `max_bytes`."""
+        output = await self.run("cat-file", "blob", f"{commit}:{path}", max_bytes=max_bytes)
         return output.data if output.code == 0 and output.is_complete else None
 
     async def run(
-        self, *arguments: str, cap: int = _OUTPUT_BYTES, index: Path | None = None, seconds: float = VCS_TIME.seconds
+        self,
+        *arguments: str,
+        max_bytes: int = _OUTPUT_BYTES,
+        index: Path | None = None,
+        seconds: float = VCS_TIME.seconds,
     ) -> GitOutput:
-        """Run git in the repository; the output is cut at `cap` bytes. Raises GitFailed.
+        """Run git in the repository; the output is cut at `max_bytes` bytes. Raises GitFailed.
 
         `index`: a file used instead of the repository's index. `seconds`: the time limit.
         """
-        return await self._execute(self._folder, arguments, cap, index=index, seconds=seconds)
+        return await self._execute(self._folder, arguments, max_bytes, index=index, seconds=seconds)
 
     async def run_config(self, *arguments: str) -> GitOutput:
         """Run `git config`, which reads the user's own configuration too. Raises GitFailed."""
@@ -119,10 +123,10 @@ class Git(Struct, frozen=True):
         )
 
     async def run_in_git_folder(
-        self, folder: Path, options: Sequence[str], arguments: Sequence[str], cap: int
+        self, folder: Path, options: Sequence[str], arguments: Sequence[str], max_bytes: int
     ) -> GitOutput:
         """Run git for the work tree, but with another git directory, these options and no configuration."""
-        return await self._execute(folder, (f"--work-tree={self.root}", *options, *arguments), cap)
+        return await self._execute(folder, (f"--work-tree={self.root}", *options, *arguments), max_bytes)
 
     @property
     def _folder(self) -> Path:
@@ -132,7 +136,7 @@ class Git(Struct, frozen=True):
         self,
         folder: Path,
         arguments: Sequence[str],
-        cap: int,
+        max_bytes: int,
         *,
         uses_user_settings: bool = False,
         index: Path | None = None,
@@ -150,9 +154,9 @@ class Git(Struct, frozen=True):
         data = bytearray()
 
         def feed(chunk: bytes) -> bool:
-            # One byte more than `cap` tells a cut output from one that just fits.
-            data.extend(chunk[: cap - len(data) + 1])
-            return len(data) > cap
+            # One byte more than `max_bytes` distinguishes an output that is cut from one that just fits.
+            data.extend(chunk[: max_bytes - len(data) + 1])
+            return len(data) > max_bytes
 
         try:
             program_result = await stream_program(call.command, self.root, environment, feed, seconds)
@@ -163,6 +167,6 @@ class Git(Struct, frozen=True):
             raise GitFailed(
                 f"`git {subcommand}` in {self.root} was stopped after {seconds:g} seconds. Try it in a shell."
             )
-        # Stopped at `cap` it did not fail, so its exit code says nothing.
+        # If it was stopped at `max_bytes`, it did not fail, and its exit code means nothing.
         code = 0 if program_result.stop_reason else program_result.code
-        return GitOutput(code, bytes(data[:cap]), not program_result.stop_reason, program_result.stderr)
+        return GitOutput(code, bytes(data[:max_bytes]), not program_result.stop_reason, program_result.stderr)

@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+# `[core]`, `[remote "origin"]`
 _SECTION_HEAD = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
+# `name = value`, or `name` alone, which means true
 _SETTING_LINE = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
 _HARMLESS_NAMES = re.compile(
     r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commitgraph|compression|eol|filemode|ignorecase"
@@ -22,6 +24,7 @@ _HARMLESS_NAMES = re.compile(
     r"|log\.(abbrevcommit|date|decorate)|status\.(short|branch|showuntrackedfiles)|lfs\.repositoryformatversion"
     r"|diff\.(algorithm|colormoved|context|renames|mnemonicprefix|noprefix)"
 )
+# A character of a value, or an escaped one: `\n`, `\"`.
 _CHARACTER = re.compile(r"\\.|.")
 _ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "b": "\b"}
 # Settings that are harmless with some values only. A URL `x::y` makes git run the program `git-remote-x`.
@@ -52,7 +55,7 @@ class GitSetting(NamedTuple):
 
 
 def read_settings(text: str) -> Iterator[GitSetting]:
-    """Yield the settings of a file, also those that can't be parsed, such as a value on several lines."""
+    """Yield the settings of a file, even those that can't be parsed, such as a value on several lines."""
     section, subsection = "", ""
     for number, line in enumerate(text.split("\n")):
         rest = line.strip()

@@ -13,6 +13,7 @@ from codeloop.kit.git_folders import find_common_folder, find_git_folder
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
+# The start of a submodule's row in `git ls-files --stage`.
 _SUBMODULE_MODE = "160000 "
 _LISTING_BYTES = 1 << 24
 _MESSAGE_BYTES = 1 << 16
@@ -34,7 +35,7 @@ async def list_submodules(git: Git) -> list[Submodule]:
     output = await git.run("config", "-f", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
     rows = [row.partition("\n") for row in os.fsdecode(output.data).split("\0") if row]
     names = {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in rows}
-    index = await git.run("ls-files", "--stage", "-z", cap=_LISTING_BYTES)
+    index = await git.run("ls-files", "--stage", "-z", max_bytes=_LISTING_BYTES)
     modules = find_common_folder(folder).resolve() / "modules"
     submodules: list[Submodule] = []
     for row in os.fsdecode(index.data).split("\0"):
@@ -73,11 +74,11 @@ async def prune_submodule_worktrees(git: Git, submodules: list[Submodule]) -> No
 
 
 async def list_unsaved_repositories(git: Git) -> list[str]:
-    """Return the repositories in a work tree (relative paths) that hold changes or commits that are nowhere else.
+    """Return the repositories in a work tree (relative paths) with changes or commits that exist nowhere else.
 
-    Raises GitFailed. A clone that the work tree does not track is always one of them.
+    A clone that the work tree does not track is always one of them. Raises GitFailed.
     """
-    untracked = await git.run("ls-files", "--others", "--exclude-standard", "-z", cap=_LISTING_BYTES)
+    untracked = await git.run("ls-files", "--others", "--exclude-standard", "-z", max_bytes=_LISTING_BYTES)
     # git lists a nested repository as one name with a slash.
     paths = [name for name in os.fsdecode(untracked.data).split("\0") if name.endswith("/")]
     for submodule in await list_submodules(git):

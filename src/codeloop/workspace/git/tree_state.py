@@ -43,7 +43,10 @@ _SUBMODULE_MODE, _FOLDER_MODE = 0o160000, 0o40000
 
 
 class TreeState(Struct, frozen=True):
-    """Paths from the top; a folder that differs as a whole ends with a slash. None: unknown."""
+    """The changed paths of a work tree, relative to its top; None: unknown.
+
+    A folder that differs as a whole ends with a slash.
+    """
 
     staged: list[str] | None
     unstaged: list[str] | None
@@ -57,11 +60,11 @@ class _LimitExceeded(Exception):
 def read_tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
     """Return the state of the work tree at `root`; None: unknown."""
     # Without its index first: a large one would take long to parse.
-    bare_repository = open_repository(root, with_index=False)
-    if bare_repository is None:
+    unread_repository = open_repository(root, with_index=False)
+    if unread_repository is None:
         return None
-    index = read_start_or_empty(bare_repository.folder / "index", _INDEX_BYTES + 1)
-    if len(index) > _INDEX_BYTES or any((bare_repository.folder / name).exists() for name in _SPECIAL_STATES):
+    index = read_start_or_empty(unread_repository.folder / "index", _INDEX_BYTES + 1)
+    if len(index) > _INDEX_BYTES or any((unread_repository.folder / name).exists() for name in _SPECIAL_STATES):
         return None
     repository = open_repository(root, with_index=True)
     if repository is None or not repository.tracked:
@@ -72,7 +75,7 @@ def read_tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | N
 
 def _find_staged(repository: IndexedRepository) -> list[str] | None:
     """Return the files and folders that differ between index and commit; None: unknown."""
-    # Imported late: a project without a repository, or with a large one, does not need it.
+    # Imported here, since a project without a repository, or with a large one, does not need it.
     from codeloop.workspace.git.objects import GitObjects, read_head_commit
 
     objects = GitObjects(repository.common)
@@ -86,6 +89,7 @@ def _find_staged(repository: IndexedRepository) -> list[str] | None:
         return None
     index_folders = _group_folders(repository)
     staged: list[str] = []
+    # Folders whose trees differ, each with its tree in the commit.
     waiting: list[tuple[str, bytes]] = [("", tree)]
     remaining_trees = _MAX_TREES
     while waiting:
@@ -93,19 +97,28 @@ def _find_staged(repository: IndexedRepository) -> list[str] | None:
         if repository.trees.get(path) == tree_id:
             continue  # the index has the same tree, so nothing below differs
         remaining_trees -= 1
-        rows = objects.read_tree(tree_id) if remaining_trees >= 0 else None
-        entries = repository.tracked.get(path, {})
-        if rows is None or any(not entry.blob for entry in entries.values()):
+        tree_entries = objects.read_tree(tree_id) if remaining_trees >= 0 else None
+        index_entries = repository.tracked.get(path, {})
+        # Without a blob, the file was added only by name.
+        if tree_entries is None or any(not entry.blob for entry in index_entries.values()):
             return None
-        not_files = {_SUBMODULE_MODE, _FOLDER_MODE}
-        committed = {name: (row.mode, row.object_id) for name, row in rows.items() if row.mode not in not_files}
-        indexed = {name: (entry.mode, entry.blob) for name, entry in entries.items()}
-        names = committed.keys() | indexed.keys()
-        staged += [join_relative(path, name) for name in names if committed.get(name) != indexed.get(name)]
-        commit_folders = {name: row.object_id for name, row in rows.items() if row.mode == _FOLDER_MODE}
-        inside = index_folders.get(path, set())
-        staged += [f"{join_relative(path, folder)}/" for folder in commit_folders.keys() ^ inside]
-        waiting += [(join_relative(path, folder), commit_folders[folder]) for folder in commit_folders.keys() & inside]
+        committed_files = {
+            name: (entry.mode, entry.object_id)
+            for name, entry in tree_entries.items()
+            if entry.mode not in {_SUBMODULE_MODE, _FOLDER_MODE}
+        }
+        indexed_files = {name: (entry.mode, entry.blob) for name, entry in index_entries.items()}
+        names = committed_files.keys() | indexed_files.keys()
+        staged += [join_relative(path, name) for name in names if committed_files.get(name) != indexed_files.get(name)]
+        committed_folders = {
+            name: entry.object_id for name, entry in tree_entries.items() if entry.mode == _FOLDER_MODE
+        }
+        indexed_folders = index_folders.get(path, set())
+        staged += [f"{join_relative(path, folder)}/" for folder in committed_folders.keys() ^ indexed_folders]
+        waiting += [
+            (join_relative(path, folder), committed_folders[folder])
+            for folder in committed_folders.keys() & indexed_folders
+        ]
     return sorted(staged)
 
 
@@ -134,7 +147,7 @@ def _find_unstaged(root: Path, repository: IndexedRepository) -> list[str] | Non
                 continue
             if entry.is_unchanged(info):
                 continue
-            # 0: git writes this where the file may have changed right after it was added.
+            # git writes a size of 0 where the file may have changed right after it was added.
             is_resized = entry.size not in {0, info.st_size & 0xFFFFFFFF}
             remaining_bytes -= 0 if is_resized else info.st_size
             if not entry.blob or remaining_bytes < 0:
@@ -167,7 +180,7 @@ class _UntrackedFinder:
         self._tracked = repository.tracked
         self._folders = _group_folders(repository)
         self._entries_left, self._untracked_left = _MAX_ENTRIES, _MAX_UNTRACKED
-        # CPU time of this thread, so that a busy machine changes no result.
+        # CPU time of this thread, so that the result does not depend on how busy the machine is.
         self._deadline = time.thread_time() + _CPU_SECONDS
 
     def find(self) -> list[str] | None:
@@ -178,17 +191,19 @@ class _UntrackedFinder:
             return None
 
     def _find_in(self, path: str, rules: tuple[Patterns, ...]) -> list[str]:
+        """Return the untracked paths in a folder. `rules`: the ignore patterns from the folders around it."""
         untracked: list[str] = []
         tracked, folders = self._tracked.get(path, {}), self._folders.get(path, ())
         entries = self._list_folder(path)
         rules = self._add_own_rules(path, entries, rules)
         for name, is_folder in entries.items():
-            here = join_relative(path, name)
+            entry_path = join_relative(path, name)
             self._check_time()
             if is_folder and name in folders:
-                untracked += [] if is_ignored(rules, here, name, is_folder=True) else self._find_in(here, rules)
-            elif name not in tracked and name != ".git" and self._is_new(here, name, rules, is_folder=is_folder):
-                untracked.append(here + "/" * is_folder)
+                if not is_ignored(rules, entry_path, name, is_folder=True):
+                    untracked += self._find_in(entry_path, rules)
+            elif name not in tracked and name != ".git" and self._is_new(entry_path, name, rules, is_folder=is_folder):
+                untracked.append(f"{entry_path}/" if is_folder else entry_path)
         return untracked
 
     def _is_new(self, path: str, name: str, rules: tuple[Patterns, ...], *, is_folder: bool) -> bool:
@@ -203,9 +218,10 @@ class _UntrackedFinder:
             return True
         entries = self._list_folder(path)
         rules = self._add_own_rules(path, entries, rules)
-        # A nested repository counts as untracked whatever is in it; git shows its folder, too.
+        # A nested repository counts as untracked whatever is in it, as in git.
         return ".git" in entries or any(
-            self._is_new(f"{path}/{each}", each, rules, is_folder=below) for each, below in entries.items()
+            self._is_new(f"{path}/{each}", each, rules, is_folder=is_subfolder)
+            for each, is_subfolder in entries.items()
         )
 
     def _check_time(self) -> None:

@@ -7,17 +7,22 @@ repository.
 
 import asyncio
 import os
+import re
 import stat
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.limits import VCS_FILE, VCS_FILES, VCS_INDEX, VCS_PATCH, VCS_PATCHES, VCS_TIME
 from codeloop.workspace.files.safe_open import FileRefused, read_file
-from codeloop.workspace.git.diff_parser import ChangedFile, merge_rows, parse_diff
 from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
 from codeloop.workspace.snapshot.blob import LINK_MODE, compute_blob_id, to_git_mode
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
@@ -25,7 +30,7 @@ from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 # The id of a tree without entries, where objects are named by SHA-256. git knows it without an object.
 _EMPTY_TREE_SHA256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 _GIT_PATHS = ("objects", "index", "info/exclude")
-# Settings for the conversion between work tree and repository; none names a program.
+# Settings that decide how files are converted between work tree and repository; none names a program.
 _CONVERSION_SETTINGS = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|excludesfile)|extensions\.objectformat)$"
 _OBJECT_FORMAT = "extensions.objectformat"
 _CONFIG_TEMPLATE = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {}\n"
@@ -37,33 +42,57 @@ _DIFF_ARGUMENTS = (
     *("diff", "--raw", "--numstat", "-z", "--no-renames", "--no-color", "--ignore-submodules=dirty"),
     *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"),
 )
-# At the start of a file; with a NUL in them git takes it for binary.
+# git takes a file for binary if there is a NUL in its first bytes.
 _SAMPLE_BYTES = 8_000
 _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
 
+ChangeStatus = Literal["added", "deleted", "modified"]
+_STATUS_BY_LETTER: dict[str, ChangeStatus] = {"A": "added", "D": "deleted"}
+_PATCH_HEADER = b"diff --git "
+_ESCAPE_SEQUENCE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_ESCAPED_BYTES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+
+
+class ChangedFile(Struct, frozen=True):
+    """A file that differs: its path relative to the work tree, and the lines added and deleted (0 for a binary file).
+
+    `patch`: None if it was not asked for, or is too long.
+    """
+
+    file: str
+    status: ChangeStatus
+    additions: int
+    deletions: int
+    patch: str | None = None
+
+    def without_patch(self) -> "ChangedFile":
+        """Return a copy without the patch."""
+        return replace(self, patch=None)
+
 
 async def list_changes(git: Git, base: str | None, context: int | None) -> list[ChangedFile]:
-    """Compare the work tree with a commit (None: with nothing), by file name. `context` None: without patches.
+    """Compare the work tree with the commit `base` (None: with nothing); return the changed files by name.
 
-    Takes up to a few times VCS_TIME. Raises GitFailed: git failed or took too long, or there is too much.
+    `context`: the unchanged lines around a change in patches; None: without patches. Takes up to a few times VCS_TIME.
+    Raises GitFailed: git failed or took too long, or there are too many files.
     """
     async with _make_temporary_git(git) as temporary_git:
         tree = base or (_EMPTY_TREE_SHA256 if temporary_git.uses_sha256 else EMPTY_TREE)
         patches = () if context is None else ("--patch", f"--unified={context}")
-        cap = _NAMES_BYTES + (0 if context is None else VCS_PATCHES.value)
+        max_bytes = _NAMES_BYTES + (0 if context is None else VCS_PATCHES.value)
         output, names = await asyncio.gather(
-            temporary_git.run(*_DIFF_ARGUMENTS, *patches, tree, "--", cap=cap),
-            temporary_git.run("ls-files", "--others", "--exclude-standard", "-z", cap=_NAMES_BYTES),
+            temporary_git.run(*_DIFF_ARGUMENTS, *patches, tree, "--", max_bytes=max_bytes),
+            temporary_git.run("ls-files", "--others", "--exclude-standard", "-z", max_bytes=_NAMES_BYTES),
         )
     if not names.is_complete:
         raise _make_count_error(git)
-    changed_files = await asyncio.to_thread(parse_diff, output.data, is_complete=output.is_complete)
+    changed_files = await asyncio.to_thread(_parse_diff, output.data, is_complete=output.is_complete)
     # A name that ends with a slash is a nested repository, which git does not look into.
-    new = [name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")]
-    if len(changed_files) + len(new) > VCS_FILES.value:
+    untracked = [name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")]
+    if len(changed_files) + len(untracked) > VCS_FILES.value:
         raise _make_count_error(git)
-    added = await asyncio.to_thread(_read_untracked, git.root, new, with_patches=context is not None)
-    return _limit_patches(merge_rows([*changed_files, *added]))
+    added = await asyncio.to_thread(_read_untracked, git.root, untracked, with_patches=context is not None)
+    return _limit_patches(_merge_rows([*changed_files, *added]))
 
 
 def _make_count_error(git: Git) -> GitFailed:
@@ -74,12 +103,15 @@ def _make_count_error(git: Git) -> GitFailed:
 
 def _limit_patches(files: list[ChangedFile]) -> list[ChangedFile]:
     """Drop patches that are too long, alone or together with those before them."""
-    remaining_bytes, limited = VCS_PATCHES.value, list[ChangedFile]()
+    remaining_bytes = VCS_PATCHES.value
+    limited: list[ChangedFile] = []
     for file in files:
         size = len(file.patch.encode()) if file.patch is not None else 0
-        fits = size <= VCS_PATCH.value and size <= remaining_bytes
-        remaining_bytes -= size if fits else 0
-        limited.append(file if fits else file.without_patch())
+        if size <= min(VCS_PATCH.value, remaining_bytes):
+            remaining_bytes -= size
+            limited.append(file)
+        else:
+            limited.append(file.without_patch())
     return limited
 
 
@@ -92,9 +124,9 @@ class _TemporaryGit:
         self._folder = folder
         self._options = tuple(word for name, value in settings.items() for word in ("-c", f"{name}={value}"))
 
-    async def run(self, *arguments: str, cap: int) -> GitOutput:
+    async def run(self, *arguments: str, max_bytes: int) -> GitOutput:
         """Run git with this directory. Raises GitFailed, also for an exit code other than 0."""
-        output = await self._git.run_in_git_folder(self._folder, self._options, arguments, cap)
+        output = await self._git.run_in_git_folder(self._folder, self._options, arguments, max_bytes)
         if output.code != 0:
             reason = " ".join(output.stderr.split())
             raise GitFailed(f"git can't compare the work tree {self._git.root}: {reason or f'code {output.code}'}.")
@@ -123,7 +155,7 @@ class _TemporaryGit:
 
     def _copy_index(self, index: Path) -> None:
         """Copy the index with its modification time."""
-        # git reads files again that are not older than the index, since their stat in it may be outdated.
+        # git reads again the files that are not older than the index, since their stat in it may be outdated.
         try:
             loaded = read_file(index, VCS_INDEX.value)
         except FileNotFoundError:
@@ -138,6 +170,7 @@ class _TemporaryGit:
 
 @asynccontextmanager
 async def _make_temporary_git(git: Git) -> AsyncGenerator[_TemporaryGit]:
+    """Make a temporary git directory for a comparison, which is removed in the end. Raises GitFailed."""
     arguments = [argument for path in _GIT_PATHS for argument in ("--git-path", path)]
     output, settings = await asyncio.gather(
         git.run("rev-parse", *arguments), git.run_config("--null", "--get-regexp", _CONVERSION_SETTINGS)
@@ -158,6 +191,89 @@ async def _make_temporary_git(git: Git) -> AsyncGenerator[_TemporaryGit]:
         yield temporary_git
     finally:
         await asyncio.to_thread(temporary_folder.cleanup)
+
+
+def _parse_diff(data: bytes, *, is_complete: bool = True) -> list[ChangedFile]:
+    """Parse the output of `git diff --raw --numstat --patch -z` into files, in their order.
+
+    Not `is_complete`: the output was cut off, so the last patch is left out.
+    """
+    # With -z, an empty field separates the rows from the patches. A file has two rows: `:100644 100644 1a2b 3c4d M`,
+    # followed by its name as a field, and `3 1 name` with tabs, the added and deleted lines.
+    rows, _, text = data.partition(b"\0\0")
+    patches = _split_patches(text, is_complete=is_complete)
+    # The status letters by name.
+    statuses: dict[bytes, str] = {}
+    counts: dict[bytes, tuple[int, int]] = {}
+    fields = iter(rows.removesuffix(b"\0").split(b"\0") if rows else ())
+    for field in fields:
+        if field.startswith(b":"):
+            statuses[next(fields, b"")] = field.rpartition(b" ")[2][:1].decode("ascii", "replace")
+        else:
+            added, deleted, name = field.split(b"\t", 2)
+            counts[name] = (_read_count(added), _read_count(deleted))
+    changed_files: list[ChangedFile] = []
+    for name, letter in statuses.items():
+        additions, deletions = counts.get(name, (0, 0))
+        status = _STATUS_BY_LETTER.get(letter, "modified")
+        changed_files.append(ChangedFile(os.fsdecode(name), status, additions, deletions, patches.get(name)))
+    return changed_files
+
+
+def _merge_rows(files: Iterable[ChangedFile]) -> list[ChangedFile]:
+    """Merge the rows of each file into one; sorted by name.
+
+    A file has two if it is deleted from the index but still on the disk: it counts as modified.
+    """
+    merged: dict[str, ChangedFile] = {}
+    for file in files:
+        other = merged.get(file.file)
+        merged[file.file] = file if other is None else _merge_pair(other, file)
+    return [merged[name] for name in sorted(merged)]
+
+
+def _merge_pair(first: ChangedFile, second: ChangedFile) -> ChangedFile:
+    patch = None if first.patch is None or second.patch is None else first.patch + second.patch
+    return ChangedFile(
+        file=first.file,
+        status="modified",
+        additions=first.additions + second.additions,
+        deletions=first.deletions + second.deletions,
+        patch=patch,
+    )
+
+
+def _split_patches(text: bytes, *, is_complete: bool) -> dict[bytes, str]:
+    """Return the patches by file."""
+    # A line that looks like a header is one, since lines of content start with `+`, `-` or a blank.
+    starts = [match.start() for match in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
+    patches: dict[bytes, str] = {}
+    name = b""
+    for start, end in pairwise((*starts, len(text))):
+        block = text[start:end]
+        name = _read_name(block[len(_PATCH_HEADER) : block.find(b"\n")])
+        patches[name] = patches.get(name, "") + block.decode("utf-8", "replace")
+    if not is_complete:
+        # The patch of the last file was cut off.
+        patches.pop(name, None)
+    return patches
+
+
+def _read_name(header: bytes) -> bytes:
+    """Return the name in `a/NAME b/NAME`, where either may be quoted. Without renames, both are the same."""
+    # The text is cut at its middle, since a name may hold ` b/` itself.
+    if not header.startswith(b'"'):
+        return header[2 : (len(header) - 5) // 2 + 2]
+    return _ESCAPE_SEQUENCE.sub(_unescape, header[1 : (len(header) - 1) // 2 - 1])[2:]
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    code = match[1]
+    return bytes([int(code, 8)]) if len(code) == 3 else _ESCAPED_BYTES.get(code, code)
+
+
+def _read_count(field: bytes) -> int:
+    return int(field) if field.isdigit() else 0
 
 
 def _read_untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> list[ChangedFile]:
@@ -188,7 +304,8 @@ def _read_new_file(root: Path, name: str) -> ChangedFile:
         # `Path.readlink` drops a `./` and double slashes, which git shows.
         return _format_new_file(name, LINK_MODE, os.readlink(os.fsencode(path)))
     if stat.S_ISREG(info.st_mode) and info.st_size > VCS_FILE.value:
-        return _format_binary(name, to_git_mode(info.st_mode), "0" * 40)  # too large to be hashed
+        # Too large to be hashed.
+        return _format_binary(name, to_git_mode(info.st_mode), blob="0" * 40)
     loaded = read_file(path, VCS_FILE.value)
     return _format_new_file(name, to_git_mode(info.st_mode), loaded.data)
 
@@ -220,9 +337,11 @@ def _format_binary(name: str, mode: int, blob: str) -> ChangedFile:
 
 
 def _format_head(name: str, mode: int, blob: str) -> str:
-    mode_shown = 0o100755 if mode & 0o111 and mode != LINK_MODE else LINK_MODE if mode == LINK_MODE else 0o100644
+    if mode != LINK_MODE:
+        # As git does: a program or not, without the other permissions.
+        mode = 0o100755 if mode & 0o111 else 0o100644
     names = f"{_quote(f'a/{name}')} {_quote(f'b/{name}')}"
-    return f"diff --git {names}\nnew file mode {mode_shown:o}\nindex 0000000..{blob[:7]}\n"
+    return f"diff --git {names}\nnew file mode {mode:o}\nindex 0000000..{blob[:7]}\n"
 
 
 def _quote(name: str) -> str:

@@ -19,9 +19,10 @@ from codeloop.workspace.git.repository import Git, GitOutput
 from codeloop.workspace.git.submodules import list_submodules, list_unsaved_repositories, prune_submodule_worktrees
 from codeloop.workspace.git.working_diff import list_changes
 
+# Settings that name a filter or merge program, and `filter.x.required`, which makes a missing filter an error.
 _PROGRAM_SETTINGS = r"^(filter\..*\.(smudge|clean|process|required)|merge\..*\.driver)$"
-# By the last word of a setting, the value that switches its program off; any other is set to nothing. For a merge
-# driver `false` is the program of that name: it fails, which leaves a conflict.
+# The last word of a setting -> the value that switches its program off; any other is set to "". For a merge driver,
+# `false` is the program of that name: it fails, which leaves a conflict.
 _REPLACEMENTS = {"required": "false", "driver": "false"}
 _FILES_SHOWN = 3
 # Below the threshold, starting processes would cost more than writing in parallel saves.
@@ -29,7 +30,7 @@ _PARALLEL_CHECKOUT = ("-c", f"checkout.workers={os.cpu_count() or 1}", "-c", "ch
 
 
 class WorktreeRefused(CodeloopError):
-    """A work tree can't be made, or removing it would lose something; the message says what to do.
+    """A work tree can't be made or changed, or removing it would lose something; the message says what to do.
 
     `is_unsaved`: it has changes or commits that are nowhere else.
     """
@@ -96,7 +97,7 @@ class Worktrees(Struct, frozen=True):
     async def remove(self, folder: Path, *, force: bool = False) -> None:
         """Remove a work tree, and its branch when its commits are in another one.
 
-        Raises WorktreeRefused: it has what would be lost (unless `force`), or is none. Raises GitFailed.
+        Raises WorktreeRefused: it has what would be lost (unless `force`), or it is not a work tree. Raises GitFailed.
         """
         if not force:
             await self.check_removable(folder)
@@ -119,7 +120,7 @@ class Worktrees(Struct, frozen=True):
         await self.drop_branch(branch)
 
     async def check_removable(self, folder: Path) -> None:
-        """Raise WorktreeRefused when removing a work tree would lose something, or it is none. Raises GitFailed."""
+        """Raise WorktreeRefused when removing a work tree would lose something, or it is not one. Raises GitFailed."""
         await self._check_saved(await self.open_tree(folder), "removed", is_branch_kept=True)
 
     async def drop_branch(self, branch: str | None) -> bool:
@@ -160,7 +161,8 @@ class Worktrees(Struct, frozen=True):
     async def reset(self, folder: Path) -> None:
         """Set a work tree's branch and files back to the default branch.
 
-        Raises WorktreeRefused: it has what would be lost, is none, or there is no default branch. Raises GitFailed.
+        Raises WorktreeRefused: it has what would be lost, it is not a work tree, or there is no default branch. Raises
+        GitFailed.
         """
         tree = await self.open_tree(folder)
         default = await self.git.find_default_branch()
@@ -172,12 +174,13 @@ class Worktrees(Struct, frozen=True):
             raise WorktreeRefused(f"git can't reset {folder}: {describe_failure(output)}")
 
     async def open_tree(self, folder: Path) -> Git:
-        """Return the Git of one of the linked work trees. Raises WorktreeRefused: it is not one of this repository."""
+        """Return the Git of a linked work tree. Raises WorktreeRefused: the folder is not one of this repository's."""
         if folder not in await self.list_folders():
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
         # The folder's `.git` file may have been changed since, and every command here follows it.
-        own, other = find_git_folder(self.git.root), find_git_folder(folder)
-        if own is None or other is None or find_common_folder(own).resolve() != find_common_folder(other).resolve():
+        folders = [find_git_folder(self.git.root), find_git_folder(folder)]
+        common_folders = {find_common_folder(each).resolve() for each in folders if each is not None}
+        if None in folders or len(common_folders) != 1:
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
         return Git(folder, self.environment)
 
@@ -189,9 +192,9 @@ class Worktrees(Struct, frozen=True):
         changed = await self.list_changed_files(tree)
         changed += [name for name in await list_unsaved_repositories(tree) if name not in changed]
         if changed:
-            more = f" and {len(changed) - _FILES_SHOWN} more" if len(changed) > _FILES_SHOWN else ""
+            rest = f" and {len(changed) - _FILES_SHOWN} more" if len(changed) > _FILES_SHOWN else ""
             raise WorktreeRefused(
-                f"{tree.root} is not {action}: {', '.join(changed[:_FILES_SHOWN])}{more} would be lost. "
+                f"{tree.root} is not {action}: {', '.join(changed[:_FILES_SHOWN])}{rest} would be lost. "
                 "Commit or discard that first.",
                 is_unsaved=True,
             )
@@ -220,9 +223,16 @@ async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -
     """Run git so that it starts none of the filter programs that the repository configures. Raises GitFailed."""
     output = await git.run("config", "--null", "--get-regexp", _PROGRAM_SETTINGS)
     names = [row.partition("\n")[0] for row in os.fsdecode(output.data).split("\0") if row]
-    off = [f"{name}={_REPLACEMENTS.get(name.rpartition('.')[2], '')}" for name in names]
-    options = [word for setting in off for word in ("-c", setting)]
+    settings = [f"{name}={_REPLACEMENTS.get(name.rpartition('.')[2], '')}" for name in names]
+    options = [word for setting in settings for word in ("-c", setting)]
     return await git.run(*options, *arguments, index=index, seconds=WORKTREE_TIME.seconds)
+
+
+def read_line(output: GitOutput, action: str) -> str:
+    """Return the first line that git printed. Raises WorktreeRefused when git failed to do `action` ("merge")."""
+    if output.code != 0:
+        raise WorktreeRefused(f"git can't {action}: {describe_failure(output)}")
+    return "".join(output.lines[:1])
 
 
 def describe_failure(output: GitOutput) -> str:

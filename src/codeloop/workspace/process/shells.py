@@ -335,13 +335,13 @@ class Shells:
             await asyncio.to_thread(planted_repositories.begin_command)
             await asyncio.to_thread(planted_repositories.end_command)
             self._repositories.setdefault(root, planted_repositories)
-        elif not self._repositories[root].count_if_unchanged(0):
+        elif not self._repositories[root].try_record_state():
             await asyncio.to_thread(self._repositories[root].record_state)
 
     async def begin_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
         """Record the repositories before a command under a policy. Returns None if they were not scanned."""
         planted_repositories = self._repositories.get(policy.writable[0])
-        if planted_repositories is not None and not planted_repositories.count_if_unchanged(1):
+        if planted_repositories is not None and not planted_repositories.try_begin_command():
             await asyncio.to_thread(planted_repositories.begin_command)
         return planted_repositories
 

@@ -84,8 +84,7 @@ class ProtectedFiles:
 
     def is_quick(self) -> bool:
         """Return whether `restore` will be quick, so that it needs no thread."""
-        # -1: the command that this check began with has ended.
-        if self._repositories is not None and self._repositories.count_if_unchanged(-1):
+        if self._repositories is not None and self._repositories.try_end_command():
             self._repositories = None
         has_same_lists = all(_read_state(path) == before.state for path, before in self._git_lists.items())
         return self._repositories is None and not self._protected and not self._granted and has_same_lists

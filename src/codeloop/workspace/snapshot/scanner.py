@@ -21,8 +21,8 @@ from codeloop.schema.limits import (
     SNAPSHOT_WATCH,
 )
 from codeloop.workspace.git.ignore_patterns import is_ignored
-from codeloop.workspace.git.nested_repositories import NestedRepositories
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
+from codeloop.workspace.snapshot.nested_repositories import NestedRepositories
 from codeloop.workspace.snapshot.object_store import FOLDER_MODE, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache
 from codeloop.workspace.watch.inotify import InotifyWatch

@@ -53,7 +53,7 @@ async def _find_files_to_copy(project: Project, git: Git) -> tuple[list[str], li
     """Return the ignored files and folders that rules allow to be copied, and those to ask about. Raises GitFailed."""
     rules = _DEFAULT_COPY_RULES | project.settings.config.worktree.copy
     arguments = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-    output = await git.run(*arguments, cap=_MAX_LIST_BYTES)
+    output = await git.run(*arguments, max_bytes=_MAX_LIST_BYTES)
     by_action: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
     for name in os.fsdecode(output.data).split("\0"):
         path = name.rstrip("/")

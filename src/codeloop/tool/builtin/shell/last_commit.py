@@ -106,7 +106,7 @@ async def _read_last_commit(git: Git) -> _Commit:
     commit_hash = await git.resolve_commit("HEAD")
     if commit_hash is None:
         raise ToolFailure("This repository has no commit yet.", advice="Leave out unchanged.")
-    listing = await git.run("ls-tree", "-r", "-l", "-z", commit_hash, cap=COMMIT_FILES.value * _ROW_BYTES)
+    listing = await git.run("ls-tree", "-r", "-l", "-z", commit_hash, max_bytes=COMMIT_FILES.value * _ROW_BYTES)
     lines = [row.partition("\t") for row in os.fsdecode(listing.data).split("\0") if row]
     rows = [line[0].split() for line in lines]
     sizes = [int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal()]
@@ -147,8 +147,8 @@ async def _write_files(git: Git, commit: str, copy: Path) -> None:
 async def _list_needed_ignored(git: Git, hidden: Collection[Path]) -> list[Path]:
     """Return the ignored files and folders that commands need, such as `node_modules`."""
     arguments, most = ("ls-files", "--others", "--directory", "-z"), COMMIT_FILES.value * _ROW_BYTES
-    ignored = await git.run(*arguments, "--ignored", "--exclude-standard", cap=most)
-    others = await git.run(*arguments, cap=most)
+    ignored = await git.run(*arguments, "--ignored", "--exclude-standard", max_bytes=most)
+    others = await git.run(*arguments, max_bytes=most)
     names = [name.rstrip("/") for name in os.fsdecode(ignored.data).split("\0") if name]
     other_names = (each.rstrip("/") for each in os.fsdecode(others.data).split("\0"))
     names += [name for name in other_names if Path(name).name in _DEPENDENCY_FOLDERS]

@@ -3,20 +3,18 @@
 A *stamp* holds the change times (ctime) of the files in a repository that decide what git runs and follows.
 """
 
-import os
 import sys
 import time
 from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold_path
-from codeloop.schema.bounds.sandbox import GIT_LINK_SEARCH_FOLDERS
 from codeloop.workspace.git.planted.layout import (
     EXECUTED_LINES,
     GIT_FOLDER_ENTRIES,
     WORK_TREE_ENTRIES,
-    list_subfolders,
-    list_work_tree_folders,
-    read_pointer,
+    list_all_git_folders,
+    list_entries,
+    resolve_git_folder,
 )
 
 _MAX_PERIODS = 1_000
@@ -26,17 +24,20 @@ _CLOCK_REALTIME_COARSE = 5
 
 
 class CommandRuns:
-    """The times at which commands ran, which tell whether they may have made a file that is found later."""
+    """The times at which commands ran, which show whether they may have made a file that is found later.
 
-    # They are compared with change times, since a command can set the modification time of a file, but not that one.
+    `running`: the number of commands that run now.
+    """
+
+    # Compared with change times: a command can set the modification time of a file, but not its change time.
 
     def __init__(self) -> None:
         self.running = 0
         # Start and end of each period in which at least one command ran, in ns.
         self._periods: list[tuple[int, int]] = []
 
-    def count(self, difference: int) -> None:
-        """Count one more (1), one less (-1) or the same number (0) of commands that run."""
+    def record(self, difference: int) -> None:
+        """Record that a command begins (1) or has ended (-1), or that as many run as before (0)."""
         now = time.time_ns()
         if self.running:
             self._periods[-1] = (self._periods[-1][0], now)
@@ -55,17 +56,16 @@ class CommandRuns:
 
         if any(map(self._covers, read_program_stamp(entry))):
             return True
-        parts = (
-            [entry.parent]
-            if fold_path(entry.name) == ".git"
-            else [entry / name for name in ("HEAD", "objects", "refs")]
-        )
         # Each use of git changes its folder; making or moving a repository also changes the folder around it, or the
         # entries of a bare one.
-        return is_changed_in_run(entry) and any(map(is_changed_in_run, parts))
+        if fold_path(entry.name) == ".git":
+            also_changed = [entry.parent]
+        else:
+            also_changed = [entry / name for name in ("HEAD", "objects", "refs")]
+        return is_changed_in_run(entry) and any(map(is_changed_in_run, also_changed))
 
     def _covers(self, changed_at: int) -> bool:
-        """Return whether a command ran at this time, in ns."""
+        """Return whether a command ran at a time (ns since the epoch)."""
         if self.running and changed_at >= self._periods[-1][0]:
             return True
         return any(began <= changed_at <= ended for began, ended in self._periods)
@@ -75,34 +75,23 @@ def _read_coarse_clock() -> int:
     return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) if sys.platform == "linux" else time.time_ns()
 
 
-def resolve_git_folder(entry: Path) -> Path | None:
-    """Return the git directory that a `.git` or a bare repository is, or leads to."""
-    return read_pointer(entry, "gitdir:") if entry.is_file() else Path(os.path.realpath(entry))
-
-
 def read_program_stamp(entry: Path) -> tuple[int, ...]:
     """Return the change times of what decides which programs git runs in a repository of the user's."""
     folder = resolve_git_folder(entry)
     if folder is None:
         return (read_change_time(entry),)
-    watched = [entry] if entry.is_file() else []
-    watched += [folder / name for name in (*GIT_FOLDER_ENTRIES, *WORK_TREE_ENTRIES, *EXECUTED_LINES)]
-    return tuple(read_change_time(path) for path in (*watched, *list_entries(folder / "hooks")))
+    paths = [entry] if entry.is_file() else []
+    paths += [folder / name for name in (*GIT_FOLDER_ENTRIES, *WORK_TREE_ENTRIES, *EXECUTED_LINES)]
+    return tuple(read_change_time(path) for path in (*paths, *list_entries(folder / "hooks")))
 
 
 def read_full_stamp(entry: Path) -> tuple[int, ...]:
     """Return the change times of the files of a `.git` or bare repository that decide what git runs and follows."""
-    watched = [entry]
+    paths = [entry]
     for folder in list_all_git_folders(entry):
-        watched += [folder / name for name in (*GIT_FOLDER_ENTRIES, *WORK_TREE_ENTRIES, *EXECUTED_LINES)]
-        watched += [folder, folder / "info", folder / "objects", *list_entries(folder / "hooks")]
-    return tuple(read_change_time(path) for path in watched)
-
-
-def list_all_git_folders(entry: Path) -> tuple[Path, ...]:
-    """Return the git directory that a `.git` or a bare repository is, and those in it."""
-    top = read_pointer(entry, "gitdir:") if entry.is_file() else entry
-    return () if top is None else (top, *list_work_tree_folders(top), *list_submodule_folders(top))
+        paths += [folder / name for name in (*GIT_FOLDER_ENTRIES, *WORK_TREE_ENTRIES, *EXECUTED_LINES)]
+        paths += [folder, folder / "info", folder / "objects", *list_entries(folder / "hooks")]
+    return tuple(read_change_time(path) for path in paths)
 
 
 def read_change_time(path: Path) -> int:
@@ -111,23 +100,3 @@ def read_change_time(path: Path) -> int:
         return path.lstat().st_ctime_ns
     except OSError:
         return 0
-
-
-def list_submodule_folders(folder: Path) -> list[Path]:
-    """Return the git directories of submodules in a git directory."""
-    found: list[Path] = []
-    waiting = list_subfolders(folder / "modules")
-    for each in waiting:
-        if (each / "HEAD").is_file():
-            found.append(each)
-        elif len(waiting) < GIT_LINK_SEARCH_FOLDERS.value:
-            waiting += list_subfolders(each)
-    return found
-
-
-def list_entries(folder: Path) -> list[Path]:
-    """Return the entries of a folder; none when it can't be read."""
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []

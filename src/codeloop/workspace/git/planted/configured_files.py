@@ -76,18 +76,23 @@ def find_configured_files(
     files, roots = [*list_user_config_files(home, environment), *own_files], tuple(roots)
     for file in files:
         # A configuration file may be a link to a file of the project, as with a repository of dotfiles.
-        if (real := Path(os.path.realpath(file))) != file and _is_inside(real, roots):
+        real = Path(os.path.realpath(file))
+        if real != file and _is_inside(real, roots):
             yield real
     for setting, included_file in read_settings_with_includes(files, home):
         if setting.is_harmless:
             continue
         is_path = included_file is not None or setting.name in _PATH_SETTINGS
-        line = [setting.value] if is_path else _WORD_BREAKS.split(setting.value.lstrip(" !"))
-        scripts = [word for word in line[1:] if _SCRIPT_NAME.fullmatch(word)]
-        words = line if is_path else [word for word in line if "/" in word or word in scripts]
+        if is_path:
+            words = [setting.value]
+        else:
+            # Of a command line, such as `!python3 tools/clean.py %f`, only words that may name a file.
+            line_words = _WORD_BREAKS.split(setting.value.lstrip(" !"))
+            scripts = [word for word in line_words[1:] if _SCRIPT_NAME.fullmatch(word)]
+            words = [word for word in line_words if "/" in word or word in scripts]
         for position, word in enumerate(words):
             path = Path(os.path.realpath(included_file or tree / expand_home(word, home)))
-            # The first word of a command line is its program; a URL there is no file.
+            # The first word of a command line is its program, unless it is a URL.
             is_program = is_path or word.startswith(("./", "../")) or (position == 0 and "://" not in word)
             if not word or not _is_inside(path, roots) or (not is_path and path.is_dir()):
                 continue

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_start
+from codeloop.schema.bounds.sandbox import GIT_LINK_SEARCH_FOLDERS
 from codeloop.workspace.git.planted.configured_files import read_file_settings
 
 # Entries of a git directory that decide which programs git runs and which paths it follows.
@@ -26,6 +27,7 @@ _MAIN_TREE_ENTRIES = (
 )
 # The most bytes read of a file in `EXECUTED_LINES`; a rebase of ten thousand commits takes a quarter of it.
 MAX_LINES_BYTES = 4 * 1024 * 1024
+# `x make test` or `exec make test` in the list of steps of a rebase.
 _EXEC_LINE = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*\n?", re.MULTILINE)
 # Merge strategies of git itself. For any other, `x/y`, git runs a program `git-merge-x/y` of the project.
 _OWN_STRATEGIES = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
@@ -75,9 +77,40 @@ def find_git_folders(root: Path) -> Iterator[Path]:
                 waiting.append(each)
 
 
-def list_own_folders(roots: Iterable[Path]) -> list[Path]:
+def list_project_git_folders(roots: Iterable[Path]) -> list[Path]:
     """Return the git directories of all `roots`, as `find_git_folders` finds them."""
     return [folder for root in roots for folder in find_git_folders(root)]
+
+
+def resolve_git_folder(entry: Path) -> Path | None:
+    """Return the git directory that a `.git` or a bare repository is, or leads to; None: it leads nowhere."""
+    return read_pointer(entry, "gitdir:") if entry.is_file() else Path(os.path.realpath(entry))
+
+
+def list_all_git_folders(entry: Path) -> tuple[Path, ...]:
+    """Return the git directory that a `.git` or a bare repository is, and those in it."""
+    top = read_pointer(entry, "gitdir:") if entry.is_file() else entry
+    return () if top is None else (top, *list_work_tree_folders(top), *list_submodule_folders(top))
+
+
+def list_submodule_folders(folder: Path) -> list[Path]:
+    """Return the git directories of submodules in a git directory."""
+    found: list[Path] = []
+    waiting = list_subfolders(folder / "modules")
+    for each in waiting:
+        if (each / "HEAD").is_file():
+            found.append(each)
+        elif len(waiting) < GIT_LINK_SEARCH_FOLDERS.value:
+            waiting += list_subfolders(each)
+    return found
+
+
+def list_entries(folder: Path) -> list[Path]:
+    """Return the entries of a folder; none when it can't be read."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def list_foreign_files(root: Path) -> list[Path]:
@@ -162,13 +195,14 @@ def list_work_tree_folders(folder: Path) -> list[Path]:
     return list_subfolders(folder / "worktrees")
 
 
-def read_pointer(file: Path, start: str = "") -> Path | None:
-    """Return the path that a file of git (`.git`, `commondir`) points to, or None."""
+def read_pointer(file: Path, prefix: str = "") -> Path | None:
+    """Return the path that a file of git (`.git`, `commondir`) holds after `prefix`, with links followed, or None."""
     try:
         text = read_start(file, _POINTER_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
         return None
-    if not text.startswith(start) or not (target := text.removeprefix(start).strip()) or "\0" in target:
+    target = text.removeprefix(prefix).strip()
+    if not text.startswith(prefix) or not target or "\0" in target:
         return None
     return Path(os.path.realpath(file.parent / target))
 
@@ -192,5 +226,6 @@ def _leads_back(folder: Path, root: Path) -> bool:
     settings = {setting.name: setting.value for setting in read_file_settings(folder / "config")}
     if "core.worktree" in settings:
         return Path(os.path.realpath(folder / expand_user_path(settings["core.worktree"]))) == root
-    # As `git init --separate-git-dir` leaves it. Another work tree's own, or a bare one, would be somebody else's.
+    # `git init --separate-git-dir` leaves no pointer back. The `.git` of another work tree, and a bare repository, are
+    # somebody else's.
     return folder.name != ".git" and settings.get("core.bare") != "true"

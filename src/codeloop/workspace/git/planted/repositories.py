@@ -1,6 +1,7 @@
 """Keeps apart the repositories of the user and those that sandboxed commands made, before and after each command.
 
-The sandbox asks here which paths in repositories to protect, and has what commands planted moved away (`cleaner.py`).
+The sandbox asks here which paths in repositories to protect. What commands planted is moved away by
+`repository_cleaner.py`.
 """
 
 import itertools
@@ -16,16 +17,8 @@ from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import list_submodule_paths
-from codeloop.workspace.git.planted.change_times import (
-    CommandRuns,
-    list_all_git_folders,
-    read_full_stamp,
-    read_program_stamp,
-    resolve_git_folder,
-)
-from codeloop.workspace.git.planted.cleaner import RepositoryCleaner, is_inside
+from codeloop.workspace.git.planted.change_times import CommandRuns, read_full_stamp, read_program_stamp
 from codeloop.workspace.git.planted.configured_files import MAX_CONFIG_BYTES, find_configured_files
-from codeloop.workspace.git.planted.finder import RepositoryFinder
 from codeloop.workspace.git.planted.git_folder_watch import GitFolderWatch
 from codeloop.workspace.git.planted.layout import (
     EXECUTED_LINES,
@@ -34,11 +27,15 @@ from codeloop.workspace.git.planted.layout import (
     UPDATE_LINE,
     WORK_TREE_ENTRIES,
     find_git_folders,
-    list_own_folders,
+    list_all_git_folders,
+    list_project_git_folders,
     list_work_tree_folders,
     read_pointer,
+    resolve_git_folder,
 )
 from codeloop.workspace.git.planted.links import find_outward_links
+from codeloop.workspace.git.planted.repository_cleaner import RepositoryCleaner, is_inside
+from codeloop.workspace.git.planted.repository_finder import RepositoryFinder
 
 _PATHS_SHOWN = 5
 _TOO_MANY_FOLDERS = (
@@ -79,7 +76,9 @@ class PlantedRepositories:
         self._user_repositories: set[Path] = set()
         # With the stamp of each when it was last looked through; () if it never was.
         self._command_repositories: dict[Path, tuple[int, ...]] = {}
-        self._before = _StateBeforeCommand(frozenset(), None, {}, {})
+        self._state_before = _StateBeforeCommand(
+            links=frozenset(), scanned_folders=None, executed_lines={}, unprotected_stamps={}
+        )
         # Commands of several sessions begin and end in threads of their own.
         self._lock = threading.Lock()
         self._runs = CommandRuns()
@@ -88,9 +87,9 @@ class PlantedRepositories:
         """Return the paths in the user's repositories that no command may change, as far as they are known now."""
         paths: list[Path] = []
         for root in self._roots:
-            # First comes the work tree's own git directory, then, if it is a linked one, the shared one.
-            own_folders = itertools.islice(find_git_folders(root), 2)
-            paths += find_configured_files(own_folders, root, self._roots, self._environment)
+            # The first is the work tree's own git directory, the second, if it is a linked one, the shared one.
+            tree_folders = itertools.islice(find_git_folders(root), 2)
+            paths += find_configured_files(tree_folders, root, self._roots, self._environment)
         protected, _ = self._split_nested()
         for entry in protected:
             if entry.parent.name == "worktrees":
@@ -108,7 +107,7 @@ class PlantedRepositories:
 
         The nearest to the top come first, so that a command can't displace them by making many others.
         """
-        nested = self._user_repositories - set(list_own_folders(self._roots))
+        nested = self._user_repositories - set(list_project_git_folders(self._roots))
         ordered = sorted(nested, key=lambda path: (fold_path(path.name) != ".git", len(path.parts), path))
         return ordered[: NESTED_REPOSITORIES.value], ordered[NESTED_REPOSITORIES.value :]
 
@@ -120,18 +119,27 @@ class PlantedRepositories:
         """
         return not self._command_repositories and self._git_folder_watch.is_unchanged and self._finder.is_unchanged
 
-    def count_if_unchanged(self, difference: int) -> bool:
-        """Do `begin_command` (1), `end_command` (-1) or `record_state` (0) without reading the disk if nothing changed.
+    def try_begin_command(self) -> bool:
+        """Do `begin_command` unless something has changed; return whether it is done. Never waits or reads the disk."""
+        return self._record_if_unchanged(1)
 
-        Returns whether that was possible; never waits.
-        """
+    def try_end_command(self) -> bool:
+        """Do `end_command` unless something has changed; return whether it is done. Never waits or reads the disk."""
+        return self._record_if_unchanged(-1)
+
+    def try_record_state(self) -> bool:
+        """Do `record_state` unless something has changed; return whether it is done. Never waits or reads the disk."""
+        return self._record_if_unchanged(0)
+
+    def _record_if_unchanged(self, difference: int) -> bool:
+        """Record that a command begins (1) or has ended (-1), or neither (0), if nothing has changed."""
         # Another thread that holds the lock may be reading a large project, and this one is the event loop's.
         if not self._lock.acquire(blocking=False):
             return False
         try:
             is_unchanged = self.is_unchanged and (difference >= 0 or self._finder.is_complete)
             if is_unchanged:
-                self._runs.count(difference)
+                self._runs.record(difference)
             return is_unchanged
         finally:
             self._lock.release()
@@ -140,7 +148,7 @@ class PlantedRepositories:
         """Record the state before a command: unless another runs, what is new since the last one is the user's."""
         with self._lock:
             self._record_state()
-            self._runs.count(1)
+            self._runs.record(1)
 
     def record_state(self) -> None:
         """Record which repositories there are, so that `list_protected_paths` includes the user's new ones."""
@@ -161,43 +169,45 @@ class PlantedRepositories:
         folders = self._list_git_folders()
         scans = [find_outward_links(folder) for folder in folders]
         scanned_folders = [folder for scan in scans for folder in scan.read_folders]
-        self._before = _StateBeforeCommand(
-            frozenset(link for scan in scans for link in scan.links),
-            None if any(scan.unread_folders for scan in scans) else frozenset(scanned_folders),
-            {
+        self._state_before = _StateBeforeCommand(
+            links=frozenset(link for scan in scans for link in scan.links),
+            scanned_folders=None if any(scan.unread_folders for scan in scans) else frozenset(scanned_folders),
+            executed_lines={
                 path: set(pattern.findall(read_start_or_empty(path, MAX_LINES_BYTES)))
                 for path, pattern in _list_line_files(folders, self._roots)
             },
-            {entry: read_program_stamp(entry) for entry in self._split_nested()[1]},
+            unprotected_stamps={entry: read_program_stamp(entry) for entry in self._split_nested()[1]},
         )
         # Otherwise git directories were read whose states are not known, or some need their stamps compared each time.
-        is_complete = folders == folders_before and not self._before.unprotected_stamps
+        is_complete = folders == folders_before and not self._state_before.unprotected_stamps
         self._git_folder_watch.finish_reading(scanned_folders, states if is_complete else None)
 
     def _update_owners(self) -> None:
         """Find all repositories, and decide which of the new ones are the user's."""
         entries = self._list_repositories()
-        commands = {entry: read_full_stamp(entry) for entry in self._command_repositories if entry in entries}
-        new = entries - self._user_repositories - commands.keys()
-        commands |= {entry: () for entry in new if self._runs.may_have_made(entry)}
-        self._command_repositories = commands
-        self._user_repositories = entries - commands.keys()
+        of_commands = {entry: read_full_stamp(entry) for entry in self._command_repositories if entry in entries}
+        new = entries - self._user_repositories - of_commands.keys()
+        of_commands |= {entry: () for entry in new if self._runs.may_have_made(entry)}
+        self._command_repositories = of_commands
+        self._user_repositories = entries - of_commands.keys()
 
     def end_command(self) -> str:
         """Check what was created while commands ran. Return a description of what was moved away, or ""."""
         with self._lock:
-            self._runs.count(-1)
+            self._runs.record(-1)
             if self.is_unchanged and self._finder.is_complete:
                 return ""
             return self._describe_moves(self._clean_changed())
 
     def _clean_changed(self) -> dict[Path, Path | None]:
-        """Look through everything that a command may have changed. Return the moves, as a cleaner has them."""
+        """Look through everything that a command may have changed. Return the moves: old path -> new path or None."""
         self._git_folder_watch.reset()
         new = self._list_repositories() - self._user_repositories
         older = {each for each in new - self._command_repositories.keys() if not self._runs.may_have_made(each)}
         self._user_repositories |= older
-        cleaner = RepositoryCleaner(self._roots, self._quarantine, self._user_repositories, self._before.executed_lines)
+        cleaner = RepositoryCleaner(
+            self._roots, self._quarantine, self._user_repositories, self._state_before.executed_lines
+        )
         for entry in sorted(new - older):
             if self._command_repositories.get(entry) != read_full_stamp(entry):
                 cleaner.clean_repository(entry)
@@ -207,15 +217,15 @@ class PlantedRepositories:
                 cleaner.move(link for folder in folders for link in find_outward_links(folder).links)
             cleaner.move(self._list_configured_copies(entry))
             self._command_repositories.setdefault(entry, ())
-        for entry, stamp in self._before.unprotected_stamps.items():
+        for entry, stamp in self._state_before.unprotected_stamps.items():
             if read_program_stamp(entry) != stamp and (folder := resolve_git_folder(entry)) is not None:
                 cleaner.clean_folder(folder)
-        for folder in list_own_folders(self._roots):
+        for folder in list_project_git_folders(self._roots):
             self._command_repositories.pop(folder, None)  # the kernel protects it from now on
         for folder in self._list_git_folders():
-            scan = find_outward_links(folder, self._before.scanned_folders or ())
-            cleaner.move(link for link in scan.links if link not in self._before.links)
-            cleaner.move(scan.unread_folders if self._before.scanned_folders is not None else ())
+            scan = find_outward_links(folder, self._state_before.scanned_folders or ())
+            cleaner.move(link for link in scan.links if link not in self._state_before.links)
+            cleaner.move(scan.unread_folders if self._state_before.scanned_folders is not None else ())
         for path, pattern in _list_line_files(self._list_git_folders(), self._roots):
             cleaner.clean_lines(path, pattern)
         return cleaner.moves
@@ -243,24 +253,22 @@ class PlantedRepositories:
     def _list_repositories(self) -> set[Path]:
         """Return each `.git` and each bare repository below the project, and the folders of linked work trees."""
         paths = self._finder.find()
-        own = list_own_folders(self._roots)
-        # Also in folders that are not searched: for the status of a repository git reads its submodules.
-        named = [
+        project_folders = list_project_git_folders(self._roots)
+        # Submodules may be in folders that are not searched, and git reads them for the status of the repository.
+        submodule_entries = [
             root / name / ".git"
             for root in self._roots
             for folder in itertools.islice(find_git_folders(root), 1)
             for name in list_submodule_paths(folder / "index")
         ]
-        own += [path for path in named if os.path.lexists(path)]
-        return {*paths, *own, *(each for folder in own for each in list_work_tree_folders(folder))}
+        known = [*project_folders, *(path for path in submodule_entries if os.path.lexists(path))]
+        return {*paths, *known, *(each for folder in known for each in list_work_tree_folders(folder))}
 
     def _list_git_folders(self) -> list[Path]:
-        """Return the git directories of the user's: the project's own, those below it, and those of work trees."""
+        """Return the user's git directories: the project's own, those below it, and those of linked work trees."""
         below = (resolve_git_folder(entry) for entry in self._split_nested()[0])
-        paths = [
-            *list_own_folders(self._roots),
-            *(folder for folder in below if folder is not None and is_inside(folder, self._roots)),
-        ]
+        paths = list_project_git_folders(self._roots)
+        paths += [folder for folder in below if folder is not None and is_inside(folder, self._roots)]
         return list(dict.fromkeys([*paths, *(each for folder in paths for each in list_work_tree_folders(folder))]))
 
     def _list_configured_copies(self, entry: Path) -> list[Path]:
@@ -272,19 +280,24 @@ class PlantedRepositories:
         if folder is None or fold_path(entry.name) != ".git":
             return []
         shared = read_pointer(folder / "commondir") or folder
-        named = find_configured_files(dict.fromkeys((shared, folder)), entry.parent, self._roots, self._environment)
-        found = set(named) - set(self.list_protected_paths())
-        below = [Path(top, name) for path in found for top, _, names in os.walk(path) for name in names]
-        files = [path for path in (*found, *below) if path.is_file()]
+        configured = find_configured_files(
+            dict.fromkeys((shared, folder)), entry.parent, self._roots, self._environment
+        )
+        unprotected = set(configured) - set(self.list_protected_paths())
+        below = [Path(top, name) for path in unprotected for top, _, names in os.walk(path) for name in names]
+        files = [path for path in (*unprotected, *below) if path.is_file()]
         return [path for path in files if not _is_copy(path, entry.parent, self._roots[0])]
 
 
-def _read_states(folders: Iterable[Path], more: Iterable[Path]) -> PathStates | None:
-    """Return the states of the files that `_record_state` reads; None where a target of theirs is not watched."""
+def _read_states(folders: Iterable[Path], other_paths: Iterable[Path]) -> PathStates | None:
+    """Return the states of the files that `_record_state` reads; None if one of them leads to what is not watched.
+
+    `folders`: the git directories; `other_paths`: files that it reads elsewhere.
+    """
     # The states are compared in addition to the watch: a write through another hard link notifies no folder.
     if any(list_submodule_paths(each / "index") or (each / "modules").exists() for each in folders):
         return None
-    paths_read = {*more, *(each / name for each in folders for name in _REFERRING_FILES)}
+    paths_read = {*other_paths, *(each / name for each in folders for name in _REFERRING_FILES)}
     if any(path.is_symlink() for path in paths_read):
         return None
     return PathStates(str(path) for path in paths_read if not path.is_dir())

@@ -1,4 +1,7 @@
-"""The repositories in a work tree, as a snapshot needs them: tracked files, object directories and ignore patterns."""
+"""The repositories in a work tree, as a snapshot needs them: tracked files, object directories and ignore patterns.
+
+Both the repository at its top and those inside it count.
+"""
 
 import os
 from collections.abc import Iterable
@@ -35,7 +38,7 @@ class NestedRepositories:
         return [repository.objects_folder for repository in self._repositories.values()]
 
     def add_if_new(self, path: str, folder: CachedFolder) -> bool:
-        """Add the repository whose work tree has its top here; return whether there is one that was not known."""
+        """Add the repository of the work tree with this top; return whether there is one that was not known."""
         if path in self._repositories:
             return False
         repository = open_repository(Path(self._root, path), with_index=self._with_index)
@@ -81,15 +84,15 @@ class NestedRepositories:
     def update_rules(
         self, path: str, folder: CachedFolder, above: CachedFolder | None, names: set[str], *, is_complete: bool
     ) -> bool:
-        """Update the patterns that apply in a folder; True when its own .gitignore has changed.
+        """Update the patterns that apply in a folder; return whether its own .gitignore has changed.
 
-        `above`: the folder it is in; `names`: its entries. Not `is_complete`: only if its .gitignore has changed.
+        `above`: the folder it is in; `names`: its entries. Not `is_complete`: do so only if its .gitignore has changed.
         """
         ignore_file = self._read_ignore_file(path, folder.ignore_file) if ".gitignore" in names else None
         old_state = folder.ignore_file.state if folder.ignore_file else None
-        changed = old_state != (ignore_file.state if ignore_file else None)
+        has_changed = old_state != (ignore_file.state if ignore_file else None)
         folder.ignore_file = ignore_file
-        if not is_complete and not changed:
+        if not is_complete and not has_changed:
             return False
         outer = self._user_patterns if above is None else above.ignore_rules
         if path in self._excludes:
@@ -103,7 +106,7 @@ class NestedRepositories:
                     *folder.converting_rules,
                 )
             folder.converting_rules = (*folder.converting_rules, *(above.converting_rules if above is not None else ()))
-        return changed
+        return has_changed
 
     def _read_ignore_file(self, path: str, known: CachedIgnoreFile | None) -> CachedIgnoreFile | None:
         """Return the .gitignore of a folder, parsed again only if it has changed; None: it is missing."""

@@ -32,11 +32,13 @@ class RepositoryFinder:
         self._subfolders: dict[str, set[str]] = {}
         self._repositories: dict[str, list[str]] = {}
         self._waiting: deque[str] = deque()
-        # Folders that are not watched.
+        # The change time and inode of each folder that is not watched.
         self._states: dict[str, tuple[int, int]] = {}
         self._watch: InotifyWatch | None = None
         self._has_started = False
-        self._remaining = 0
+        # The folders that this `find` may still search, and those that may still be watched.
+        self._remaining_folders = 0
+        self._spare_watches = 0
         # A folder that was not searched, because there were too many; "" when all were.
         self.unsearched_folder = ""
 
@@ -54,7 +56,7 @@ class RepositoryFinder:
             watched = self._watch.take_changed_folders() if self._watch is not None else set[str]()
             changed = deque(folder for folder in watched if folder in self._subfolders)
             changed += [folder for folder, state in self._states.items() if _read_state(folder) != state]
-        self._remaining = GIT_SEARCH_NEW_FOLDERS.value
+        self._remaining_folders = GIT_SEARCH_NEW_FOLDERS.value
         # Changed folders are searched without a time limit, since a command may have made a repository there.
         self._search(changed)
         self._waiting.extendleft(reversed(changed))
@@ -94,25 +96,28 @@ class RepositoryFinder:
     def _search(self, waiting: deque[str], seconds: float = inf) -> None:
         """Search these folders and those that are found in them, until the count of folders or the time is used up."""
         end = time.monotonic() + seconds
-        while waiting and self._remaining and time.monotonic() < end:
+        while waiting and self._remaining_folders and time.monotonic() < end:
             folder = waiting.popleft()
-            self._remaining -= 1
+            self._remaining_folders -= 1
             # Watched before it is read: a change in between is then noticed next time.
             self._watch_folder(folder)
             try:
                 with os.scandir(folder) as entries:
                     rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
             except OSError:
-                for known in (self._subfolders, self._repositories, self._states):
-                    known.pop(folder, None)
+                # The folder is gone.
+                for by_folder in (self._subfolders, self._repositories, self._states):
+                    by_folder.pop(folder, None)
                 continue
             names = {name for name, _ in rows}
-            found = [f"{folder}/{name}" for name in names if fold_path(name) == _GIT_NAME]
-            below = {f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED}
-            below -= set(found)
-            self._repositories[folder] = [folder, *found] if has_git_layout(names) else found
-            new = sorted(below - self._subfolders.get(folder, set()))
-            self._subfolders[folder] = below
+            entries_found = [f"{folder}/{name}" for name in names if fold_path(name) == _GIT_NAME]
+            subfolders = {
+                f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED
+            }
+            subfolders -= set(entries_found)
+            self._repositories[folder] = [folder, *entries_found] if has_git_layout(names) else entries_found
+            new = sorted(subfolders - self._subfolders.get(folder, set()))
+            self._subfolders[folder] = subfolders
             acceptable = max(GIT_SEARCH_FOLDERS.value - len(self._subfolders) - len(waiting), 0)
             waiting += new[:acceptable]
             if len(new) > acceptable:

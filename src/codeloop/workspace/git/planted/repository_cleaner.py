@@ -11,12 +11,13 @@ from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold_path
 from codeloop.kit.small_files import read_start_or_empty
-from codeloop.workspace.git.planted.change_times import list_entries, list_submodule_folders
 from codeloop.workspace.git.planted.configured_files import MAX_CONFIG_BYTES, read_file_settings
 from codeloop.workspace.git.planted.layout import (
     EXECUTED_LINES,
     MAX_LINES_BYTES,
-    list_own_folders,
+    list_entries,
+    list_project_git_folders,
+    list_submodule_folders,
     list_work_tree_folders,
     read_pointer,
 )
@@ -79,8 +80,9 @@ class RepositoryCleaner:
         scan = find_outward_links(folder)
         self.move((*scan.links, *scan.unread_folders))
         self._clean_commondir(folder)
-        back = read_pointer(folder / "gitdir")
-        if back is not None and back.exists() and not is_inside(back, self._roots):
+        # A linked work tree's folder names the `.git` file of that work tree.
+        tree_entry = read_pointer(folder / "gitdir")
+        if tree_entry is not None and tree_entry.exists() and not is_inside(tree_entry, self._roots):
             self.move([folder / "gitdir"])
         for name in ("config", "config.worktree"):
             self._clean_settings(folder / name)
@@ -96,7 +98,8 @@ class RepositoryCleaner:
         """Remove the lines of a file that match the pattern and were not there before the command."""
         text = read_start_or_empty(path, MAX_LINES_BYTES)
         # The rest of a longer file is not checked, so it is dropped.
-        if is_cut := len(text) >= MAX_LINES_BYTES:
+        is_cut = len(text) >= MAX_LINES_BYTES
+        if is_cut:
             text = text[: text.rfind(b"\n") + 1]
         known_lines = self._earlier_lines.get(path, set())
         if is_cut or any(line not in known_lines for line in pattern.findall(text)):
@@ -111,11 +114,8 @@ class RepositoryCleaner:
         is_linked_tree = folder.parent.name == "worktrees" and (folder.parent.parent / "HEAD").is_file()
         is_of_user = shared in self._user_repositories
         is_its_own = shared == folder.parent.parent if is_linked_tree else not is_of_user
-        if (
-            not is_inside(shared, self._roots)
-            or not is_its_own
-            or (is_of_user and _came_with_programs(shared, self._roots))
-        ):
+        is_harmless = is_inside(shared, self._roots) and is_its_own
+        if not is_harmless or (is_of_user and _came_with_programs(shared, self._roots)):
             self.move([folder / "commondir"])
         elif not is_of_user:
             self.clean_folder(shared)
@@ -138,7 +138,7 @@ class RepositoryCleaner:
 
         data = read_start_or_empty(file, MAX_CONFIG_BYTES)
         original = text = data.decode("utf-8", "surrogateescape") if len(data) < MAX_CONFIG_BYTES else "?"
-        # Again, since a removed line may have hidden another setting, by a continuation for example.
+        # Several times, since a removed line may have hidden another setting, for example by a continuation.
         for _ in range(_MAX_REWRITES):
             bad_lines = {setting.line for setting in read_settings(text) if not is_harmless(setting)}
             if not bad_lines:
@@ -146,6 +146,7 @@ class RepositoryCleaner:
             rows = enumerate(text.split("\n"))
             text = "\n".join(_strip_setting(row) if number in bad_lines else row for number, row in rows)
         else:
+            # Settings were still found after the last rewrite.
             text = _MINIMAL_CONFIG.decode()
         if text != original:
             self.moves[file] = move_away(file, self._quarantine, text.encode("utf-8", "surrogateescape"))
@@ -153,12 +154,12 @@ class RepositoryCleaner:
 
 def is_inside(path: Path, roots: Sequence[Path]) -> bool:
     """Return whether a path leads to the project, or to the git directories that it has elsewhere."""
-    return any(map(path.is_relative_to, (*roots, *list_own_folders(roots))))
+    return any(map(path.is_relative_to, (*roots, *list_project_git_folders(roots))))
 
 
 def _came_with_programs(folder: Path, roots: Iterable[Path]) -> bool:
-    """Return whether a git directory, among the project's files as if it had come with them, names programs."""
-    if any(fold_path(part) == ".git" for part in folder.parts) or folder in list_own_folders(roots):
+    """Return whether a git directory that lies among the project's files, as if it came with them, names programs."""
+    if any(fold_path(part) == ".git" for part in folder.parts) or folder in list_project_git_folders(roots):
         return False
     settings = (setting for name in ("config", "config.worktree") for setting in read_file_settings(folder / name))
     hooks = [hook for hook in list_entries(folder / "hooks") if hook.suffix != ".sample"]
@@ -167,11 +168,12 @@ def _came_with_programs(folder: Path, roots: Iterable[Path]) -> bool:
 
 def _is_work_tree(tree: Path, folder: Path) -> bool:
     """Return whether a git directory says that this is its work tree: a further one, or a submodule."""
-    if (back := read_pointer(folder / "gitdir")) is not None:
-        return back.parent == tree
+    tree_entry = read_pointer(folder / "gitdir")
+    if tree_entry is not None:
+        return tree_entry.parent == tree
     trees = [setting.value for setting in read_file_settings(folder / "config") if setting.name == "core.worktree"]
     # git takes the last of several settings.
-    return trees != [] and Path(os.path.realpath(folder / trees[-1])) == tree
+    return bool(trees) and Path(os.path.realpath(folder / trees[-1])) == tree
 
 
 def _strip_setting(row: str) -> str:
