@@ -34,7 +34,8 @@ def find_editor(environment: Mapping[str, str]) -> list[str]:
 
 async def edit_externally(editor: PromptEditor, app: App[None], show_note: Callable[[str], None]) -> None:
     """Edit the prompt in the external editor; the app is suspended meanwhile, the session's turn goes on."""
-    prompt, text = editor.stored_prompt, None
+    prompt = editor.stored_prompt
+    text: str | None = None
     with ExitStack() as stack:
         try:
             command = find_editor(os.environ)
@@ -49,9 +50,9 @@ async def edit_externally(editor: PromptEditor, app: App[None], show_note: Calla
             show_note(str(error))
     app.refresh(layout=True)
     if text is not None:
-        editor.load(
-            StoredPrompt(collapse_chips(prompt.chips, escape_chips(prompt.chips, text)), prompt.mode, prompt.chips)
-        )
+        # Chips were written out for the editor: where their texts are unchanged, they become chips again.
+        collapsed_text = collapse_chips(prompt.chips, escape_chips(prompt.chips, text))
+        editor.load(StoredPrompt(collapsed_text, prompt.mode, prompt.chips))
 
 
 async def run_editor(text: str, command: list[str]) -> str:

@@ -87,9 +87,12 @@ class Paster:
         ):
             return []
         words = [text.strip()]
-        # `shlex` fails on an odd quote, which is no list of paths. A path with blanks may come without quotes.
-        with suppress(ValueError):
-            words = words if Path(words[0]).is_absolute() and is_file(Path(words[0])) else shlex.split(text)
+        # A path with blanks may come without quotes.
+        is_one_path = Path(words[0]).is_absolute() and is_file(Path(words[0]))
+        if not is_one_path:
+            # `shlex` fails on an odd quote, which is no list of paths.
+            with suppress(ValueError):
+                words = shlex.split(text)
         chips: list[Chip] = []
         for word in words:
             image = read_image(word, self._show_note)

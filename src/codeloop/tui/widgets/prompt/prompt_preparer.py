@@ -17,6 +17,7 @@ from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.image_paths import find_image_paths
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
+# `/name`, or `/name words`, up to the end of the text
 _COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
 
 
@@ -50,17 +51,17 @@ class PromptPreparer:
             match = _COMMAND.match(prompt.text)
             if match is not None:
                 commands = await self._completer.list_commands()
-                names = [row.name for row in commands]
+                names = [command.name for command in commands]
                 name = match[1] if match[1] in names else _find_alias(match[1], commands)
                 if name is not None:
                     words = expand_chips(prompt.chips, match[2] or "")
-                    return SlashCall(name, words.strip(), _attach_images(prompt))
+                    return SlashCall(name, words.strip(), _list_chip_images(prompt))
                 # A path such as /etc begins a prompt.
                 if not os.path.lexists(f"/{match[1]}"):
-                    aliases = [each for row in commands for each in row.aliases]
-                    close = format_suggestion(f"/{each}" for each in suggest_commands(match[1], names, aliases))
+                    aliases = [alias for command in commands for alias in command.aliases]
+                    suggestion = format_suggestion(f"/{each}" for each in suggest_commands(match[1], names, aliases))
                     raise UnknownCommand(
-                        f"Unknown command: /{match[1]}.{close} To send it as a prompt, put a space first."
+                        f"Unknown command: /{match[1]}.{suggestion} To send it as a prompt, put a space first."
                     )
             files: list[FilePartInput] = []
             agents: list[AgentPartInput] = []
@@ -71,7 +72,7 @@ class PromptPreparer:
                 files += await self._find_images(prompt.text)
             attachments = [replace(file, source=_shift_source(prompt, file.source)) for file in files]
             mentions = [replace(agent, source=_shift_span(prompt, agent.source)) for agent in agents]
-            return PromptEntry(text, "prompt", (*attachments, *_attach_images(prompt)), tuple(mentions))
+            return PromptEntry(text, "prompt", (*attachments, *_list_chip_images(prompt)), tuple(mentions))
 
     async def _find_images(self, text: str) -> list[FilePartInput]:
         """Return the images whose paths were typed, each with its path's range."""
@@ -81,27 +82,29 @@ class PromptPreparer:
         for note in notes:
             self._note(note)
         return [
-            _attach(image, FilePartSourceText(value=text[start:end], start=start, end=end))
+            _make_attachment(image, FilePartSourceText(value=text[start:end], start=start, end=end))
             for start, end, image in images
         ]
 
 
 def _find_alias(name: str, commands: Iterable[PromptCommand]) -> str | None:
     """Return the name of the command that has this as another name; None: none has."""
-    return next((row.name for row in commands if name in row.aliases), None)
+    return next((command.name for command in commands if name in command.aliases), None)
 
 
-def _attach_images(prompt: StoredPrompt) -> tuple[FilePartInput, ...]:
-    """Return the images, each with its label's range."""
+def _list_chip_images(prompt: StoredPrompt) -> tuple[FilePartInput, ...]:
+    """Return the images among the chips of a prompt, each with its label's range in the sent text."""
     files: list[FilePartInput] = []
     for char, chip in prompt.chips.items():
         if chip.url:
             start = len(expand_chips(prompt.chips, prompt.text[: prompt.text.index(char)]))
-            files.append(_attach(chip, FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label))))
+            files.append(
+                _make_attachment(chip, FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label)))
+            )
     return tuple(files)
 
 
-def _attach(image: Chip, span: FilePartSourceText) -> FilePartInput:
+def _make_attachment(image: Chip, span: FilePartSourceText) -> FilePartInput:
     """Return an image as an attachment, for a range of the text."""
     source = FileSource(path=image.name, text=span)
     return FilePartInput(mime=image.mime, url=image.url, filename=image.name, source=source)

@@ -104,9 +104,9 @@ class QueuedPrompts(CachedWidget):
             return False
         position = index if index >= 0 else count - 1
         if position >= len(self.server_prompts):
-            at = position - len(self.server_prompts)
-            entry = self.local_prompts[at]
-            self._replace_local([*self.local_prompts[:at], *self.local_prompts[at + 1 :]])
+            local_prompts = [*self.local_prompts]
+            entry = local_prompts.pop(position - len(self.server_prompts))
+            self._replace_local(local_prompts)
             self._edit(entry)
         else:
             self._run_in_background(self._withdraw_to_editor(self.server_prompts[position]))
@@ -181,9 +181,9 @@ class QueuedPrompts(CachedWidget):
 
     def on_click(self, event: events.Click) -> None:
         """Move the clicked prompt back to the editor."""
-        at = event.get_content_offset(self)
-        if at is not None:
-            self.take_back(at.y)
+        offset = event.get_content_offset(self)
+        if offset is not None:
+            self.take_back(offset.y)
 
     def render_line(self, y: int) -> Strip:
         """Draw a row: when it takes effect, and its text."""

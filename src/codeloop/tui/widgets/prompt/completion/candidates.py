@@ -1,43 +1,14 @@
 """The candidates of a completion: loads them, and lists those that match what is typed, best first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from codeloop.schema.bounds.tui import PROMPT_FOUND
 from codeloop.tui.widgets.prompt.completion.completer import Completer, CompletionRow, PromptCommand
+from codeloop.tui.widgets.prompt.completion.name_matching import rank_names, score_match
 from codeloop.tui.widgets.prompt.completion.trigger import Trigger, format_mention
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
-
-
-def score_match(query: str, name: str) -> float | None:
-    """Return a name's score, higher is better; None: it does not contain the query's letters in order."""
-    query_text, text = query.lower(), name.lower()
-    if not query_text:
-        return 0.0
-    # Four kinds of matches: at the start, at the start of a word, anywhere, with gaps. Within one, shorter names win.
-    shortness = 1.0 / (1 + len(text))
-    if text.startswith(query_text):
-        return 4.0 + shortness
-    start = text.find(query_text)
-    if start >= 0:
-        return (3.0 if not text[start - 1].isalnum() else 2.0) + shortness
-    at = -1
-    gaps = 0
-    for letter in query_text:
-        index = text.find(letter, at + 1)
-        if index < 0:
-            return None
-        gaps += index - at - 1
-        at = index
-    return 1.0 / (1 + gaps) + shortness
-
-
-def rank_names(query: str, names: Iterable[str]) -> list[str]:
-    """Return the matching names, best first; ties keep their order."""
-    matches = [(points, name) for name in names if (points := score_match(query, name)) is not None]
-    return [name for _, name in sorted(matches, key=lambda pair: -pair[0])]
-
 
 _MIN_SYMBOL_LETTERS = 2
 """Letters from which symbols are searched for: one letter matches too many."""
@@ -62,11 +33,11 @@ class ArgumentValues(Struct, frozen=True):
         """Return the values for the current text; until the source has answered again, those that still match."""
         if trigger.query != self.command or not trigger.arguments.startswith(self.base):
             return []
-        more = trigger.arguments[len(self.base) :]
+        typed_value = trigger.arguments[len(self.base) :]
         # For the text that the source has answered for, it may know values that do not begin with it.
         matches: Sequence[str] = self.values
         if trigger.arguments != self.arguments:
-            matches = [each for each in self.values if each.startswith(more)]
+            matches = [each for each in self.values if each.startswith(typed_value)]
         return [
             CompletionRow(f"/{self.command} {self.base}{value}", "argument", value, self.argument) for value in matches
         ]
@@ -90,12 +61,13 @@ class Candidates:
         if trigger.kind == "arguments" and (values := self._values.list_rows(trigger)):
             return values, -1
         if trigger.kind == "arguments":
-            return [_make_command_row(row) for row in self.commands if row.name == trigger.query and row.arguments], -1
+            # The usage of the command, while its arguments are typed.
+            commands = [each for each in self.commands if each.name == trigger.query and each.arguments]
+            return [_make_command_row(command) for command in commands], -1
         if trigger.kind == "command":
-            commands_by_name = {row.name: row for row in self.commands}
-            return [
-                _make_command_row(commands_by_name[name]) for name in rank_names(trigger.query, commands_by_name)
-            ], 0
+            commands_by_name = {command.name: command for command in self.commands}
+            names = rank_names(trigger.query, commands_by_name)
+            return [_make_command_row(commands_by_name[name]) for name in names], 0
         return self._list_mentions(trigger), 0
 
     async def load(self, trigger: Trigger) -> None:
@@ -109,7 +81,7 @@ class Candidates:
     def has_completable_argument(self, trigger: Trigger) -> bool:
         """Return whether the typed arguments can be completed."""
         return trigger.kind == "arguments" and any(
-            row.name == trigger.query and row.completes_arguments for row in self.commands
+            command.name == trigger.query and command.completes_arguments for command in self.commands
         )
 
     async def load_values(self, trigger: Trigger, *, may_start_server: bool = False) -> None:
@@ -119,7 +91,11 @@ class Candidates:
         )
         base = trigger.arguments[: len(trigger.arguments) - len(completion.replaces)]
         self._values = ArgumentValues(
-            trigger.query, trigger.arguments, base, completion.argument, tuple(completion.values)
+            command=trigger.query,
+            arguments=trigger.arguments,
+            base=base,
+            argument=completion.argument,
+            values=tuple(completion.values),
         )
 
     async def search(self, query: str) -> None:
@@ -137,9 +113,10 @@ class Candidates:
         agents_by_label = {row.label: row for row in self._agents}
         agents = [agents_by_label[name] for name in rank_names(trigger.query, agents_by_label)]
         names = list(dict.fromkeys([*self._list_earlier_mentions(trigger.query, agents_by_label), *self._files]))
-        # A mention of earlier prompts moves a file up by two rows each, up to ten.
+        # Each mention in an earlier prompt moves a file up by two rows, up to ten.
         order = {
-            name: at - 2 * min(self._store.compute_mention_weight(name), _MAX_EARLIER) for at, name in enumerate(names)
+            name: index - 2 * min(self._store.compute_mention_weight(name), _MAX_EARLIER)
+            for index, name in enumerate(names)
         }
         files = [
             CompletionRow(format_mention(name, trigger.range), "folder" if name.endswith("/") else "file", name)
@@ -159,5 +136,6 @@ class Candidates:
         return sorted(mentions, key=self._store.compute_mention_weight, reverse=True)[:_MAX_EARLIER]
 
 
-def _make_command_row(row: PromptCommand) -> CompletionRow:
-    return CompletionRow(f"/{row.name}", "command", f"/{row.name} {row.arguments}".rstrip(), row.description)
+def _make_command_row(command: PromptCommand) -> CompletionRow:
+    usage = f"/{command.name} {command.arguments}".rstrip()
+    return CompletionRow(text=f"/{command.name}", kind="command", label=usage, detail=command.description)

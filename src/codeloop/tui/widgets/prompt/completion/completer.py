@@ -26,14 +26,14 @@ from codeloop.schema.operation import (
 )
 from codeloop.tui.widgets.prompt.completion.trigger import format_mention
 
-Kind = Literal["file", "folder", "agent", "symbol", "resource", "command", "argument", "prompt"]
+CompletionKind = Literal["file", "folder", "agent", "symbol", "resource", "command", "argument", "prompt"]
 
 
 class CompletionRow(Struct, frozen=True):
     """A candidate. `text`: what is inserted; `detail`: its description."""
 
     text: str
-    kind: Kind
+    kind: CompletionKind
     label: str
     detail: str = ""
 
@@ -107,7 +107,7 @@ class ClientCompleter:
         """Return the symbols that fit, each as a mention of the lines of its file that define it."""
         with suppress(CodeloopError):
             symbols = await self._client.call(FIND_SYMBOLS, FindSymbols(query=query))
-            rows = (_symbol_row(symbol.name, symbol.location, self._directory) for symbol in symbols)
+            rows = (_make_symbol_row(symbol.name, symbol.location, self._directory) for symbol in symbols)
             return [row for row in rows if row is not None]
         return []
 
@@ -134,14 +134,20 @@ class ClientCompleter:
 
     async def list_commands(self) -> list[PromptCommand]:
         """Return the program's commands, then the server's."""
-        names = {row.name for row in self._program_commands}
+        program_names = {command.name for command in self._program_commands}
         with suppress(CodeloopError):
             commands = await self._client.call(COMMAND_LIST, NoArguments())
             server_commands = [
-                PromptCommand(row.name, " ".join(row.hints), row.description or row.source or "", row.source == "mcp")
-                for row in commands
+                PromptCommand(
+                    name=command.name,
+                    arguments=" ".join(command.hints),
+                    description=command.description or command.source or "",
+                    completes_arguments=command.source == "mcp",
+                )
+                for command in commands
+                if command.name not in program_names
             ]
-            return [*self._program_commands, *(row for row in server_commands if row.name not in names)]
+            return [*self._program_commands, *server_commands]
         return list(self._program_commands)
 
     async def complete_argument(self, command: str, text: str, *, may_start_server: bool) -> McpPromptCompletion:
@@ -165,7 +171,7 @@ class ClientCompleter:
         return files, [part for part in parts if isinstance(part, AgentPartInput)]
 
 
-def _symbol_row(name: str, location: object, directory: str) -> CompletionRow | None:
+def _make_symbol_row(name: str, location: object, directory: str) -> CompletionRow | None:
     """Return a symbol as a mention of its lines, from its location."""
     match location:
         case {"uri": str(uri), "range": {"start": {"line": int(first)}, "end": {"line": int(last)}}}:

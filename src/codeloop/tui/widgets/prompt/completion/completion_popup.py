@@ -54,6 +54,7 @@ class CompletionPopup(Widget):
         self.rows: tuple[CompletionRow, ...] = ()
         self.cursor = -1
         self._top = 0
+        """The index of the first visible row."""
 
     def show(self, rows: Sequence[CompletionRow], index: int = 0) -> None:
         """Show rows; none closes the list."""
@@ -83,9 +84,9 @@ class CompletionPopup(Widget):
 
     def on_click(self, event: events.Click) -> None:
         """Accept the clicked row."""
-        at = event.get_content_offset(self)
-        if at is not None and self._top + at.y < len(self.rows):
-            self.post_message(self.Picked(self._top + at.y))
+        offset = event.get_content_offset(self)
+        if offset is not None and self._top + offset.y < len(self.rows):
+            self.post_message(self.Picked(self._top + offset.y))
 
     def render_line(self, y: int) -> Strip:
         """Draw a row: its name, and its description where there is room."""
@@ -98,17 +99,16 @@ class CompletionPopup(Widget):
         if index == self.cursor:
             style = faint = base + self.get_component_rich_style("popup--cursor", partial=True)
         label = _cut_label(row, cells)
-        column = min(
-            max((cell_len(_cut_label(each, cells)) for each in self._visible_rows()), default=0) + 2, cells // 2
-        )
+        # The descriptions of all visible rows begin in the same column.
+        widest_label = max(cell_len(_cut_label(each, cells)) for each in self._visible_rows)
+        column = min(widest_label + 2, cells // 2)
         segments = [Segment(label, style), Segment(" " * max(column - cell_len(label), 2), style)]
         room = cells - sum(cell_len(each.text) for each in segments)
         if row.detail and room > 8:
             segments.append(Segment(one_line(row.detail, room), faint))
         strip = Strip(segments)
-        if (
-            y == MAX_VISIBLE_ROWS - 1 and len(self.rows) > MAX_VISIBLE_ROWS
-        ):  # the last row ends with the cursor's position in the list
+        # The last row of a list that is cut ends with the cursor's position in it.
+        if y == MAX_VISIBLE_ROWS - 1 and len(self.rows) > MAX_VISIBLE_ROWS:
             position = f" {max(self.cursor, 0) + 1} of {len(self.rows)} {self._arrows}"
             strip = strip.adjust_cell_length(max(cells - len(position), 0), style)
             strip = Strip([*strip, Segment(position, faint)])
@@ -116,10 +116,13 @@ class CompletionPopup(Widget):
 
     @property
     def _arrows(self) -> str:
-        """The arrows that tell at which end of the list there is more."""
-        is_below = self._top + MAX_VISIBLE_ROWS < len(self.rows)
-        return "↕" if self._top and is_below else "↓" if is_below else "↑"
+        """The arrows that show at which end of the list there is more."""
+        has_more_below = self._top + MAX_VISIBLE_ROWS < len(self.rows)
+        if self._top and has_more_below:
+            return "↕"
+        return "↓" if has_more_below else "↑"
 
+    @property
     def _visible_rows(self) -> tuple[CompletionRow, ...]:
         return self.rows[self._top : self._top + MAX_VISIBLE_ROWS]
 

@@ -41,7 +41,7 @@ class DraftFiles:
         self._write(f"{key}-queue", msgspec.json.encode(prompts) if prompts else b"")
 
     def load_queue(self, key: str) -> list[PromptEntry]:
-        """Return the queued prompts of a session, also those that a process has left behind that has ended."""
+        """Return the queued prompts of a session, also those that an ended process has left behind."""
         self.adopt(f"{key}-queue")
         try:
             data = read_start(self._find_path(f"{key}-queue"), PROMPT_BLOB.value)
@@ -54,15 +54,15 @@ class DraftFiles:
 
         Return whether there was one.
         """
-        own = self._find_path(key)
-        if own.exists() or not self._folder.is_dir():
+        own_path = self._find_path(key)
+        if own_path.exists() or not self._folder.is_dir():
             return False
         paths = [path for path in self._folder.glob(f"{key}.*.json") if _is_abandoned(path)]
-        for path in sorted(paths, key=_modification_time, reverse=True):
+        for path in sorted(paths, key=_get_modification_time, reverse=True):
             with suppress(OSError):
                 # Locked first: a renamed file of a process without a lock would look abandoned.
                 self._acquire_lock()
-                path.rename(own)
+                path.rename(own_path)
                 return True
         return False
 
@@ -96,17 +96,18 @@ class DraftFiles:
 
 def _is_abandoned(path: Path) -> bool:
     """Return whether the process that wrote a draft has ended."""
-    alive = path.with_name(f"{path.name.split('.')[-2]}.alive")
+    # The file is named `KEY.PROCESS.json`.
+    lock_path = path.with_name(f"{path.name.split('.')[-2]}.alive")
     # The system releases the lock of a process however it ends, even by SIGKILL.
     try:
-        with lock(alive, 0):
-            alive.unlink(missing_ok=True)
+        with lock(lock_path, 0):
+            lock_path.unlink(missing_ok=True)
             return True
     except (TimeoutError, OSError):
         return False
 
 
-def _modification_time(path: Path) -> float:
+def _get_modification_time(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

@@ -1,7 +1,6 @@
 """Stores the history of prompts, the drafts, the stash, and the frequent mentions of a project."""
 
 import os
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -35,9 +34,9 @@ _HALF_LIFE_MS = 7 * 86_400_000.0
 
 
 class Mention(NamedTuple):
-    """How often a file, an agent or a command was mentioned, as a weight of the time of its last mention.
+    """How often a file, an agent or a command was mentioned, where older mentions count less.
 
-    `at`: that time, in ms since the epoch.
+    `weight`: the number as of the last mention; `at`: the time of that, in ms since the epoch.
     """
 
     weight: float
@@ -51,6 +50,7 @@ class PromptStore:
         self.folder = folder
         self.chip_contents = ChipContents(folder / "contents")
         self.drafts = DraftFiles(folder / "drafts", self.chip_contents)
+        # Each with the state of the file that it was read from: the file is read again once that has changed.
         self._history: tuple[FileState, list[StoredPrompt]] = (None, [])
         self._mentions: tuple[FileState, dict[str, Mention]] = (None, {})
 
@@ -64,15 +64,15 @@ class PromptStore:
 
     def add_to_history(self, prompt: StoredPrompt) -> None:
         """Add a prompt to the history, unless it repeats the last one. Raises OSError."""
-        before = self.list_history()
-        if not prompt.text.strip() or (before and _is_same_prompt(before[-1], prompt)):
+        history = self.list_history()
+        if not prompt.text.strip() or (history and _is_same_prompt(history[-1], prompt)):
             return
         make_private(self.folder)
         path = self.folder / "history.jsonl"
         with self._hold_lock():
             _append(path, msgspec.json.encode(self.chip_contents.pack(_add_time(prompt))))
             prompts = _read_prompts(path)
-            # Cut with some slack, so that not each prompt writes the whole file.
+            # Cut only once it is a quarter too long, so that not every prompt rewrites the whole file.
             if len(prompts) > PROMPT_HISTORY.value * 5 // 4:
                 _write_lines(path, prompts[-PROMPT_HISTORY.value :])
 
@@ -136,7 +136,7 @@ class PromptStore:
         """Release the drafts for other processes."""
         self.drafts.close()
 
-    def _hold_lock(self):
+    def _hold_lock(self) -> ExitStack:
         """Return the held lock on the folder, or after a timeout none: a process that hangs must not block typing."""
         stack = ExitStack()
         with suppress(TimeoutError):
@@ -149,10 +149,8 @@ def _add_time(prompt: StoredPrompt) -> StoredPrompt:
 
 
 def _is_same_prompt(first: StoredPrompt, second: StoredPrompt) -> bool:
-    def labels(prompt: StoredPrompt) -> list[tuple[str, str]]:
-        return [(char, chip.label) for char, chip in prompt.chips.items()]
-
-    return (first.text, first.mode) == (second.text, second.mode) and labels(first) == labels(second) == []
+    # Prompts with chips never count as the same: their contents are not compared.
+    return (first.text, first.mode) == (second.text, second.mode) and not first.chips and not second.chips
 
 
 def _read_prompts(path: Path) -> list[StoredPrompt]:
@@ -161,14 +159,11 @@ def _read_prompts(path: Path) -> list[StoredPrompt]:
         lines = read_start(path, PROMPT_BLOB.value).split(b"\n")
     except OSError:
         return []
-    return list(_decode(lines))
-
-
-def _decode(lines: list[bytes]) -> Iterator[StoredPrompt]:
+    prompts: list[StoredPrompt] = []
     for line in lines:
         with suppress(msgspec.MsgspecError):
-            if line:
-                yield msgspec.json.decode(line, type=StoredPrompt)
+            prompts.append(msgspec.json.decode(line, type=StoredPrompt))
+    return prompts
 
 
 def _append(path: Path, line: bytes) -> None:
