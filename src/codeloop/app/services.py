@@ -60,7 +60,7 @@ class OpenProject(Protocol):
 
     @property
     def reload(self) -> Callable[[], Awaitable[None]] | None:
-        """Has the project opened again; None: the process opened it by itself, and only once."""
+        """Has the project opened again; None: it is opened only once."""
         ...
 
     @property

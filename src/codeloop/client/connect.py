@@ -1,4 +1,4 @@
-"""Connects to a server with the credential that is known for it, also after the server was started again."""
+"""Connects to a server with the credential that is known for it, even after the server was restarted."""
 
 import os
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""`DirectoryClient`: reaches the project of a directory in this process, also after the project was reopened."""
+"""`DirectoryClient`: reaches the project of a directory in this process, even after it was reopened."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -71,8 +71,8 @@ class HttpClient:
         Raises CodeloopError when `url` is not the address of a server.
         """
         self._transport = HttpTransport(url, credential, renew)
-        # Shared with the clients that `for_directory` returns: a call of any waits for all streams being opened.
-        self._opening: set[asyncio.Future[None]] = set()
+        self._streams_being_opened: set[asyncio.Future[None]] = set()
+        """One future for each. Clients from `for_directory` share the set: calls of any wait for all these streams."""
         self.directory = directory
 
     @property
@@ -93,7 +93,8 @@ class HttpClient:
     def for_directory(self, directory: str) -> "HttpClient":
         """Return a client of another directory of the same server, over the same connections."""
         client = HttpClient(self._transport.url, directory)
-        client._transport, client._opening = self._transport, self._opening
+        client._transport = self._transport
+        client._streams_being_opened = self._streams_being_opened
         return client
 
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
@@ -103,19 +104,19 @@ class HttpClient:
         `client.gone`: reads, unsent requests, and prompts (deduplicated by `message_id`). An abort is never retried:
         it could hit a later turn.
         """
-        if self._opening:
+        if self._streams_being_opened:
             # A copy: `_mark_open` takes futures out of the set during the wait.
-            await asyncio.wait(set(self._opening))
+            await asyncio.wait(set(self._streams_being_opened))
         request = encode_request(operation, args)
         # The server stores a message id once, so a prompt that is sent again does not start a second turn.
         is_deduplicated = getattr(args, "message_id", None) is not None and operation.id in {PROMPT.id, COMMAND.id}
-        wait = CLIENT_BACKOFF.seconds
+        delay = CLIENT_BACKOFF.seconds
         while True:
             try:
                 pending_response = self._send_once(operation, request)
-                status, answer = await (
-                    self._wait_unless_reopened(pending_response) if is_deduplicated else pending_response
-                )
+                if is_deduplicated:
+                    pending_response = self._wait_unless_reopened(pending_response)
+                status, answer = await pending_response
                 break
             except _RetryNow:
                 continue
@@ -124,8 +125,8 @@ class HttpClient:
                 if not is_safe_to_retry or operation.id == ABORT.id:
                     raise
                 self._transport.connection.report_loss(error, self._transport.url)
-            await asyncio.sleep(wait)
-            wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, CLIENT_BACKOFF_MOST.seconds)
             self._transport.renew()
         return self._decode_answer(operation, request.path, status, answer)
 
@@ -156,8 +157,7 @@ class HttpClient:
     def _raise_if_retryable(self, refusal: CodeloopError, credential: Credential | None) -> None:
         """Raise _RetryNow if there is a new credential; ServerLost if a restarting server may still announce one.
 
-        Return if neither is the case: the refusal is final.
-
+        Otherwise return: the refusal is final.
         `credential`: the refused credential. Another request may have renewed the credential meanwhile.
         """
         if self._transport.renew() or self._transport.credential != credential:
@@ -191,7 +191,7 @@ class HttpClient:
             return _get_decoder(operation.id, operation.gives).decode(answer)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             route = f"{operation.method} {path.partition('?')[0]}"
-            # A server of the reference sends its web page for an unknown route.
+            # An OpenCode server sends its web page for an unknown route.
             if answer.lstrip().startswith(b"<"):
                 raise OperationError("NotFoundError", f"{self._transport.url} does not offer {route}.") from None
             raise CodeloopError(
@@ -208,16 +208,16 @@ class HttpClient:
         # The server sends the events of all sessions of the directory.
         del root
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._opening.add(future)
+        self._streams_being_opened.add(future)
         try:
-            last, wait, connection = after, CLIENT_BACKOFF.seconds, self._transport.connection
+            last, delay, connection = after, CLIENT_BACKOFF.seconds, self._transport.connection
             while True:
                 try:
                     async with aclosing(self._stream_events(last)) as events:
                         async for event in events:
                             is_reopened = future.done() and isinstance(event.event, ServerConnected)
                             self._mark_open(future)
-                            wait = CLIENT_BACKOFF.seconds
+                            delay = CLIENT_BACKOFF.seconds
                             last = event.seq if event.seq is not None else last
                             if is_reopened:
                                 connection.report_reopening()
@@ -227,8 +227,8 @@ class HttpClient:
                     continue
                 except ServerLost as error:
                     connection.report_loss(error, self._transport.url)
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, CLIENT_BACKOFF_MOST.seconds)
                 self._transport.renew()
         finally:
             # Calls must not wait for a stream that has failed for good.
@@ -238,7 +238,7 @@ class HttpClient:
         """Let the calls go on that wait for a stream, at its first event."""
         if not future.done():
             future.set_result(None)
-            self._opening.discard(future)
+            self._streams_being_opened.discard(future)
 
     async def close(self) -> None:
         """Close every connection. Clients from `for_directory` share them."""

@@ -13,7 +13,7 @@ from codeloop.schema.limits import CLIENT_FILE
 def pack_file(path: Path) -> FilePartInput:
     """Return a file as a part of a prompt, with its content as a `data:` URL. Raises UsageProblem.
 
-    A file that is no image and no PDF is sent as plain text, whatever its type.
+    A file that is neither an image nor a PDF is sent as plain text, whatever its type.
     """
     try:
         with expand_user_path(path).open("rb") as file:

@@ -36,5 +36,5 @@ class Target(Struct, frozen=True):
     connection: "ConnectionState | None" = None
     """The state of the connection to the server; None: the project is open in this process."""
     list_problems: Callable[[], list[str]] = list
-    """Returns the reasons why a recording is incomplete so far, a line each."""
+    """Returns the reasons why a recording is incomplete so far, one per line."""
     get_directory_client: Callable[[str], Client] = refuse_directory

@@ -72,7 +72,7 @@ def add_to_list(text: str | None, key: str, entry: str, is_match: Callable[[Any]
     """Return a file's text (None: there is no file) with an entry added to the list at `key`, the rest as it is.
 
     Nothing is added if `is_match` accepts an entry of the list. Raises JsoncError; NotEditable if the value at `key` is
-    no list.
+    not a list.
     """
     document = parse_jsonc(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
     source, entries, literal = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
@@ -97,7 +97,7 @@ def add_to_list(text: str | None, key: str, entry: str, is_match: Callable[[Any]
 def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> str:
     """Return a file's text without the entries of the list at `key` that `is_match` accepts, the rest as it is.
 
-    Raises JsoncError; NotEditable if the value at `key` is no list.
+    Raises JsoncError; NotEditable if the value at `key` is not a list.
     """
     while True:
         document = parse_jsonc(text, depth=CONFIG_DEPTH.value)
@@ -118,7 +118,7 @@ def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> st
 def set_value(text: str, path: Sequence[str], value: Any) -> str:
     """Return a file's text with the value at a path of keys set (None removes it), the rest as it is.
 
-    Raises JsoncError; NotEditable if a value on that path is no object.
+    Raises JsoncError; NotEditable if a value on that path is not an object.
     """
     document = parse_jsonc(text if text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
     current: Any = document.value

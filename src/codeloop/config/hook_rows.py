@@ -94,7 +94,7 @@ _FIELDS_BY_TYPE: dict[str, dict[str, HookField]] = {
     },
     "agent": {"prompt": _PROMPT_FIELD, "model": _MODEL_FIELD},
 }
-"""The fields of each type of hook, besides the common ones."""
+"""The fields of each type of hook, in addition to the common ones."""
 _COMMON_FIELDS = frozenset(("type", "timeout", "policy", "if", "statusMessage", "once"))
 _SUPPORTED_SHELLS = ("bash", None)
 """The values of a hook's `shell`; None: it has none."""

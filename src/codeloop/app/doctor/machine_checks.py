@@ -50,7 +50,7 @@ def examine_versions() -> Iterator[Finding]:
 
 
 async def examine_terminal(environment: Mapping[str, str], columns: int, rows: int) -> list[Finding]:
-    """Return findings on the terminal, as the terminal UI needs it. `columns`: 0 if stdout is no terminal."""
+    """Return findings on the terminal, as the terminal UI needs it. `columns`: 0 if stdout is not a terminal."""
     findings: list[Finding] = []
     term = environment.get("TERM", "")
     if not columns:

@@ -1,6 +1,6 @@
 """Carries out the API operations that extensions request, except those by which they could leave their sandbox.
 
-A user who attaches a file or runs a shell line through a client needs no permission. A sandboxed extension is no user,
+A user who attaches a file or runs a shell line through a client needs no permission. An extension is not a user,
 so the same operations must not do for it what its sandbox forbids.
 """
 
@@ -32,7 +32,7 @@ _ALLOWED_FOR_PROJECT_EXTENSIONS = frozenset(
         operation.LOG.id,
     )
 )
-"""The operations, besides those that only read, that an extension of a project may request."""
+"""The operations that an extension of a project may request, in addition to those that only read."""
 _ESCAPING_OPERATIONS = frozenset(
     (
         operation.SESSION_SHELL.id,

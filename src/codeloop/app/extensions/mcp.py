@@ -18,7 +18,7 @@ from codeloop.tool.truncate import truncate_output
 from codeloop.workspace.workspace import Workspace
 
 _RESERVED_TOOL_NAMES = frozenset((*BUILTIN_TOOLS, *OWN_TOOLS, "batch", "skill", "websearch", "codesearch", "invalid"))
-"""Names that no server's tool gets, so that it can't pass for another tool; besides those in permission rules."""
+"""Names that no server's tool gets, so that it can't pass for another tool; those in permission rules are added."""
 
 
 def make_mcp_table(

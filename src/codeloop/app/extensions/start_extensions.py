@@ -61,7 +61,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     async def start(key: HostKey, on_stderr: Callable[[bytes], None]) -> HostPipes:
         from codeloop.app.extensions.start_host import start_host
 
-        # The path of an installed plugin is `module:name`, which is no file.
+        # The path of an installed plugin is `module:name`, which is not a file.
         files = [Path(each.path) for each in settings.extensions if "/" in each.path and not each.is_project]
         code_paths = (path for file in files for path in list_code_paths(file, settings.paths.home))
         readable = tuple(dict.fromkeys(code_paths))

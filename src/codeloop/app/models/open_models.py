@@ -26,7 +26,7 @@ class Recorder(Protocol):
         ...
 
     def list_problems(self) -> list[str]:
-        """Return the reasons why the recording is incomplete, one a line."""
+        """Return the reasons why the recording is incomplete, one per line."""
         ...
 
 
@@ -48,7 +48,7 @@ class OpenModels:
 
     def open(self, ref: str) -> ChatModel:
         """Return the model `provider/model`, the same object each time until the stored keys change."""
-        # Signing in, also in another process, changes the keys that open models hold.
+        # Signing in, even in another process, changes the keys that open models hold.
         stamp = self._providers.credentials.read_stamp()
         if stamp != self._credentials_stamp:
             self._credentials_stamp = stamp
@@ -67,7 +67,7 @@ class OpenModels:
         self._models.clear()
 
     def list_problems(self) -> list[str]:
-        """Return the reasons why the recording is incomplete, one a line."""
+        """Return the reasons why the recording is incomplete, one per line."""
         return self._recorder.list_problems() if self._recorder is not None else []
 
     def check(self, ref: str) -> None:
@@ -118,7 +118,7 @@ class SingleModel:
         return self._model
 
     def list_problems(self) -> list[str]:
-        """Return where a recording did not match the requests, one a line."""
+        """Return where a recording did not match the requests, one per line."""
         return self._problems()
 
     def check(self, ref: str) -> None:

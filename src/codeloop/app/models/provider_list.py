@@ -74,7 +74,7 @@ class ProviderList:
         return UsableProviders(providers=providers, default=default)
 
     async def list_known(self) -> KnownProviders:
-        """Return all known providers, also those without a key."""
+        """Return all known providers, including those without a key."""
         usable = await self.list_usable()
         # The first call reads thousands of models; calls at the same time wait for its result.
         async with self._description_lock:

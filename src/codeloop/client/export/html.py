@@ -92,7 +92,7 @@ def _render_text(text: str) -> str:
     pieces: list[str] = []
     block: list[str] = []
     fence = ""
-    # None marks the end, where the last block is written, also that of a fence that was never closed.
+    # None marks the end, where the last block is written, even if its fence was never closed.
     for line in [*text.split("\n"), None]:
         mark = (line or "").lstrip()[:3]
         is_end = line is None or (mark == fence if fence else mark in {"```", "~~~"})

@@ -260,7 +260,7 @@ class McpRequestHandler:
             return
         try:
             answer = await context.session.elicit_form(form.message, form.schema, context.request_id)
-        # An error of the client, or an answer that is no answer to a form.
+        # An error of the client, or an answer that does not have the form's fields.
         except (MCPError, ValidationError):
             await self._sessions.refuse(served_session, request, NOBODY_MESSAGE)
         else:

@@ -179,7 +179,7 @@ class ServedSessions:
 
     async def stop(self, served_session: ServedSession) -> None:
         """Stop the session's turn, and wait until the end is stored."""
-        # Again and again: while a prompt is being stored there is no turn to abort yet.
+        # In a loop: while a prompt is being stored there is no turn to abort yet.
         while served_session.is_working:
             await self._client.call(ABORT, SessionId(session_id=served_session.session.id))
             await asyncio.wait({*served_session.tasks}, timeout=_ABORT_RETRY_DELAY)

@@ -96,7 +96,7 @@ COMMANDS_BY_FOREIGN_NAME: dict[str, tuple[str, ...]] = {
 }
 """Names that other programs or habits suggest, each with our commands of that meaning, the likeliest first."""
 
-# A name ends at a blank, so that a path such as `/etc/hosts` is no command.
+# A name ends at a blank, so that a path such as `/etc/hosts` is not a command.
 _COMMAND_LINE = re.compile(r"/[A-Za-z][\w:.-]*(\s|$)|!\s*\S")
 
 

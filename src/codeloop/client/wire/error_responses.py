@@ -50,7 +50,7 @@ def decode_error_response(status: int, body: bytes, url: str) -> CodeloopError:
 
 
 def _decode_object(body: bytes) -> JSON:
-    """Decode a JSON object; a body that is none, such as the page of a proxy, counts as empty."""
+    """Decode a JSON object; any other body, such as the page of a proxy, counts as an empty one."""
     try:
         return msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

@@ -30,7 +30,7 @@ _FOLDERS_BY_HOME = {
     **dict.fromkeys(CODELOOP_HOMES, PAGE_FOLDERS | PROGRAM_FOLDERS),
     **dict.fromkeys(CLAUDE_HOMES, CLAUDE_PAGE_FOLDERS),
 }
-"""The folders, besides those of skills, of which all files take effect."""
+"""The folders whose files all take effect, by the folder that has them; of skills only `SKILL.md` does."""
 _ALL_HOMES = frozenset((*CODELOOP_HOMES, *SKILL_HOMES))
 _INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
 _COMMAND_SECTIONS = ("mcp", "lsp", "formatter")
@@ -96,7 +96,7 @@ def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
 def is_read_for(path: str, root: Path, directory: Path) -> bool:
     """Return whether `read_contents` would read a stored path for a directory if the file existed."""
     parts = Path(path).parent.parts
-    # The folder that has the file, or the `.codeloop` or such that the file is in.
+    # How many folders there are above the file, or above the `.codeloop`, `.claude` and such that the file is in.
     depth = next((number for number, part in enumerate(parts) if part in _ALL_HOMES), len(parts))
     return root.joinpath(*parts[:depth]) in list_folders_down(root, directory)
 

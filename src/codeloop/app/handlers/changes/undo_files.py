@@ -47,7 +47,7 @@ class _FilesPlan(Struct, frozen=True):
 
 @handles(operation.UNDO_FILES)
 async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
-    """Undo the last turn's changes of some files, as far as they still have the turn's content; or redo them.
+    """Undo the last turn's changes to some files, where these still have the turn's content; or redo them.
 
     The last turn is the newest one that changed one of the files and is not undone there. Raises OperationError.
     """

@@ -15,7 +15,7 @@ from codeloop.schema.wire import replace
 
 @handles(operation.AGENT_LIST)
 async def list_agents(project: Project, _args: NoArguments) -> list[Agent]:
-    """Return the agents sorted by name, also hidden ones, except the internal one for sampling by MCP servers."""
+    """Return the agents sorted by name, including hidden ones, except the internal one for sampling by MCP servers."""
     return [project.engine.agents[name] for name in sorted(project.engine.agents) if name != SAMPLING_AGENT]
 
 

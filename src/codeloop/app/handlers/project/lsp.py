@@ -53,7 +53,7 @@ async def find_symbols(project: Project, args: FindSymbols) -> list[Symbol]:
     symbols: list[Symbol] = []
     for result in results:
         if isinstance(result, BaseException):
-            # `gather` returns all errors, also those of bugs, which must not be hidden.
+            # `gather` returns all errors, including those of bugs, which must not be hidden.
             if not isinstance(result, ErrorAnswer | ServerGone | TimeoutError):
                 raise result
             continue

@@ -102,7 +102,7 @@ class _SessionCleaner:
         return ShareableSession(sessions=shared, hidden=self._hider.count)
 
     def _clean_message(self, message: MessageWithParts) -> MessageWithParts:
-        # The data of an image is no text: the search for secrets could break it, so it is put back afterwards.
+        # The data of an image is not text: the search for secrets could break it, so it is put back afterwards.
         parts = [
             self._hide(replace(part, url="")) if isinstance(part, FilePart) else self._hide(part)
             for part in _list_shareable_parts(message.parts)

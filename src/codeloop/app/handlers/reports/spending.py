@@ -136,6 +136,6 @@ def _read_state(path: Path) -> list[int]:
         except OSError:
             values += [0, 0]
         else:
-            # Opening a database for reading creates an empty log, which is no change.
+            # Opening a database for reading creates an empty log, which is not a change.
             values += [status.st_mtime_ns, status.st_size] if status.st_size else [0, 0]
     return values

@@ -80,7 +80,7 @@ def _describe_origin(args: ForkSession) -> JSON:
 
 
 def _make_title(project: Project, title: str) -> str:
-    """Return the next free title of a copy: `name (fork #1)`, also for the copy of a copy."""
+    """Return the next free title of a copy: `name (fork #1)`. A copy of a copy is numbered in the same way."""
     match = _NUMBERED_TITLE.fullmatch(title)
     start = f"{match[1] if match else title} (fork #"
     matches = (_NUMBERED_TITLE.fullmatch(each) for each in project.store.queries.list_titles(start))

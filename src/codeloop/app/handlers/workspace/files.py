@@ -94,7 +94,7 @@ async def read_file_content(project: Project, args: FileQuery) -> FileContent:
         return FileContent(type="binary", content=content.decode(), encoding="base64", mime_type=mime)
     file_content = FileContent(type="text", content=text.rstrip())
     before = await _read_committed(project, target) if len(data) <= SNAPSHOT_DIFF.value else None
-    # A checkout may have converted the line endings, which is no change.
+    # A checkout may have converted the line endings, which is not a change.
     if before is None or before.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
         return file_content
     name = replace_undecodable(os.path.relpath(target.named, project.workspace.directory))

@@ -82,7 +82,7 @@ async def list_file_diffs(git: Git, base: str | None, context: int) -> list[VcsF
 
 
 async def list_work_trees(project: Project) -> list[ProjectDirectory]:
-    """Return all further work trees of the project's repository, also those that codeloop has not made."""
+    """Return all further work trees of the project's repository, including those that codeloop has not made."""
     git = open_git(project)
     if git is None:
         return []

@@ -22,7 +22,7 @@ def to_name(text: str) -> str:
 
 
 def make_name_from_text(text: str) -> str:
-    """Return a name made from the first words of a text that are no filler words; "" if there are none."""
+    """Return a name made from the first words of a text, without filler words; "" if there are none."""
     words = [
         word for word in _FORBIDDEN_CHARS.split(text[:_MAX_TEXT_CHARS].lower()) if word and word not in _FILLER_WORDS
     ]

@@ -22,7 +22,7 @@ from codeloop.schema.wire import Wire
 from codeloop.store.queries import NO_LIMIT, SessionFilter
 from codeloop.workspace.git.worktrees import Worktrees
 
-# A record has a few hundred bytes, so a larger file is none.
+# A record has a few hundred bytes, so a larger file is not one.
 _MAX_RECORD_BYTES = 64 * 1024
 _MAX_NAMES = 8
 """The work trees that an error message names."""
