@@ -16,7 +16,7 @@ from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_server
 from codeloop.schema.bounds.language_tools import LSP_MEMORY_POLL
 from codeloop.schema.config import LspServerConfig
 from codeloop.workspace.process.running_program import RunningProgram, start_program
-from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 
 PYTHON_SOURCE = "def double(x: int) -> int:\n    return x * 2\n\n\n" + "\n".join(

@@ -17,7 +17,7 @@ from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.config import LspServerConfig, SandboxConfig
 from codeloop.workspace.process.running_program import RunningProgram, start_program
-from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 from tests.support.installed_programs import install_npm_programs, install_python_programs
 from tests.tool.context import TestContext, make_context

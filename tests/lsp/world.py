@@ -18,7 +18,7 @@ from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.running_program import RunningProgram, start_program
-from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 from tests.tool.context import TestContext
 

@@ -26,7 +26,7 @@ from codeloop.extend.host.protocol import (
 from codeloop.extend.host.runtimes import find_host_command
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
-from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 
 PLACE = CallOrigin("ses_1", "msg_1", "call_1", "build", "/", "/")

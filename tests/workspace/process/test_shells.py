@@ -16,7 +16,7 @@ from codeloop.schema.limits import SHELL_GRACE, SHELL_REPORT
 from codeloop.schema.wire import replace
 from codeloop.workspace.process import running_command as commands
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
-from codeloop.workspace.sandbox.process_launcher import MARK_VARIABLE
+from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "GIVEN": "given"}
 

@@ -151,11 +151,11 @@ async def test_two_policies_of_one_process_share_one_layer(caches: Attacked) -> 
 async def test_a_private_folder_is_removed_when_it_is_old_or_large_and_nobody_has_it(caches: Attacked) -> None:
     scratch, private = caches.place.scratch, caches.place.private_folder
     await caches.run(f"head -c 2000000 /dev/zero > {caches.home}/.npm/large; mkdir -p ~/.m/n; chmod 0 ~/.m/n")
-    prune_private_folders(scratch, age=0, size=0)
+    prune_private_folders(scratch, max_age=0, max_bytes=0)
     assert (private / "1").is_dir(), "a process has it"
     await caches.shells.close()
     prune_private_folders(scratch)
     assert (private / "1").is_dir()
-    prune_private_folders(scratch, size=1_000)
+    prune_private_folders(scratch, max_bytes=1_000)
     if caches.backend != "landlock":
         assert not (private / "1").exists()

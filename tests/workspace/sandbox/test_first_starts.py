@@ -13,8 +13,8 @@ from codeloop.kit.processes import list_processes
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.workspace.process.shells import ShellCommand
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.policy import SandboxGrants
-from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 

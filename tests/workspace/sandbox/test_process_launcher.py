@@ -13,7 +13,8 @@ import pytest
 
 from codeloop.kit.processes import list_processes
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.process_launcher import Launch, ProcessLauncher
+from codeloop.workspace.sandbox.launched_process import Launch
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root"}
 ROOM = Path(__file__).resolve().parents[3] / "src/codeloop/workspace/sandbox/launcher"

@@ -9,12 +9,13 @@ from click.testing import CliRunner
 
 from codeloop.cli.commands.examine import debug as command
 from codeloop.schema.config import SandboxConfig
-from codeloop.workspace.sandbox import seatbelt
+from codeloop.workspace.sandbox.backends import seatbelt
+from codeloop.workspace.sandbox.backends.seatbelt import SeatbeltStarter, write_profile
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import Launch, ProcessLauncher
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 from codeloop.workspace.sandbox.sandbox_report import SandboxReport
 from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
-from codeloop.workspace.sandbox.seatbelt import SeatbeltStarter, write_profile
 
 TEMPORARY = Path("/private/var/folders/x/T/codeloop-1")
 HOME = Path("/Users/ann")

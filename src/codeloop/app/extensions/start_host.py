@@ -14,7 +14,7 @@ from codeloop.extend.host.runtimes import find_host_command
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import make_program_environment
 from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
-from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
 from codeloop.workspace.workspace import Workspace
 

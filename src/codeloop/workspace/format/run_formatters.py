@@ -15,7 +15,7 @@ from codeloop.workspace.files.encoding import NotText, decode_text
 from codeloop.workspace.files.safe_open import FileRefused, FileStamp, LoadedFile, open_file, read_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
 from codeloop.workspace.process.sandboxed_program import make_project_profile, run_sandboxed
-from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import widen_profile
 from codeloop.workspace.workspace import Workspace
 

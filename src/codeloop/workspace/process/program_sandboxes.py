@@ -8,8 +8,9 @@ from pathlib import Path
 
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, protect_own_memory
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile
 from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
 

@@ -14,13 +14,10 @@ from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
-from codeloop.workspace.sandbox.process_launcher import (
-    MARK_VARIABLE,
-    Launch,
-    LaunchedProcess,
-    ProcessStarter,
-    finish_uncancelled,
-)
+from codeloop.workspace.process.uncancelled import finish_uncancelled
+from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
+from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
+from codeloop.workspace.sandbox.process_launcher import ProcessStarter
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
 
 # How the scripts below work. `$1` is the command. On exit the shell writes its directory and its exports to a separate
@@ -205,7 +202,7 @@ class RunningCommand:
         """Restore protected files and check new ones. In a thread, unless it is quick."""
         protected, self._protected = self._protected, None
         if protected is not None:
-            is_quick = protected.is_quick()
+            is_quick = protected.skip_needless_checks()
             self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
             self._moved_files += protected.moved_files
             self._warnings += protected.warnings

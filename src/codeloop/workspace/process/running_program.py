@@ -14,8 +14,9 @@ from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.sandboxed_program import enter_sandbox, start_sandboxed
+from codeloop.workspace.process.uncancelled import finish_uncancelled
+from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.workspace import Workspace
 

@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
+from codeloop.workspace.process.uncancelled import finish_uncancelled
+from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled, protect_own_memory
+from codeloop.workspace.sandbox.process_launcher import protect_own_memory
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
 from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxRefused

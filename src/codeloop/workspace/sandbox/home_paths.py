@@ -10,12 +10,13 @@ from typing import NamedTuple
 class Cache(NamedTuple):
     """A tool's cache. `folder`: its usual path below the home; `variable`: the one that names another path.
 
-    `base`: a variable that names another parent folder, and the path of the cache below that.
+    `parent_variable`: the variable that names another parent folder; `name_in_parent`: the cache's path below that.
     """
 
     folder: str
     variable: str = ""
-    base: tuple[str, str] = ("", "")
+    parent_variable: str = ""
+    name_in_parent: str = ""
 
 
 _MACOS_CACHES = (
@@ -50,14 +51,14 @@ CACHES = (
     Cache(".bun/install/cache", "BUN_INSTALL_CACHE_DIR"),
     Cache(".cache/deno", "DENO_DIR"),
     Cache(".cache/ms-playwright", "PLAYWRIGHT_BROWSERS_PATH"),
-    Cache(".cargo/registry", base=("CARGO_HOME", "registry")),
-    Cache(".cargo/git", base=("CARGO_HOME", "git")),
-    Cache("go/pkg", base=("GOPATH", "pkg")),
+    Cache(".cargo/registry", parent_variable="CARGO_HOME", name_in_parent="registry"),
+    Cache(".cargo/git", parent_variable="CARGO_HOME", name_in_parent="git"),
+    Cache("go/pkg", parent_variable="GOPATH", name_in_parent="pkg"),
     Cache("go/pkg/mod", "GOMODCACHE"),
     Cache(".cache/go-build", "GOCACHE"),
     Cache(".cache/golangci-lint", "GOLANGCI_LINT_CACHE"),
     *(
-        Cache(f".gradle/{name}", base=("GRADLE_USER_HOME", name))
+        Cache(f".gradle/{name}", parent_variable="GRADLE_USER_HOME", name_in_parent=name)
         for name in ("caches", "daemon", "native", "notifications", "wrapper", "jdks")
     ),
     Cache(".m2/repository"),
@@ -116,18 +117,6 @@ NPM_SETTINGS_FILES = (
     *(".local/share/fnm/node-versions/*/installation/etc/npmrc", ".fnm/node-versions/*/installation/etc/npmrc"),
 )
 """Global npm settings of each version of Node; unreadable if they hold a token."""
-# In this order: an assignment to a name like "token"; a URL with a password or a token; a git header; a private key; an
-# HTTP authorization; Composer's form of it; an option with a secret; Bundler's keys; prefixes of services.
-TOKEN_PATTERN = (
-    rb"(?im)(?:token|_auth|api[-_]?key|_key|_pat|secret|passw(?:or)?d|smtppass|passphrase|bearer)[\w\"'\])-]*"
-    rb"(?:\s*(?:\|\|)?[=:>]\s*[\"']?|[ \t]+[\"'])(?!\$[{(]|%\(|\s)[^\s\"'<>{}$=:]"
-    rb"|://[^/\s:@\"']*:[^/\s@\"'${]+@|://[^/\s:@\"'${]{20,}:?@|://[^\s\"']*/t/[\w-]{8}|extraheader\s*="
-    rb"|-----BEGIN [A-Z ]*PRIVATE KEY|authorization[\"'\s:=]+\w+\s+\w|bearer\"\s*:\s*\{\s*\"|^(?:-s|--secret)[ =]\w+=\S"
-    rb"|BUNDLE_(?!BUILD__|MIRROR__|LOCAL__)[A-Z0-9_]+__[A-Z0-9_]+:"
-    rb"|gh[pousr]_[A-Z0-9]{20}|github_pat_|glpat-[\w-]{16}|npm_[A-Z0-9]{30}|pypi-[\w-]{40}|\bsk-[\w-]{20}"
-)
-"""A token or password, which makes a settings file unreadable; the name of a variable that holds one does not match."""
-
 COPYING_VARIABLES = {"UV_LINK_MODE": "copy", "pnpm_config_store_dir": "{home}/.local/share/pnpm/store"}
 """Variables for tools that hard-link files from a cache. From a layer that fails, or makes a cache in the project."""
 

@@ -21,17 +21,15 @@ from codeloop.workspace.git.planted.layout import (
     find_git_folders,
     list_foreign_files,
 )
+from codeloop.workspace.sandbox.linked_paths import is_below_any, keep_outermost, resolve_links
 from codeloop.workspace.sandbox.restricted_paths import CONFIG_NAMES, VCS_CONFIG_NAMES
 from codeloop.workspace.sandbox.secret_files import ProjectSecrets
 from codeloop.workspace.sandbox.surroundings import (
     Surroundings,
     SurroundingsInput,
     find_surroundings,
-    is_below_any,
-    keep_outermost,
     list_watched_paths,
     read_change_times,
-    resolve_links,
 )
 
 # The surroundings are searched again after this time, since no change time shows new sockets.
@@ -128,10 +126,19 @@ class PolicyInput(Struct, frozen=True):
         return self.scratch.with_name(f"{self.scratch.name}.sandbox")
 
 
-class _LastPolicy(NamedTuple):
-    """The policy of the last command without grants. `states`: those of the paths that it was made from."""
+class _PolicySource(NamedTuple):
+    """What a policy is made from, besides the paths on the disk. `secrets`, `further_paths`: see `PolicyMaker`."""
 
-    made_from: tuple[Surroundings, frozenset[Path], SandboxGrants, tuple[Path, ...]]
+    surroundings: Surroundings
+    secrets: frozenset[Path]
+    grants: SandboxGrants
+    further_paths: tuple[Path, ...]
+
+
+class _LastPolicy(NamedTuple):
+    """The policy of the last command without grants. `states`: those of the paths on the disk that it depends on."""
+
+    source: _PolicySource
     states: PathStates
     policy: SandboxPolicy
 
@@ -156,74 +163,66 @@ class PolicyMaker:
 
         `further_paths`: further protected paths, which may not be created if they are absent.
         """
-        surroundings, secrets, last_policy = self.refresh_surroundings(), self._find_secrets(), self._last_policy
+        source = _PolicySource(self.refresh_surroundings(), self._find_secrets(), grants, tuple(further_paths))
         # Without grants the last policy is used again while its input is unchanged: that takes a tenth of the time.
-        is_usual = not grants.writable and not grants.readable
-        made_from = (surroundings, secrets, grants, tuple(further_paths))
-        if (
-            is_usual
-            and last_policy is not None
-            and last_policy.made_from == made_from
-            and last_policy.states.are_unchanged()
-        ):
-            return last_policy.policy
-        git = [resolve_links(path) for path in find_git_folders(self._input.root)]
-        guarded = [folder / name for folder in git for name in GIT_FOLDER_ENTRIES]
+        is_reusable = not grants.writable and not grants.readable
+        last = self._last_policy
+        if is_reusable and last is not None and last.source == source and last.states.are_unchanged():
+            return last.policy
+        git_folders = [resolve_links(path) for path in find_git_folders(self._input.root)]
+        guarded = [folder / name for folder in git_folders for name in GIT_FOLDER_ENTRIES]
         guarded += [root / name for root in self._roots for name in (*CONFIG_NAMES, *VCS_CONFIG_NAMES)]
         guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
         guarded = list(dict.fromkeys([*guarded, *further_paths, *grants.unwritable]))
-        folders = {parent for path in guarded for parent in path.parents if is_below_any(parent, (*self._roots, *git))}
-        watched = [folder / name for folder in git for name in ("modules", "worktrees", "objects/pack")]
+        tops = (*self._roots, *git_folders)
+        parents = {parent for path in guarded for parent in path.parents if is_below_any(parent, tops)}
+        watched = [folder / name for folder in git_folders for name in ("modules", "worktrees", "objects/pack")]
         foreign = list_foreign_files(self._input.root)
-        states = PathStates(map(str, {*self._roots, *git, *watched, *folders, *guarded, *foreign}))
-        writable_git = [folder for folder in git if not is_below_any(folder, foreign)]
+        states = PathStates(map(str, {*tops, *watched, *parents, *guarded, *foreign}))
+        writable_git = [folder for folder in git_folders if not is_below_any(folder, foreign)]
+        # The first one is the work tree's own directory. Lists that other work trees use, too, are in those after it.
+        shared_git = writable_git[1:] if foreign else []
         policy = replace(
-            self._compose_policy(grants, guarded, writable_git, surroundings, secrets.union(grants.unreadable)),
+            self._compose_policy(source, guarded, writable_git),
             foreign_files=tuple(_keep_existing(foreign)),
-            git_lists=tuple(folder / name for folder in writable_git[1:] for name in REPLACEABLE_FILES)
-            if foreign
-            else (),
+            git_lists=tuple(folder / name for folder in shared_git for name in REPLACEABLE_FILES),
         )
-        if is_usual:
-            self._last_policy = _LastPolicy(made_from, states, policy)
+        if is_reusable:
+            self._last_policy = _LastPolicy(source, states, policy)
         return policy
 
     def _compose_policy(
-        self,
-        grants: SandboxGrants,
-        guarded: Sequence[Path],
-        git: Sequence[Path],
-        surroundings: Surroundings,
-        secrets: frozenset[Path],
+        self, source: _PolicySource, guarded: Sequence[Path], git_folders: Sequence[Path]
     ) -> SandboxPolicy:
-        """Make a policy. `guarded`: paths that may not change or appear; `git`: the project's git directories."""
-        policy_input, roots = self._input, self._roots
+        """Make a policy. `guarded`: paths that may not change or appear; `git_folders`: the project's of git."""
+        policy_input, roots, surroundings, grants = self._input, self._roots, source.surroundings, source.grants
+        secrets = source.secrets.union(grants.unreadable)
         # A path that has become a link since it was allowed would lead to somewhere else.
         granted = [path for path in grants.writable if resolve_links(path) == path]
         granted_paths, neighbours = _expand_grants(
-            granted, guarded, (*roots, *git, *surroundings.writable), resolve_links(policy_input.home)
+            granted, guarded, (*roots, *git_folders, *surroundings.writable), resolve_links(policy_input.home)
         )
-        paths = [path for path in map(_resolve_parents, guarded) if not is_below_any(path, granted)]
-        free = {*granted, *(path for path in grants.readable if resolve_links(path) == path)}
-        writable = _keep_existing((*roots, *git, *surroundings.writable, *granted_paths))
+        protected = [path for path in map(_resolve_parents, guarded) if not is_below_any(path, granted)]
+        readable = {*granted, *(path for path in grants.readable if resolve_links(path) == path)}
+        writable = _keep_existing((*roots, *git_folders, *surroundings.writable, *granted_paths))
         layered = [path for path in surroundings.layered if not is_below_any(path, writable)]
         visible = [path for path in surroundings.visible if not is_below_any(path, (*writable, *layered))]
         shown = (*writable, *layered, *visible)
         hidden = [
             path
-            for path in keep_outermost(_keep_existing((surroundings.hidden | secrets) - free))
+            for path in keep_outermost(_keep_existing((surroundings.hidden | secrets) - readable))
             if not is_below_any(path, surroundings.replaced) or is_below_any(path, shown)
         ]
         # A path in a writable folder is visible anyway.
         replaced = surroundings.replaced
-        opened = (path for path in free if is_below_any(path, replaced) and not is_below_any(path, writable))
-        visible += [*opened, *(path for path in free if is_below_any(path, hidden))]
+        visible += [path for path in readable if is_below_any(path, replaced) and not is_below_any(path, writable)]
+        visible += [path for path in readable if is_below_any(path, hidden)]
         visible += [
             path for path in (resolve_links(policy_input.scratch), *surroundings.visible) if is_below_any(path, hidden)
         ]
         return SandboxPolicy(
             writable=tuple(writable),
-            protected=tuple(_keep_existing((*paths, *neighbours))),
+            protected=tuple(_keep_existing((*protected, *neighbours))),
             visible=tuple(_keep_existing(visible)),
             hidden=tuple(hidden),
             absent=tuple(path for path in guarded if not os.path.lexists(path)),
@@ -306,13 +305,11 @@ def _expand_grants(
             except OSError:
                 continue
         writable_paths[path] = None
-    free = [*granted, *writable]
-    return list(writable_paths), [each for each in neighbours if not _is_free(each, free)]
-
-
-def _is_free(path: Path, free: Iterable[Path]) -> bool:
-    """Return whether a path may be written, because it is at or below one of `free`, or is a link."""
-    return path.is_symlink() or any(path.is_relative_to(each) for each in free)
+    writable = [*granted, *writable]
+    # Links are left out: a mount at one would cover the file that it leads to.
+    return list(writable_paths), [
+        path for path in neighbours if not path.is_symlink() and not is_below_any(path, writable)
+    ]
 
 
 def _is_work_folder(folder: Path, home: Path) -> bool:

@@ -4,10 +4,9 @@
 """
 
 import fcntl
-import itertools
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -47,7 +46,7 @@ class PrivateFolders:
         private_folder = self._folders.get(policy.private_folder)
         if private_folder is None:
             make_private(policy.private_folder)
-            private_folder = self._folders[policy.private_folder] = next(_claim_unused(policy.private_folder))
+            private_folder = self._folders[policy.private_folder] = _claim_unused(policy.private_folder)
             for name in (HOME_NAME, OWN_CACHES_NAME):
                 make_private(private_folder.path / name)
         return private_folder
@@ -73,15 +72,16 @@ class PrivateFolders:
         self._folders.clear()
 
 
-def _claim_unused(private: Path) -> Iterator[PrivateFolder]:
-    """Lock and yield the folders that no other process uses, the lowest number first."""
-    for number in itertools.count(1):
-        path = private / str(number)
-        if (lock := _try_lock(path)) is not None:
-            # `prune_private_folders` counts the age of a folder from the time of its lock file.
-            os.utime(lock)
-            path.mkdir(mode=0o700, exist_ok=True)
-            yield PrivateFolder(path, lock)
+def _claim_unused(folder: Path) -> PrivateFolder:
+    """Lock the first numbered folder that no other process uses, and return it. Raises OSError."""
+    number = 1
+    while (lock := _try_lock(folder / str(number))) is None:
+        number += 1
+    # `prune_private_folders` counts the age of a folder from the time of its lock file.
+    os.utime(lock)
+    path = folder / str(number)
+    path.mkdir(mode=0o700, exist_ok=True)
+    return PrivateFolder(path, lock)
 
 
 def _try_lock(path: Path) -> int | None:
@@ -107,7 +107,7 @@ def make_cache_folder(private: Path | None, path: str) -> Path:
     return folder
 
 
-def make_linking_variables(policy: SandboxPolicy) -> dict[str, str]:
+def make_copying_variables(policy: SandboxPolicy) -> dict[str, str]:
     """Return variables that make tools copy files from a cache where hard links from it would fail."""
     if policy.home is None:
         return {}
@@ -116,11 +116,11 @@ def make_linking_variables(policy: SandboxPolicy) -> dict[str, str]:
 
 def make_cache_variables(folder: Path, policy: SandboxPolicy, environment: Mapping[str, str]) -> dict[str, str]:
     """Return variables that point tools to the project's own caches."""
-    own = folder / OWN_CACHES_NAME
-    variables = {row.variable: str(own / row.folder) for row in CACHES if row.variable}
-    variables |= {"GRADLE_USER_HOME": str(own / ".gradle"), "XDG_CACHE_HOME": str(own / ".cache")}
-    maven = environment.get("MAVEN_ARGS", "")
-    variables["MAVEN_ARGS"] = f"{maven} -Dmaven.repo.local={own / '.m2/repository'}".strip()
+    caches = folder / OWN_CACHES_NAME
+    variables = {cache.variable: str(caches / cache.folder) for cache in CACHES if cache.variable}
+    variables |= {"GRADLE_USER_HOME": str(caches / ".gradle"), "XDG_CACHE_HOME": str(caches / ".cache")}
+    maven_arguments = environment.get("MAVEN_ARGS", "")
+    variables["MAVEN_ARGS"] = f"{maven_arguments} -Dmaven.repo.local={caches / '.m2/repository'}".strip()
     if policy.network != "on":
         # Without a registry Go can't fill an empty cache, so it reads the user's.
         del variables["GOMODCACHE"]
@@ -128,9 +128,9 @@ def make_cache_variables(folder: Path, policy: SandboxPolicy, environment: Mappi
 
 
 def prune_private_folders(
-    scratch: Path, age: float = SANDBOX_PRIVATE_AGE.seconds, size: int = SANDBOX_PRIVATE_SIZE.value
+    scratch: Path, max_age: float = SANDBOX_PRIVATE_AGE.seconds, max_bytes: int = SANDBOX_PRIVATE_SIZE.value
 ) -> None:
-    """Remove private folders that were unused for `age` seconds, or grew beyond `size` bytes.
+    """Remove private folders that were unused for `max_age` seconds, or grew beyond `max_bytes`.
 
     The folders of the project's other work trees are pruned, too.
     """
@@ -145,23 +145,21 @@ def prune_private_folders(
                 # A process uses it.
                 continue
             try:
-                if (
-                    time.time() - path.with_suffix(_LOCK_SUFFIX).stat().st_mtime > age
-                    or _measure_size(path, size) > size
-                ):
+                age = time.time() - path.with_suffix(_LOCK_SUFFIX).stat().st_mtime
+                if age > max_age or _measure_size(path, max_bytes) > max_bytes:
                     remove_tree(path)
             finally:
                 os.close(lock)
 
 
-def _measure_size(folder: Path, most: int) -> int:
-    """Return the bytes on disk below a folder; stops counting beyond `most`."""
+def _measure_size(folder: Path, max_bytes: int) -> int:
+    """Return the bytes on disk below a folder; stops counting beyond `max_bytes`."""
     total = 0
     for top, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
                 # 512 bytes are the unit of st_blocks, whatever the file system.
                 total += os.lstat(f"{top}/{name}").st_blocks * 512
-        if total > most:
+        if total > max_bytes:
             break
     return total

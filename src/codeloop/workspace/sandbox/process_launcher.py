@@ -3,24 +3,21 @@
 import asyncio
 import errno
 import os
-import re
 import select
 import socket
 import subprocess
 import sys
 from array import array
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeVar
-
-from msgspec import Struct
 
 import codeloop
 from codeloop.kit.processes import make_undumpable
-from codeloop.schema.bounds.sandbox import LAUNCHER_TIME
-from codeloop.schema.limits import LAUNCHER_ANSWER, SHELL_TERM_TIME
+from codeloop.schema.limits import LAUNCHER_ANSWER
 from codeloop.workspace.process.child_process import ChildProcess
+from codeloop.workspace.process.uncancelled import finish_uncancelled
+from codeloop.workspace.sandbox.launched_process import ANSWER_BYTES, Launch, LaunchedProcess, resolve_future
 from codeloop.workspace.sandbox.launcher.descendants import KILL, list_descendants, send_signal
 
 _LAUNCHER_PROGRAM = (
@@ -28,15 +25,8 @@ _LAUNCHER_PROGRAM = (
     "{function}(int(sys.argv[2]), sys.argv[3])"
 )
 _PACKAGE_ROOT = Path(codeloop.__file__).parents[1]
-# It marks a command's processes where the system has no subreaper (macOS).
-MARK_VARIABLE = "CODELOOP_CHILD"
-# The most that is kept of an incomplete answer: it comes from a sandbox, so it must not grow for ever.
-_ANSWER_BYTES = 256
 # The time between two rounds of killing: processes may fork meanwhile.
 _KILL_ROUND_SECONDS = 0.02
-_ANSWER = re.compile(rb"(started|failed|exit|ended|stopped) (-?[0-9]{1,10})(?: (directory|program|memory|processes))?")
-_BOUND_TEXTS = {b"memory": "{:,} MB of memory", b"processes": "{:,} processes and threads"}
-T = TypeVar("T")
 
 
 def protect_own_memory(environment: Mapping[str, str]) -> None:
@@ -46,121 +36,11 @@ def protect_own_memory(environment: Mapping[str, str]) -> None:
         make_undumpable()
 
 
-class Launch(Struct, frozen=True):
-    """A program to start. `arguments`: its absolute path, then its arguments."""
-
-    arguments: Sequence[str]
-    directory: Path
-    environment: Mapping[str, str]
-    # Number in the program -> our descriptor. Without one for 0, its stdin is empty.
-    descriptors: Mapping[int, int]
-
-
-class LaunchedProcess:
-    """A started program with all its processes. `exited`: its code (negative: the signal).
-
-    `exceeded`: the bound for which it was ended, in words. `kill_all`: kills it if its supervisor does not answer.
-    """
-
-    def __init__(self, channel: socket.socket, kill_all: Callable[[], Awaitable[None]]) -> None:
-        self.pid = 0
-        self.exceeded = ""
-        self._channel = channel
-        self._kill_all = kill_all
-        self._loop = asyncio.get_running_loop()
-        self._answers = b""
-        self._started: asyncio.Future[tuple[int, bytes]] = self._loop.create_future()
-        self._ended: asyncio.Future[int] = self._loop.create_future()
-        self.exited: asyncio.Future[int] = self._loop.create_future()
-        self._loop.add_reader(channel, self._on_readable)
-
-    async def wait_for_start(self, launch: Launch) -> None:
-        """Wait until it runs. Raises OSError when it can't be started."""
-        try:
-            async with asyncio.timeout(LAUNCHER_TIME.seconds):
-                failed, cause = await asyncio.shield(self._started)
-        except TimeoutError:
-            await self._kill_unresponsive()
-            failed, cause = errno.EIO, b""
-        if failed:
-            faulty_path = str(launch.directory) if cause == b"directory" else launch.arguments[0]
-            raise OSError(failed, os.strerror(failed), faulty_path)
-
-    async def end(self, grace_seconds: float = SHELL_TERM_TIME.seconds, *, interrupt_seconds: float = 0) -> int:
-        """Send INT, after `interrupt_seconds` TERM, after `grace_seconds` KILL. Returns the number of processes."""
-        # INT is skipped if its time is 0.
-        # An error means that it has ended, and then the reader gets its exit code.
-        with suppress(OSError):
-            self._channel.send(f"end {grace_seconds * 1000:.0f} {interrupt_seconds * 1000:.0f}\n".encode())
-        try:
-            async with asyncio.timeout(interrupt_seconds + grace_seconds + LAUNCHER_TIME.seconds):
-                return await asyncio.shield(self._ended)
-        except TimeoutError:
-            await self._kill_unresponsive()
-            return await self._ended
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether all its processes have ended."""
-        return self._ended.done()
-
-    def _on_readable(self) -> None:
-        try:
-            chunk = self._channel.recv(_ANSWER_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            chunk = b""
-        *lines, self._answers = (self._answers + chunk).split(b"\n")
-        for line in lines:
-            self._handle_answer(line)
-        if not chunk or len(self._answers) > _ANSWER_BYTES:
-            self._resolve_all()
-
-    def _handle_answer(self, line: bytes) -> None:
-        """Handle one answer. It may come from inside a sandbox, so anything but the known forms is ignored."""
-        match = _ANSWER.fullmatch(line)
-        if match is None:
-            return
-        value = int(match[2])
-        match match[1]:
-            case b"started":
-                self.pid = value
-                _resolve_future(self._started, (0, b""))
-            case b"failed":
-                _resolve_future(self._started, (value, match[3]))
-                self._resolve_all()
-            case b"stopped":
-                self.exceeded = _BOUND_TEXTS.get(match[3] or b"", "").format(value)
-            case b"exit":
-                _resolve_future(self.exited, value)
-            case _:
-                _resolve_future(self._ended, value)
-                self._resolve_all()
-
-    async def _kill_unresponsive(self) -> None:
-        """Kill it without its supervisor, which was stopped by a command or gets no processor time."""
-        await self._kill_all()
-        self._resolve_all()
-
-    def _resolve_all(self) -> None:
-        """Resolve the pending futures: the supervisor has ended, and with it all its processes."""
-        if self._channel.fileno() >= 0:
-            self._loop.remove_reader(self._channel)
-            self._channel.close()
-        _resolve_future(self._started, (errno.EIO, b""))
-        # The exit code was not reported: as if killed.
-        _resolve_future(self.exited, -KILL)
-        _resolve_future(self._ended, 0)
-
-
-def _resolve_future(future: "asyncio.Future[T]", value: T) -> None:
-    if not future.done():
-        future.set_result(value)
-
-
 class ProcessStarter:
-    """Starts programs on the machine or in one sandbox. `mark`: the prefix of their values of MARK_VARIABLE."""
+    """Starts programs on the machine or in one sandbox.
+
+    `mark`: the prefix of their values of `MARK_VARIABLE` in `launcher/descendants.py`.
+    """
 
     def __init__(self, mark: str, control: socket.socket | None = None) -> None:
         self.mark = mark
@@ -238,7 +118,7 @@ class ProcessStarter:
                 channel = await self._send_request(b"b", (self.mark, *rows), (theirs.fileno(), *descriptors))
             with channel:
                 await _wait_readable(channel)
-                answer = channel.recv(_ANSWER_BYTES)
+                answer = channel.recv(ANSWER_BYTES)
             if answer != b"ready":
                 raise OSError(answer.decode(errors="replace").removeprefix("failed ") or "it ended at once")
             on_failure.pop_all()
@@ -264,11 +144,11 @@ class ProcessStarter:
             while chunk and not answer.endswith(b"ready"):
                 await _wait_readable(channel)
                 try:
-                    chunk = channel.recv(_ANSWER_BYTES)
+                    chunk = channel.recv(ANSWER_BYTES)
                 except ConnectionError:
                     # The program ended before it read the plan.
                     chunk = b""
-                answer = (answer + chunk)[-_ANSWER_BYTES:]
+                answer = (answer + chunk)[-ANSWER_BYTES:]
             if answer != b"ready":
                 raise OSError(answer.decode(errors="replace").removeprefix("failed ").strip() or "it ended at once")
             on_failure.pop_all()
@@ -301,7 +181,7 @@ class ProcessStarter:
         return ours
 
     def _pass_socket(self, kind: bytes, channel: socket.socket) -> None:
-        """Pass a socket to the process that serves requests."""
+        """Pass a socket to the process that serves requests. Raises OSError when that has ended."""
         if self._control is None:
             raise BrokenPipeError(errno.EPIPE, "what starts commands has been ended")
         socket.send_fds(self._control, [kind], [channel.fileno()])
@@ -365,21 +245,8 @@ class ProcessLauncher(ProcessStarter):
         return ours
 
 
-async def finish_uncancelled(ending: Awaitable[object]) -> None:
-    """Wait until `ending` is done, even when this task is cancelled meanwhile; then raise the cancellation."""
-    task = asyncio.ensure_future(ending)
-    is_cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            is_cancelled = True
-    if is_cancelled:
-        raise asyncio.CancelledError
-
-
 def make_launcher_command(function: str, descriptor: str, mark: str) -> tuple[str, ...]:
-    """Return the command that runs a function of `launcher/main.py`."""
+    """Return the command that runs a function of `launcher/main.py`, which gets a descriptor and the mark."""
     # `-I -S`: no variable or site package of the user changes what runs here, and it starts faster without them.
     return (
         sys.executable,
@@ -394,7 +261,7 @@ def make_launcher_command(function: str, descriptor: str, mark: str) -> tuple[st
 
 
 async def _send(channel: socket.socket, request: Sequence[str], fds: Sequence[int]) -> None:
-    """Send a message in the form that `receive` in `launcher/supervisor.py` reads."""
+    """Send a message in the form that `receive` in `launcher/messages.py` reads."""
     data = os.fsencode("\0".join(request))
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))] if fds else []
     channel.sendmsg([len(data).to_bytes(4, "big")], rights)
@@ -405,7 +272,7 @@ async def _wait_readable(channel: socket.socket) -> None:
     """Wait until a socket has data or was closed. Raises TimeoutError after LAUNCHER_ANSWER."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(channel, _resolve_future, ready, None)
+    loop.add_reader(channel, resolve_future, ready, None)
     try:
         async with asyncio.timeout(LAUNCHER_ANSWER.seconds):
             await ready

@@ -11,8 +11,8 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import make_private
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.linked_paths import is_below_any, leads_out_of_project
 from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.surroundings import is_below_any, leads_out_of_project
 
 _TOP_MARKERS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
 """Entries that mark the top folder of a program's code."""

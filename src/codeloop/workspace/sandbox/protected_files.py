@@ -1,7 +1,7 @@
 """Restores files that no sandboxed command may change, and moves away files that it may not create.
 
-`RunningCommand` records the state before a command and restores it afterwards: the kernel can't protect a path that
-does not exist yet, and Landlock can't protect a file in a writable folder.
+`RunningCommand` in `workspace/process/` uses it around each command: the kernel can't protect a path that does not
+exist yet, and Landlock can't protect a file in a writable folder.
 """
 
 import itertools
@@ -53,11 +53,26 @@ class MovedFile(Struct, frozen=True):
         return not os.path.lexists(self.moved)
 
 
-class _GitList(NamedTuple):
-    """A file in which git lists references. `state`: change time, inode and size; `data`: None for none."""
+class _FileState(NamedTuple):
+    """What shows that a file has changed: its change time in ns, its inode and its size in bytes."""
 
-    state: tuple[int, int, int] | None
+    ctime_ns: int
+    inode: int
+    size: int
+
+
+class _GitList(NamedTuple):
+    """A file in which git lists references. `state`, `data`: None for a missing or unreadable file."""
+
+    state: _FileState | None
     data: bytes | None
+
+
+class _Content(NamedTuple):
+    """A file's mode, as in `st_mode`, and its content; of a link, its target."""
+
+    mode: int
+    data: bytes
 
 
 class ProtectedFiles:
@@ -77,17 +92,19 @@ class ProtectedFiles:
         self._granted = policy.granted
         self._folder = folder
         self._parents = {path: _identify_folder(path.parent) for path in policy.protected}
-        self._free = tuple(path for path in policy.writable if any(map(path.is_relative_to, policy.protected)))
+        self._writable_exceptions = tuple(
+            path for path in policy.writable if any(map(path.is_relative_to, policy.protected))
+        )
         self._before = self._read_contents(policy.protected) if remember_contents else {}
         self._protected = policy.protected if remember_contents else ()
         self._git_lists = {path: _read_git_list(path) for path in policy.git_lists}
 
-    def is_quick(self) -> bool:
-        """Return whether `restore` will be quick, so that it needs no thread."""
+    def skip_needless_checks(self) -> bool:
+        """Drop the check of repositories if none has changed. Returns whether `restore` is quick without it."""
         if self._repositories is not None and self._repositories.try_end_command():
             self._repositories = None
-        has_same_lists = all(_read_state(path) == before.state for path, before in self._git_lists.items())
-        return self._repositories is None and not self._protected and not self._granted and has_same_lists
+        are_lists_unchanged = all(_read_state(path) == before.state for path, before in self._git_lists.items())
+        return self._repositories is None and not self._protected and not self._granted and are_lists_unchanged
 
     def restore(self) -> list[str]:
         """Restore changed files and move new ones away. Returns notes about it for the model."""
@@ -95,23 +112,24 @@ class ProtectedFiles:
         if self._repositories is not None:
             warning, self._repositories = self._repositories.end_command(), None
             self.warnings += [warning] if warning else []
-        self.moved_files += [
-            MovedFile(path, moved_to) for path in self._list_new_paths() if (moved_to := self._move_away(path))
-        ]
+        for path in self._list_new_paths():
+            moved_to = self._move_away(path)
+            if moved_to is not None:
+                self.moved_files.append(MovedFile(path, moved_to))
         notes += [note for path, before in self._git_lists.items() for note in self._restore_git_list(path, before)]
         if not self._protected:
             return notes
         now = self._read_contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
         new_paths = sorted(now.keys() - self._before.keys())
-        paths = [path for path in new_paths if not self._move_away(path)]
-        paths += [path for path in changed if not _restore_file(path, self._before[path])]
+        failed = [path for path in new_paths if not self._move_away(path)]
+        failed += [path for path in changed if not _restore_file(path, self._before[path])]
         changed += new_paths
         if changed:
             paths_shown = ", ".join(map(str, changed[:_PATHS_SHOWN])) + (" ..." if len(changed) > _PATHS_SHOWN else "")
             notes.append(f"blocked: change of {paths_shown}, which is protected; it is as it was before.")
-        if paths:
-            paths_shown = ", ".join(map(str, paths[:_PATHS_SHOWN]))
+        if failed:
+            paths_shown = ", ".join(map(str, failed[:_PATHS_SHOWN]))
             notes.append(f"{paths_shown} could not be put back: look at it before anything runs in this repository.")
         return notes
 
@@ -119,12 +137,12 @@ class ProtectedFiles:
         """Return the paths that were absent and exist now; of a folder with granted entries, the other entries."""
         # A protected file that a command moved with its folder is still protected, and the file that the command put
         # at the old path counts as new.
-        new = (path for path, parent in self._parents.items() if _identify_folder(path.parent) != parent)
-        paths = [path for path in (*self._absent, *new) if os.path.lexists(path) and path not in self._granted]
-        open_ = [path for path in paths if any(each.is_relative_to(path) for each in self._granted)]
-        below = [Path(top, name) for path in open_ for top, _, names in os.walk(path) for name in names]
-        rest = [path for path in below if not any(map(path.is_relative_to, self._granted))]
-        return [*(path for path in paths if path not in open_), *rest]
+        replaced = (path for path, parent in self._parents.items() if _identify_folder(path.parent) != parent)
+        paths = [path for path in (*self._absent, *replaced) if os.path.lexists(path) and path not in self._granted]
+        holding_grants = [path for path in paths if any(each.is_relative_to(path) for each in self._granted)]
+        entries = [Path(top, name) for path in holding_grants for top, _, names in os.walk(path) for name in names]
+        new_entries = [path for path in entries if not any(map(path.is_relative_to, self._granted))]
+        return [*(path for path in paths if path not in holding_grants), *new_entries]
 
     def _restore_git_list(self, path: Path, before: _GitList) -> list[str]:
         """Restore a list of git, or move it away where there was none, if git can't read it any more."""
@@ -140,10 +158,14 @@ class ProtectedFiles:
             return [f"git can't read {path} any more, and it could not be put back: look at it first."]
         return [f"blocked: change of {path}, which git could not read any more; it is as it was before."]
 
-    def _read_contents(self, paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
+    def _read_contents(self, paths: tuple[Path, ...]) -> dict[Path, _Content]:
         """Return the contents of the files at or below the paths, except those that the policy makes writable."""
         contents = _read_contents(paths)
-        return {path: each for path, each in contents.items() if not any(map(path.is_relative_to, self._free))}
+        return {
+            path: content
+            for path, content in contents.items()
+            if not any(map(path.is_relative_to, self._writable_exceptions))
+        }
 
     def _move_away(self, path: Path) -> Path | None:
         """Move a new file or folder away. Returns its new path; None when that fails."""
@@ -176,36 +198,36 @@ def _has_no_link_above(path: Path) -> bool:
     return os.path.realpath(path.parent) == str(path.parent)
 
 
-def _read_contents(paths: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
-    """Return the mode and content of each file at or below the paths; for a link, its target."""
-    contents: dict[Path, tuple[int, bytes]] = {}
+def _read_contents(paths: tuple[Path, ...]) -> dict[Path, _Content]:
+    """Return the content of each file at or below the paths, without large files."""
+    contents: dict[Path, _Content] = {}
     for start in paths:
         below = (Path(top) / name for top, _, names in os.walk(start) for name in names)
         for path in itertools.islice((start, *below), _MAX_FILES):
             try:
                 status = path.lstat()
                 if stat.S_ISLNK(status.st_mode):
-                    contents[path] = (status.st_mode, os.readlink(os.fsencode(path)))
+                    contents[path] = _Content(status.st_mode, os.readlink(os.fsencode(path)))
                 elif stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_BYTES:
-                    contents[path] = (status.st_mode, read_bounded(path, _MAX_BYTES))
+                    contents[path] = _Content(status.st_mode, read_bounded(path, _MAX_BYTES))
             except OSError:
                 continue
     return contents
 
 
-def _read_state(path: Path) -> tuple[int, int, int] | None:
-    """Return a file's change time, inode and size; None for a missing one."""
+def _read_state(path: Path) -> _FileState | None:
+    """Return the state of a file; None for a missing one."""
     try:
         status = path.lstat()
     except OSError:
         return None
-    return status.st_ctime_ns, status.st_ino, status.st_size
+    return _FileState(status.st_ctime_ns, status.st_ino, status.st_size)
 
 
 def _read_git_list(path: Path) -> _GitList:
     state = _read_state(path)
     with suppress(OSError):
-        if state is not None and state[2] <= _MAX_GIT_LIST_BYTES and not path.is_symlink():
+        if state is not None and state.size <= _MAX_GIT_LIST_BYTES and not path.is_symlink():
             return _GitList(state, read_bounded(path, _MAX_GIT_LIST_BYTES))
     return _GitList(state, None)
 
@@ -218,8 +240,11 @@ def _is_readable_git_list(name: str, before: bytes | None, now: bytes | None) ->
     if not now and before:
         return False
     patterns = [re.compile(_GIT_LIST_PATTERNS[name].replace(b"%d", b"%d" % digits)) for digits in _HASH_DIGITS]
-    readable = [pattern for pattern in patterns if not before or pattern.fullmatch(before)]
-    return b"/.." not in now and (not readable or any(pattern.fullmatch(now) for pattern in readable))
+    # If the list did not have git's usual form before, nothing can be said about it now.
+    patterns_before = [pattern for pattern in patterns if not before or pattern.fullmatch(before)]
+    has_form = not patterns_before or any(pattern.fullmatch(now) for pattern in patterns_before)
+    # Git refuses references whose names have `..` in them.
+    return has_form and b"/.." not in now
 
 
 def _write_git_list(path: Path, data: bytes) -> bool:
@@ -234,20 +259,19 @@ def _write_git_list(path: Path, data: bytes) -> bool:
     return True
 
 
-def _restore_file(path: Path, before: tuple[int, bytes]) -> bool:
+def _restore_file(path: Path, before: _Content) -> bool:
     """Restore the mode and content of a file. Returns whether that worked."""
-    mode, data = before
     try:
         path.parent.mkdir(exist_ok=True)
         if not _has_no_link_above(path):
             return False
         # Never written in place: it may have become a link, or another name of some file.
         path.unlink(missing_ok=True)
-        if stat.S_ISLNK(mode):
-            path.symlink_to(os.fsdecode(data))
+        if stat.S_ISLNK(before.mode):
+            path.symlink_to(os.fsdecode(before.data))
         else:
-            path.write_bytes(data)
-            path.chmod(stat.S_IMODE(mode))
+            path.write_bytes(before.data)
+            path.chmod(stat.S_IMODE(before.mode))
     except OSError:
         return False
     return True

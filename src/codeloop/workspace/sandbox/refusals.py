@@ -13,9 +13,9 @@ from pathlib import Path
 from codeloop.schema.bounds.sandbox import SANDBOX_STRAYED
 from codeloop.schema.limits import SANDBOX_BLOCKED
 from codeloop.workspace.sandbox.home_paths import CACHES
+from codeloop.workspace.sandbox.linked_paths import is_below_any
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.surroundings import is_below_any
 
 _REFUSAL_WORDS = re.compile(
     r"\b(?:[Rr]ead-only file ?system|[Pp]ermission denied|[Oo]peration not permitted|[Dd]evice or resource busy"
@@ -34,6 +34,7 @@ _NETWORK_ERRORS = re.compile(
     r"|(?:getaddrinfo|connect|code|errno|network)\W{1,3}(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b)"
 )
 _CONNECTION_REFUSED = re.compile(r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b")
+# A port of this machine in a message: `localhost:5432`, `127.0.0.1, port 5432`.
 _PORT = re.compile(r"(?:localhost|127\.0\.0\.1|::1)[^\d\n]{0,20}?(\d{2,5})(?!\d|\.\d)")
 # The state TCP_LISTEN in /proc/net/tcp.
 _LISTENING_STATE = "0A"
@@ -95,7 +96,7 @@ def find_refusals(
     notes += [line.removeprefix("blocked: ") for line in (connections or ())[: SANDBOX_BLOCKED.value]]
     if code != 0:
         end = output[-_TAIL_CHARS:]
-        notes += [what for words, what in _SERVICE_ERRORS if re.search(words, end, re.MULTILINE)]
+        notes += [missing for words, missing in _SERVICE_ERRORS if re.search(words, end, re.MULTILINE)]
         if policy.network != "on" and not connections and _NETWORK_ERRORS.search(end):
             notes.append(_NETWORK_OFF_TEXT if connections is None else _NO_DIRECT_CONNECTION_TEXT)
         ports = _find_unreached_ports(end, policy)
@@ -131,6 +132,7 @@ def _find_newer_files(folder: str, since: int, entries_left: Iterator[int]) -> I
             rows = [(entry, entry.stat(follow_symlinks=False)) for entry in entries if not entry.name.startswith(".")]
     except OSError:
         return
+    # The second iterator bounds the loop: each round uses up one of its items.
     for (entry, state), _ in zip(rows, entries_left, strict=False):
         below = list(_find_newer_files(entry.path, since, entries_left)) if entry.is_dir(follow_symlinks=False) else []
         yield from below
@@ -157,23 +159,22 @@ def _find_refused_paths(
 
 def _explain_unseen_arguments(command: str, output: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
     """Yield a note for each path of a command line that the output calls missing, although it exists outside."""
-    rows = [
-        row for row in output.splitlines()[-_TAIL_LINES:] if len(row) < _MAX_LINE_CHARS and _MISSING_WORDS.search(row)
-    ]
-    if not rows:
+    last_lines = output.splitlines()[-_TAIL_LINES:]
+    lines = [line for line in last_lines if len(line) < _MAX_LINE_CHARS and _MISSING_WORDS.search(line)]
+    if not lines:
         return
     for quoted, plain in _ARGUMENT.findall(command):
         word = quoted or plain
         name = re.compile(rf"(?<![\w.-]){re.escape(word.rstrip('/').rpartition('/')[2])}(?![\w-])")
-        if not any(name.search(row) for row in rows):
+        if not any(name.search(line) for line in lines):
             continue
-        path = _resolve(word, home, home)
+        path = _resolve_word(word, home, home)
         # The shell passes on a pattern that nothing matches, so a match is looked for outside of the sandbox.
         if path is not None and plain and re.search(r"[*?\[]", path.name):
             with suppress(OSError):
                 path = next(path.parent.glob(re.sub(r"\*+", "*", path.name)), path)
-        seen = (*policy.writable, *policy.visible, *policy.layered)
-        if path is None or is_below_any(path, seen) or path in _TEMPORARY_FOLDERS or not os.path.lexists(path):
+        shown = (*policy.writable, *policy.visible, *policy.layered)
+        if path is None or is_below_any(path, shown) or path in _TEMPORARY_FOLDERS or not os.path.lexists(path):
             continue
         if is_below_any(path, (*policy.replaced, *_TEMPORARY_FOLDERS)):
             yield _describe_unseen(path, home)
@@ -191,7 +192,7 @@ def _explain_secret_files(text: str, policy: SandboxPolicy, home: Path) -> Itera
 
 
 def _describe_hidden(path: Path, home: Path) -> str:
-    return f"read of {_shorten(path, home)}, which is hidden from sandboxed commands: it looks empty to them"
+    return f"read of {_abbreviate(path, home)}, which is hidden from sandboxed commands: it looks empty to them"
 
 
 def find_proxy_mention(output: str, code: int | None, variables: Mapping[str, str]) -> list[str]:
@@ -213,12 +214,12 @@ def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
     """Return the ports of this machine that a command could not reach, although a server listens there."""
     if policy.network == "on":
         return []
-    lines = (line[:_MAX_LINE_CHARS] for line in output.splitlines()[-_TAIL_LINES:])
-    rows = [line for line in lines if _CONNECTION_REFUSED.search(line)]
-    ports = dict.fromkeys(int(port) for row in rows for port in _PORT.findall(row))
-    ports = {port: None for port in ports if f"localhost:{port}" not in policy.hosts}
-    listening = _list_open_ports() if ports else set[int]()
-    return [port for port in ports if port in listening][: SANDBOX_BLOCKED.value]
+    last_lines = (line[:_MAX_LINE_CHARS] for line in output.splitlines()[-_TAIL_LINES:])
+    lines = [line for line in last_lines if _CONNECTION_REFUSED.search(line)]
+    ports = dict.fromkeys(int(port) for line in lines for port in _PORT.findall(line))
+    refused_ports = [port for port in ports if f"localhost:{port}" not in policy.hosts]
+    open_ports = _list_open_ports() if refused_ports else set[int]()
+    return [port for port in refused_ports if port in open_ports][: SANDBOX_BLOCKED.value]
 
 
 def _list_open_ports() -> set[int]:
@@ -233,10 +234,10 @@ def _list_open_ports() -> set[int]:
 
 def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
     """Return a note if the policy refuses a path; none if it does not, or the word is no path."""
-    path = _resolve(word, directory, home)
+    path = _resolve_word(word, directory, home)
     if path is None:
         return []
-    path_shown = _shorten(path, home)
+    path_shown = _abbreviate(path, home)
     if is_below_any(path, policy.hidden):
         return [
             _describe_hidden(path, home)
@@ -261,17 +262,17 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
 
 def _explain_missing(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
     """Return a note if a path exists but the sandbox hides it."""
-    path = _resolve(word, directory, home)
+    path = _resolve_word(word, directory, home)
     if path is None or not is_below_any(path, policy.replaced) or policy.shows(path) or not os.path.lexists(path):
         return []
     return [_describe_unseen(path, home)]
 
 
 def _describe_unseen(path: Path, home: Path) -> str:
-    return f"read of {_shorten(path, home)}, which sandboxed commands don't see"
+    return f"read of {_abbreviate(path, home)}, which sandboxed commands don't see"
 
 
-def _resolve(word: str, directory: Path, home: Path) -> Path | None:
+def _resolve_word(word: str, directory: Path, home: Path) -> Path | None:
     """Resolve a word of a message to a path; None if it is no path."""
     if "/" not in word and not os.path.lexists(directory / word):
         return None
@@ -281,5 +282,6 @@ def _resolve(word: str, directory: Path, home: Path) -> Path | None:
         return None
 
 
-def _shorten(path: Path, home: Path) -> str:
+def _abbreviate(path: Path, home: Path) -> str:
+    """Return a path as text, below the home with `~`."""
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)

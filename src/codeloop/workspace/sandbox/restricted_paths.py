@@ -1,4 +1,4 @@
-"""Tables of paths that sandboxed commands may not read, or not write: secrets, system folders, configuration.
+"""Tables of paths that sandboxed commands may not read, or not write: secrets, system folders, configuration, sockets.
 
 No code: `policy.py`, `surroundings.py` and `secret_files.py` look these up.
 """
@@ -20,14 +20,8 @@ TOOL_SETTINGS_NAMES = ("pip.conf", ".condarc", "condarc", "rc", "pipx_metadata.j
 """Names of files that installed tools keep next to their programs; unreadable if they hold a token."""
 SYSTEM_SECRETS = (
     *("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh"),
-    *(
-        "/etc/ssl/private",
-        "/etc/pki/tls/private",
-        "/etc/letsencrypt",
-        "/etc/kubernetes",
-        "/etc/rancher",
-        "/etc/wireguard",
-    ),
+    *("/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/kubernetes", "/etc/rancher"),
+    "/etc/wireguard",
     *("/etc/openvpn", "/etc/ipsec.secrets", "/etc/ipsec.d/private", "/etc/wpa_supplicant", "/etc/krb5.keytab"),
     *("/etc/NetworkManager/system-connections", "/etc/netplan", "/etc/mysql/debian.cnf", "/etc/postfix/sasl_passwd"),
     *("/etc/msmtprc", "/etc/exim4/passwd.client", "/etc/ppp", "/etc/rclone.conf", "/etc/vault.d", "/etc/consul.d"),
@@ -43,11 +37,11 @@ DATA_FOLDERS = (
     *("/var/spool", "/export/home"),
 )
 """Folders of users and services. Commands see only the project and tools in them."""
-_PROGRAMS = """
+_SYSTEM_FOLDERS = """
 bin boot dev etc lib lib32 lib64 libx32 proc run sbin sys tmp usr var opt nix gnu snap cores private
 System Library Applications
 """
-SYSTEM_FOLDER_NAMES = frozenset(_PROGRAMS.split())
+SYSTEM_FOLDER_NAMES = frozenset(_SYSTEM_FOLDERS.split())
 """Top-level folders that hold programs. Of any other that contains the project, only the project is visible."""
 SOCKET_VARIABLES = (
     *("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DOCKER_HOST", "CONTAINER_HOST"),

@@ -19,6 +19,7 @@ from codeloop.workspace.sandbox.sandboxes import SandboxRefused
 
 _HIDDEN_TEXT = "what no command may read"
 _COMMAND_SECONDS = 20.0
+_CONNECT_PROGRAM = "import os,socket,sys;s=socket.socket({family});{enter}s.connect({address!r})"
 _HAS_PROC = sys.platform == "linux"
 
 
@@ -112,9 +113,7 @@ class _TrialProject:
         output = await self._run(f"cat '{self._hidden}/secret' /proc/[0-9]*/root'{self._hidden}/secret'")
         attempts.append(Attempt("read a file that is hidden, as ~/.ssh is", _HIDDEN_TEXT not in output))
         attempts.append(Attempt("end a process of this program", await self._survives_kill()))
-        attempts += [
-            Attempt(what, ok) for what, ok in await self._try_connecting(is_network_limited=is_network_limited)
-        ]
+        attempts += await self._try_connecting(is_network_limited=is_network_limited)
         await self._run("mkdir .codeloop; echo '{}' > .codeloop/codeloop.json; echo '{}' > opencode.json")
         has_appeared = any(os.path.lexists(self._root / name) for name in (".codeloop", "opencode.json"))
         attempts.append(Attempt("leave configuration for codeloop in the project", not has_appeared))
@@ -168,12 +167,13 @@ class _TrialProject:
             os.close(theirs)
 
     async def _survives_kill(self) -> bool:
+        """Return whether a process of another command is still there to be killed after a command tried to kill it."""
         job = await self._shells.start(self._context, ShellCommand("echo $$; exec sleep 60", _COMMAND_SECONDS))
         pid = (await job.read(_COMMAND_SECONDS)).output.strip()
         await self._run(f"kill -9 {pid}")
         return await job.kill()
 
-    async def _try_connecting(self, *, is_network_limited: bool) -> list[tuple[str, bool]]:
+    async def _try_connecting(self, *, is_network_limited: bool) -> list[Attempt]:
         """Try to connect to a socket as that of docker, and to a port of this machine."""
         descriptor = os.open(self._hidden, os.O_RDONLY)
         try:
@@ -184,26 +184,28 @@ class _TrialProject:
                 for each in (service, machine):
                     each.listen()
                     each.settimeout(0)
-                python = "import os,socket,sys;s=socket.socket({family});{enter}s.connect({place!r})"
+                # From the folder of the socket, for the same reason. The program names families by their numbers.
                 enter = f"os.chdir({str(self._hidden)!r});"
-                calls = [python.format(family=1, enter=enter, place="socket")]
-                calls.append(python.format(family=2, enter="", place=machine.getsockname()))
-                for code in calls:
+                for code in (
+                    _CONNECT_PROGRAM.format(family=int(socket.AF_UNIX), enter=enter, address="socket"),
+                    _CONNECT_PROGRAM.format(family=int(socket.AF_INET), enter="", address=machine.getsockname()),
+                ):
                     (self._root / "try.py").write_text(code)
                     await self._run("python3 try.py")
-                attempts = [("connect to a socket as that of docker", not _was_reached(service))]
+                attempts = [Attempt("connect to a socket as that of docker", not _was_reached(service))]
                 if is_network_limited:
-                    attempts.append(("connect to a port of this machine", not _was_reached(machine)))
+                    attempts.append(Attempt("connect to a port of this machine", not _was_reached(machine)))
                 return attempts
         finally:
             os.close(descriptor)
 
     async def _run(self, text: str) -> str:
-        command = ShellCommand(text, _COMMAND_SECONDS, None, self.policy)
+        command = ShellCommand(text, _COMMAND_SECONDS, policy=self.policy)
         return (await self._shells.run(self._context, command, lambda _: None)).output
 
 
 def _was_reached(listener: socket.socket) -> bool:
+    """Return whether a connection waits at a socket."""
     try:
         listener.accept()[0].close()
     except BlockingIOError:

@@ -28,8 +28,8 @@ from codeloop.workspace.sandbox.private_folders import (
     OWN_CACHES_NAME,
     PrivateFolders,
     make_cache_variables,
+    make_copying_variables,
     make_layer_name,
-    make_linking_variables,
 )
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
 from codeloop.workspace.sandbox.restricted_paths import SOCKET_VARIABLES
@@ -72,8 +72,8 @@ class Sandbox(Struct, frozen=True):
     identities: tuple[bytes, ...]
 
     @property
-    def network(self) -> ProcessStarter | None:
-        """The starter whose network it has; None: the network that all sandboxes share."""
+    def own_network(self) -> ProcessStarter | None:
+        """The starter that opens sockets in its own network; None: it has the network that all sandboxes share."""
         # A network namespace can't be handed to bubblewrap, which starts as another user.
         return self.starter if self.backend in {"bubblewrap", "sandbox-exec"} else None
 
@@ -187,9 +187,9 @@ class Sandboxes:
         policy = sandbox.policy
         for _ in range(_MAX_LINKS):
             top = next((each for each in _TEMPORARY_FOLDERS if path.is_relative_to(each)), None)
-            seen = [*policy.writable, *policy.layered, *policy.visible, *policy.replaced]
-            is_seen = any(path.is_relative_to(each) or each.is_relative_to(path) for each in seen)
-            if not sandbox.has_private_folders or self._temporary is None or top is None or is_seen:
+            shown = [*policy.writable, *policy.layered, *policy.visible, *policy.replaced]
+            is_shown = any(path.is_relative_to(each) or each.is_relative_to(path) for each in shown)
+            if not sandbox.has_private_folders or self._temporary is None or top is None or is_shown:
                 return path
             resolved = Path(os.path.realpath(self._temporary / path.relative_to(top)))
             if resolved.is_relative_to(self._temporary):
@@ -223,14 +223,17 @@ class Sandboxes:
             # It has no network of its own in which the proxy could listen.
             return variables
         proxy = await self._start_proxy(sandbox, environment)
-        variables |= {} if proxy is None else await proxy.make_environment(session)
-        return variables | (make_git_settings(_NO_UPKEEP_SETTINGS, variables) if sandbox.policy.foreign_files else {})
+        if proxy is not None:
+            variables |= await proxy.make_environment(session)
+        if sandbox.policy.foreign_files:
+            variables |= make_git_settings(_NO_UPKEEP_SETTINGS, variables)
+        return variables
 
     def make_offline_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a program in a sandbox, without variables for a proxy."""
         variables = {name: value for name, value in environment.items() if name not in SOCKET_VARIABLES}
         if sandbox.has_private_folders:
-            return {**make_linking_variables(sandbox.policy), **variables}
+            return {**make_copying_variables(sandbox.policy), **variables}
         folder = self._private_folders.find_folder(sandbox.policy)
         caches = make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
         return {**variables, **caches, "TMPDIR": str(self._temporary)}
@@ -238,8 +241,9 @@ class Sandboxes:
     def find_private_home(self, sandbox: Sandbox) -> Path | None:
         """Return the folder that is mounted as the home in a sandbox, or None."""
         folder = self._private_folders.find_folder(sandbox.policy)
-        has_home = folder is not None and sandbox.has_private_folders and sandbox.policy.home is not None
-        return folder / HOME_NAME if has_home and folder is not None else None
+        if folder is None or not sandbox.has_private_folders or sandbox.policy.home is None:
+            return None
+        return folder / HOME_NAME
 
     def read_file_time(self, sandbox: Sandbox) -> int:
         """Return the modification time of a file written in a sandbox now, in ns; 0 without a private folder."""
@@ -247,7 +251,7 @@ class Sandboxes:
 
     def find_proxy(self, sandbox: Sandbox) -> "SessionProxy | None":
         """Return the proxy of a sandbox; None if it has none, or it was not needed yet."""
-        return self._proxies.get(sandbox.network)
+        return self._proxies.get(sandbox.own_network)
 
     async def _start_proxy(self, sandbox: Sandbox, environment: Mapping[str, str]) -> "SessionProxy | None":
         """Return the proxy to the policy's hosts, which is made if there is none; None if the policy lists no hosts.
@@ -255,12 +259,12 @@ class Sandboxes:
         Raises OSError for an entry that names no host.
         """
         policy = sandbox.policy
-        hosts_listed = policy.hosts if policy.network == "hosts" else None
-        if self._listed_hosts != hosts_listed:
+        listed_hosts = policy.hosts if policy.network == "hosts" else None
+        if self._listed_hosts != listed_hosts:
             # Connections to a host that is no longer listed must not go on.
             await self._close_proxies()
-            self._listed_hosts = hosts_listed
-        if hosts_listed is not None and sandbox.network not in self._proxies:
+            self._listed_hosts = listed_hosts
+        if listed_hosts is not None and sandbox.own_network not in self._proxies:
             home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
             # Imported here: most sandboxes have no proxy, and start faster without it.
             from codeloop.workspace.sandbox.network.host_list import parse_host_list
@@ -268,11 +272,11 @@ class Sandboxes:
             from codeloop.workspace.sandbox.network.user_hosts import find_user_hosts
 
             try:
-                hosts = parse_host_list(hosts_listed, find_user_hosts(home, environment, root))
+                hosts = parse_host_list(listed_hosts, find_user_hosts(home, environment, root))
             except ValueError as error:
                 raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
-            listen = sandbox.network.open_listener if sandbox.network is not None else self.open_listener
-            self._proxies[sandbox.network] = SessionProxy(hosts, environment, listen)
+            listen = sandbox.own_network.open_listener if sandbox.own_network is not None else self.open_listener
+            self._proxies[sandbox.own_network] = SessionProxy(hosts, environment, listen)
         return self.find_proxy(sandbox)
 
     async def _close_proxies(self, *networks: ProcessStarter | None) -> None:
@@ -288,7 +292,8 @@ class Sandboxes:
             if backend in self.refused:
                 continue
             try:
-                return Sandbox(backend, policy, await self._start_backend(backend, policy, self._temporary), identities)
+                starter = await self._start_backend(backend, policy, self._temporary)
+                return Sandbox(backend, policy, starter, identities)
             except (OSError, TimeoutError) as error:
                 if any(sandbox.backend == backend for sandbox in self._sandboxes):
                     # The backend works here, so this policy is at fault: a file of it is gone, for example.
@@ -298,21 +303,27 @@ class Sandboxes:
         raise SandboxRefused(f"No sandbox can be had on this machine ({reasons or 'none is known for this system'}).")
 
     async def _start_backend(self, backend: Backend, policy: SandboxPolicy, temporary: Path) -> ProcessStarter:
+        """Make a sandbox by a backend, and return its starter. Raises OSError and TimeoutError."""
         private = self._private_folders.claim_folder(policy)
         if backend in {"landlock", "sandbox-exec"} and private is not None:
-            # These backends have no overlays: layered folders are read-only, and variables lead tools to `own` instead.
-            visible, own = (*policy.visible, *policy.layered), private.path / OWN_CACHES_NAME
-            policy = replace(policy, writable=(*policy.writable, own), visible=visible, layered=())
+            # These backends have no overlays: layered folders are read-only, and variables lead tools to other caches.
+            own_caches = private.path / OWN_CACHES_NAME
+            policy = replace(
+                policy,
+                writable=(*policy.writable, own_caches),
+                visible=(*policy.visible, *policy.layered),
+                layered=(),
+            )
         rows = [f"kind {backend}", f"temporary {temporary}"]
         rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}", *_list_plan_rows(policy)]
         if private is not None:
             rows += [f"private {private.path}", *(f"layered {make_layer_name(path)} {path}" for path in policy.layered)]
         if backend == "bubblewrap":
-            from codeloop.workspace.sandbox.bubblewrap import OwnFolders, wrap_command
+            from codeloop.workspace.sandbox.backends.bubblewrap import OwnFolders, wrap_command
 
-            own = OwnFolders(temporary, private and private.path)
+            own_folders = OwnFolders(temporary, private and private.path)
             hidden = [path for path in policy.hidden if os.path.lexists(path)]
-            wrap = partial(wrap_command, policy=policy, own_folders=own)
+            wrap = partial(wrap_command, policy=policy, own_folders=own_folders)
             try:
                 return await self._launcher.make_wrapped_sandbox(wrap, rows)
             except OSError:
@@ -321,7 +332,7 @@ class Sandboxes:
                 # A hidden file, such as a socket, was removed before it was covered. `wrap_command` looks again.
                 return await self._launcher.make_wrapped_sandbox(wrap, rows)
         if backend == "sandbox-exec":
-            from codeloop.workspace.sandbox.seatbelt import SeatbeltStarter
+            from codeloop.workspace.sandbox.backends.seatbelt import SeatbeltStarter
 
             starter = SeatbeltStarter(self._launcher, policy, temporary)
             await starter.check_confinement(rows)
@@ -371,9 +382,9 @@ def _compute_bounds() -> Bounds:
     return Bounds(processes, memory * SANDBOX_MEMORY.value // 100)
 
 
-def read_smallest_number(paths: Sequence[str], most: int) -> int:
-    """Return the smallest number in the files, at most `most`; missing files are skipped."""
-    numbers = [most]
+def read_smallest_number(paths: Sequence[str], maximum: int) -> int:
+    """Return the smallest number in the files, at most `maximum`; missing files are skipped."""
+    numbers = [maximum]
     for path in paths:
         # Cgroup v2 writes "max" where there is no limit.
         with suppress(OSError, ValueError):

@@ -7,7 +7,7 @@ import fnmatch
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import read_tracked_files
-from codeloop.workspace.sandbox.home_paths import TOKEN_PATTERN
+from codeloop.workspace.sandbox.linked_paths import resolve_links
 from codeloop.workspace.sandbox.restricted_paths import (
     FOLDERS_NOT_SEARCHED,
     TEST_FOLDER_NAMES,
@@ -25,16 +25,33 @@ from codeloop.workspace.sandbox.restricted_paths import (
     TOOL_SETTINGS_NAMES,
 )
 
-_KEY_SUFFIXES, _KEY_STORE_SUFFIXES = (".pem", ".key"), (".jks", ".keystore")
-_TOKEN_PATTERNS = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES.items()}
-_TOOL_TOKEN_PATTERNS = _TOKEN_PATTERNS | dict.fromkeys(TOOL_SETTINGS_NAMES, TOKEN_PATTERN)
-_SECRET_NAME, _TOOL_SECRET_NAME, _HARMLESS_NAME = (
-    re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE)
-    for names in ((*SECRET_NAMES, *_TOKEN_PATTERNS), (*SECRET_NAMES, *_TOOL_TOKEN_PATTERNS), HARMLESS_NAMES)
+# In this order: an assignment to a name like "token"; a URL with a password or a token; a git header; a private key; an
+# HTTP authorization; Composer's form of it; an option with a secret; Bundler's keys; prefixes of services.
+_TOKEN_PATTERN = (
+    rb"(?im)(?:token|_auth|api[-_]?key|_key|_pat|secret|passw(?:or)?d|smtppass|passphrase|bearer)[\w\"'\])-]*"
+    rb"(?:\s*(?:\|\|)?[=:>]\s*[\"']?|[ \t]+[\"'])(?!\$[{(]|%\(|\s)[^\s\"'<>{}$=:]"
+    rb"|://[^/\s:@\"']*:[^/\s@\"'${]+@|://[^/\s:@\"'${]{20,}:?@|://[^\s\"']*/t/[\w-]{8}|extraheader\s*="
+    rb"|-----BEGIN [A-Z ]*PRIVATE KEY|authorization[\"'\s:=]+\w+\s+\w|bearer\"\s*:\s*\{\s*\"|^(?:-s|--secret)[ =]\w+=\S"
+    rb"|BUNDLE_(?!BUILD__|MIRROR__|LOCAL__)[A-Z0-9_]+__[A-Z0-9_]+:"
+    rb"|gh[pousr]_[A-Z0-9]{20}|github_pat_|glpat-[\w-]{16}|npm_[A-Z0-9]{30}|pypi-[\w-]{40}|\bsk-[\w-]{20}"
 )
+"""A token or password, which makes a settings file unreadable; the name of a variable that holds one does not match."""
+_KEY_SUFFIXES, _KEY_STORE_SUFFIXES = (".pem", ".key"), (".jks", ".keystore")
+_PATTERNS_BY_NAME = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES.items()}
+_TOOL_PATTERNS_BY_NAME = _PATTERNS_BY_NAME | dict.fromkeys(TOOL_SETTINGS_NAMES, _TOKEN_PATTERN)
+
+
+def _compile_names(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE)
+
+
+_SECRET_NAME = _compile_names((*SECRET_NAMES, *_PATTERNS_BY_NAME))
+_TOOL_SECRET_NAME = _compile_names((*SECRET_NAMES, *_TOOL_PATTERNS_BY_NAME))
+_HARMLESS_NAME = _compile_names(HARMLESS_NAMES)
 _KEY_PATTERN = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
 """Contents of key files that certificates lack; the last alternative is the key of Rails credentials."""
-_TOP_SECRET_NAMES = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
+# The first names of secret folders: `.config` of `.config/gh`.
+_SECRET_FOLDER_FIRST_NAMES = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
 _SETTINGS_BYTES = 64 * 1024
 """Bytes from the start of a file of settings that are searched for a token."""
 _FIXTURE_BYTES = 64 * 1024
@@ -115,37 +132,40 @@ def _read_folder(folder: str) -> _Folder:
         return _Folder(tuple(states), (), ())
     folders = [f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED]
     secret_names = [name for name, is_folder in rows if not is_folder and _SECRET_NAME.fullmatch(name)]
-    if files_by_content := [
-        f"{folder}/{name}" for name in secret_names if name.lower() in _TOKEN_PATTERNS or name.endswith(_KEY_SUFFIXES)
-    ]:
+    # Whether these are secret depends on their content, so they are looked at again when it changes.
+    files_by_content = [
+        f"{folder}/{name}" for name in secret_names if name.lower() in _PATTERNS_BY_NAME or name.endswith(_KEY_SUFFIXES)
+    ]
+    if files_by_content:
         states.append(PathStates(files_by_content))
     secrets = [Path(folder, name) for name in secret_names if _is_secret(name, Path(folder, name))]
-    if tops := {name for name, _ in rows if name in _TOP_SECRET_NAMES}:
-        inside = [f"{folder}/{each}" for each in SECRET_FOLDERS if each.partition("/")[0] in tops]
-        states.append(PathStates(inside))
-        secrets += [path for path in map(Path, inside) if path.exists()]
-    return _Folder(tuple(states), tuple(map(_resolve, secrets)), tuple(folders))
+    first_names = {name for name, _ in rows if name in _SECRET_FOLDER_FIRST_NAMES}
+    if first_names:
+        secret_folders = [f"{folder}/{each}" for each in SECRET_FOLDERS if each.partition("/")[0] in first_names]
+        states.append(PathStates(secret_folders))
+        secrets += [path for path in map(Path, secret_folders) if path.exists()]
+    return _Folder(tuple(states), tuple(map(resolve_links, secrets)), tuple(folders))
 
 
 def find_shallow_secrets(folder: Path | str, depth: int) -> Iterator[Path]:
     """Yield the secret files of an installed tool or of the system, in a folder and `depth` levels below it."""
-    is_secret = _TOOL_SECRET_NAME.fullmatch
+    may_be_secret = _TOOL_SECRET_NAME.fullmatch
     try:
         with os.scandir(folder) as entries:
-            rows = [entry for entry in entries if is_secret(entry.name) or entry.is_dir(follow_symlinks=False)]
+            relevant = [entry for entry in entries if may_be_secret(entry.name) or entry.is_dir(follow_symlinks=False)]
     except OSError:
         return
-    for entry in rows:
+    for entry in relevant:
         if entry.is_dir(follow_symlinks=False):
             yield from find_shallow_secrets(entry.path, depth - 1) if depth else ()
-        elif _is_secret(entry.name, Path(entry.path), _TOOL_TOKEN_PATTERNS):
-            yield _resolve(Path(entry.path))
+        elif _is_secret(entry.name, Path(entry.path), _TOOL_PATTERNS_BY_NAME):
+            yield resolve_links(Path(entry.path))
 
 
 def find_home_secrets(home: Path) -> Iterator[Path]:
     """Yield the folders and files of a home that hold keys, and the secret files at its top."""
     yield from (home / name for name in SECRET_FOLDERS)
-    yield from (home / name for name, token in TOKEN_FILES.items() if _contains(home / name, token, _SETTINGS_BYTES))
+    yield from (home / name for name, token in TOKEN_FILES.items() if _contains(home / name, token))
     try:
         with os.scandir(home) as entries:
             names = [entry.name for entry in entries if _SECRET_NAME.fullmatch(entry.name) and entry.is_file()]
@@ -154,17 +174,17 @@ def find_home_secrets(home: Path) -> Iterator[Path]:
     yield from (home / name for name in names if _is_secret(name, home / name))
 
 
-def holds_token(path: Path, own: bytes | None = None) -> bool:
+def holds_token(path: Path, further_pattern: bytes | None = None) -> bool:
     """Return whether a settings file, or a file in a folder of settings, holds a token or a password.
 
-    `own`: a further pattern of tokens, for this file alone.
+    `further_pattern`: a pattern of tokens for this file alone.
     """
     if path.is_dir():
-        return any(_contains(each, TOKEN_PATTERN) for each in path.iterdir())
-    return _contains(path, TOKEN_PATTERN) or (own is not None and _contains(path, own))
+        return any(_contains(each, _TOKEN_PATTERN) for each in path.iterdir())
+    return _contains(path, _TOKEN_PATTERN) or (further_pattern is not None and _contains(path, further_pattern))
 
 
-def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _TOKEN_PATTERNS) -> bool:
+def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _PATTERNS_BY_NAME) -> bool:
     """Return whether a file is secret by its name, or for files that tools need, by name and content.
 
     `tokens`: the name of such a file -> the pattern of a token in it.
@@ -181,13 +201,9 @@ def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _TOKEN_PATTE
     )
 
 
-def _contains(path: Path, token: bytes, size: int = _SETTINGS_BYTES) -> bool:
-    """Return whether the start of a file matches a pattern."""
+def _contains(path: Path, pattern: bytes) -> bool:
+    """Return whether the first _SETTINGS_BYTES of a file match a pattern."""
     try:
-        return re.search(token, read_start(path, size)) is not None
+        return re.search(pattern, read_start(path, _SETTINGS_BYTES)) is not None
     except OSError:
         return False
-
-
-def _resolve(path: Path) -> Path:
-    return Path(os.path.realpath(path))

@@ -24,6 +24,7 @@ from codeloop.workspace.sandbox.home_paths import (
     SETTINGS_FILES,
     TOOL_FOLDERS,
 )
+from codeloop.workspace.sandbox.linked_paths import LinkTracer, is_below_any, keep_outermost, resolve_links
 from codeloop.workspace.sandbox.restricted_paths import (
     DATA_FOLDERS,
     SOCKET_VARIABLES,
@@ -48,8 +49,6 @@ _OWN_PROGRAM_PATHS = [Path(each) for each in (sys.prefix, sys.base_prefix, sys.e
 _SHARED_NPM_SETTINGS = (Path("/usr/local/etc/npmrc"), Path("/usr/etc/npmrc"))
 # The most links of a folder of programs that are followed to their targets.
 _MAX_LINKS = 500
-# The most steps from folder to folder in resolving one path: links may form a circle.
-_MAX_LINK_STEPS = 200
 # The most bytes of a `pyvenv.cfg` that are read; usual ones have some hundred.
 _SETTINGS_BYTES = 64 * 1024
 # The levels of folders below the top of an installed tool that are searched for secret files.
@@ -96,7 +95,7 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
     holds_home = any(home.is_relative_to(root) for root in inputs.roots)
     replaced = _list_replaced(inputs.roots, None if holds_home else home)
     layered = [] if home == Path("/") else keep_outermost(_list_caches(inputs, home))
-    tracer = _LinkTracer([*replaced, *_TEMPORARY_FOLDERS], inputs.roots)
+    tracer = LinkTracer([*replaced, *_TEMPORARY_FOLDERS], inputs.roots)
     settings = [] if holds_home else list(_list_settings(home))
     paths = [
         *inputs.readable,
@@ -109,25 +108,29 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
         *_OWN_PROGRAM_PATHS,
         *(path for root in inputs.roots for path in _list_project_tools(root, inputs, home)),
     ]
-    shown = [path for path in map(tracer.resolve, paths) if path is not None and not home.is_relative_to(path)]
+    resolved = [path for path in map(tracer.resolve, paths) if path is not None and not home.is_relative_to(path)]
     visible = keep_outermost(
-        path for path in dict.fromkeys(shown) if is_below_any(path, tracer.replaced_folders) and _exists(path)
+        path for path in dict.fromkeys(resolved) if is_below_any(path, tracer.replaced_folders) and _exists(path)
     )
-    for each in (*inputs.writable, *(inputs.home / row.folder for row in CACHES)):
+    # For the links on the way to these, which the tracer records.
+    for each in (*inputs.writable, *(inputs.home / cache.folder for cache in CACHES)):
         tracer.resolve(each)
     secrets = {*inputs.own_folders, *inputs.hidden, *map(Path, SYSTEM_SECRETS)}
     # `_list_settings` has left out settings with a token, and a visible file can't be hidden as well.
     secrets |= {*find_home_secrets(home)} - {*settings}
     tools = [path for path in visible if path.is_relative_to(home) and path.is_dir()]
     secrets |= {each for folder in tools for each in find_shallow_secrets(folder, _SECRETS_DEPTH)}
-    npm = (*(each for name in NPM_SETTINGS_FILES for each in home.glob(name)), *_SHARED_NPM_SETTINGS)
-    secrets |= {each for each in npm if holds_token(each, TOKEN_FILES[".npmrc"])}
+    npm_settings = (*(each for name in NPM_SETTINGS_FILES for each in home.glob(name)), *_SHARED_NPM_SETTINGS)
+    secrets |= {each for each in npm_settings if holds_token(each, TOKEN_FILES[".npmrc"])}
     secrets |= {each for folder in layered for each in find_shallow_secrets(folder, 0)}
     secrets |= {each for folder in ("/etc", "/opt") for each in find_shallow_secrets(folder, 1)}
     secrets |= {*_list_named_sockets(inputs.environment), *_list_sockets(inputs.roots, home)}
-    seen = (*visible, *layered, *inputs.roots, *inputs.writable)
+    # A secret in a folder that looks empty need not be hidden, unless something there is visible.
+    shown_there = (*visible, *layered, *inputs.roots, *inputs.writable)
     hidden = {
-        path for path in map(resolve_links, secrets) if not is_below_any(path, replaced) or is_below_any(path, seen)
+        path
+        for path in map(resolve_links, secrets)
+        if not is_below_any(path, replaced) or is_below_any(path, shown_there)
     }
     return Surroundings(
         home=None if holds_home or not home.is_dir() else home,
@@ -159,55 +162,15 @@ def read_change_times(paths: Iterable[str]) -> tuple[int, ...]:
     return tuple(map(_read_change_time, paths))
 
 
-class _LinkTracer:
-    """Resolves paths, and records in `links` each link in a replaced folder, which the sandbox has to recreate there.
-
-    `roots`: the project's folders, in which commands can make links to anywhere.
-    """
-
-    def __init__(self, replaced_folders: Iterable[Path], roots: Sequence[Path]) -> None:
-        self.replaced_folders = list(replaced_folders)
-        self.links: dict[Path, str] = {}
-        self._roots = roots
-
-    def resolve(self, path: Path) -> Path | None:
-        """Resolve a path; None if a link in the project leads out of the project."""
-        found = resolve_links(path)
-        if found == path:
-            return found
-        done, waiting = Path("/"), list(path.parts[1:])
-        for _ in range(_MAX_LINK_STEPS):
-            if not waiting:
-                break
-            part = waiting.pop(0)
-            step = done.parent if part == ".." else done / part
-            target = str(step.readlink()) if step.is_symlink() else ""
-            if not target:
-                done = step
-                continue
-            if is_below_any(step, self._roots) and not is_below_any(found, self._roots):
-                return None
-            if is_below_any(step, self.replaced_folders):
-                self.links[step] = target
-            parts = [each for each in target.split("/") if each not in {"", "."}]
-            done = Path("/") if target.startswith("/") else done
-            waiting = [*parts, *waiting]
-        return found
-
-
-def leads_out_of_project(path: Path, roots: Sequence[Path]) -> bool:
-    """Return whether a path leads out of the project by a link in it."""
-    return _LinkTracer((), roots).resolve(path) is None
-
-
 def _list_replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
     """Return the folders that look empty except for named paths; none is the project or lies in it."""
     tops = {
         Path("/", root.parts[1]) for root in roots if len(root.parts) > 1 and root.parts[1] not in SYSTEM_FOLDER_NAMES
     }
-    found = {path for path in (*map(Path, DATA_FOLDERS), *tops) if path.is_dir() and resolve_links(path) == path}
-    found |= {home} if home is not None and home.is_dir() and home != Path("/") else set()
-    return sorted(path for path in found if not any(path.is_relative_to(root) for root in roots))
+    folders = {path for path in (*map(Path, DATA_FOLDERS), *tops) if path.is_dir() and resolve_links(path) == path}
+    if home is not None and home.is_dir() and home != Path("/"):
+        folders.add(home)
+    return sorted(path for path in folders if not any(path.is_relative_to(root) for root in roots))
 
 
 def _list_settings(home: Path) -> Iterator[Path]:
@@ -264,19 +227,22 @@ def _list_installed_with(
     if folder.name in PROGRAM_FOLDER_NAMES and not _may_hold_work(top, home):
         markers = [name for name in INSTALL_MARKERS if _exists(top / name)]
         if not _exists(top / ".git"):
-            yield from (top,) if markers else ()
+            if markers:
+                yield top
         else:
             # Only known entries, because the rest of a repository may be the user's private work.
             markers += [name for marker, names in CLONED_TOOLS if _exists(top / marker) for name in names.split()]
-            yield from (each for name in markers if _exists(each := top / name))
+            yield from (top / name for name in markers if _exists(top / name))
         base = _find_base_interpreter(top / "pyvenv.cfg") if "pyvenv.cfg" in markers else None
         if base is not None and not _exists(base.parent / "pyvenv.cfg"):
             yield from _list_installed_with(base, home, follow_links=False)
-    for name in ("lib/node_modules", "../node_modules") if folder.name in PROGRAM_FOLDER_NAMES else ():
-        yield from (each for each in (top / name,) if _exists(each))
+    if folder.name in PROGRAM_FOLDER_NAMES:
+        modules = (top / name for name in ("lib/node_modules", "../node_modules"))
+        yield from (path for path in modules if _exists(path))
     if folder.name == ".bin":
         yield top
-    for target in _list_link_targets(folder, roots) if follow_links else ():
+    targets = _list_link_targets(folder, roots) if follow_links else []
+    for target in targets:
         yield target
         parts = target.parts
         if "node_modules" in parts:
@@ -294,21 +260,22 @@ def _may_hold_work(folder: Path, home: Path) -> bool:
 def _find_base_interpreter(configuration: Path) -> Path | None:
     """Return the folder of programs that a virtual environment was made from, by its `pyvenv.cfg`."""
     try:
-        rows = os.fsdecode(read_start(configuration, _SETTINGS_BYTES)).splitlines()
+        lines = os.fsdecode(read_start(configuration, _SETTINGS_BYTES)).splitlines()
     except OSError:
         return None
-    values = [row.partition("=")[2].strip() for row in rows if row.partition("=")[0].strip() == "home"]
+    # The line `home = /usr/bin`.
+    values = [line.partition("=")[2].strip() for line in lines if line.partition("=")[0].strip() == "home"]
     return Path(values[0]) if values and values[0].startswith("/") else None
 
 
 def _list_link_targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
     """Return the files in other folders that links in a folder lead to, without those that lead out of the project."""
-    found: list[Path] = []
+    leading_out: list[Path] = []
     try:
         with os.scandir(folder) as entries:
             links = [Path(entry.path) for entry in entries if entry.is_symlink()]
     except OSError:
-        return found
+        return leading_out
     is_of_system = f"{folder}/".startswith(_SYSTEM_PREFIXES)
     for link in links:
         target = str(link.readlink())
@@ -318,25 +285,26 @@ def _list_link_targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
             and not target.startswith((*_SYSTEM_PREFIXES, f"{folder}/"))
             and (target[0] == "/" or not is_of_system)
         ):
-            found.append(link)
-    tracer = _LinkTracer((), roots)
-    targets = (tracer.resolve(link) for link in found[:_MAX_LINKS])
+            leading_out.append(link)
+    tracer = LinkTracer((), roots)
+    targets = (tracer.resolve(link) for link in leading_out[:_MAX_LINKS])
     return [path for path in targets if path is not None and path.is_file()]
 
 
 def _list_caches(inputs: SurroundingsInput, home: Path) -> Iterator[Path]:
     """Yield the caches that exist, where the tools' variables put them."""
     environment = inputs.environment
-    general = environment.get("XDG_CACHE_HOME", "")
-    tracer = _LinkTracer((), inputs.roots)
+    xdg_folder = environment.get("XDG_CACHE_HOME", "")
+    tracer = LinkTracer((), inputs.roots)
     for cache in CACHES:
-        name, below = cache.base
-        if (value := environment.get(cache.variable, "")).startswith("/"):
-            folder = Path(value)
-        elif (base := environment.get(name, "")).startswith("/"):
-            folder = Path(base, below)
-        elif general.startswith("/") and cache.folder.startswith(".cache/"):
-            folder = Path(general, cache.folder.removeprefix(".cache/"))
+        named_folder = environment.get(cache.variable, "")
+        parent = environment.get(cache.parent_variable, "")
+        if named_folder.startswith("/"):
+            folder = Path(named_folder)
+        elif parent.startswith("/"):
+            folder = Path(parent, cache.name_in_parent)
+        elif xdg_folder.startswith("/") and cache.folder.startswith(".cache/"):
+            folder = Path(xdg_folder, cache.folder.removeprefix(".cache/"))
         else:
             folder = home / cache.folder
         # None: a link in the project leads out of it. A folder that contains the home is no cache.
@@ -348,31 +316,13 @@ def _list_caches(inputs: SurroundingsInput, home: Path) -> Iterator[Path]:
 def _list_sockets(roots: tuple[Path, ...], home: Path) -> Iterator[Path]:
     """Yield the sockets of other programs, except those in the project."""
     for path in _list_listening_sockets():
-        if not is_below_any(path, _FOLDERS_WITHOUT_SOCKETS) or path.is_relative_to(home):
-            yield from () if is_below_any(path, roots) else (path,)
+        is_reachable = not is_below_any(path, _FOLDERS_WITHOUT_SOCKETS) or path.is_relative_to(home)
+        if is_reachable and not is_below_any(path, roots):
+            yield path
 
 
 def _list_path_folders(environment: Mapping[str, str]) -> list[str]:
     return [folder for folder in environment.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
-
-
-def resolve_links(path: Path) -> Path:
-    """Return a path with all links resolved."""
-    return Path(os.path.realpath(path))
-
-
-def keep_outermost(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths that lie below none of the others, sorted."""
-    found: list[Path] = []
-    for path in sorted(paths):
-        if not found or not path.is_relative_to(found[-1]):
-            found.append(path)
-    return found
-
-
-def is_below_any(path: Path, folders: Iterable[Path]) -> bool:
-    """Return whether a path is one of the folders or lies below one."""
-    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _exists(path: Path) -> bool:
@@ -390,15 +340,18 @@ def _list_listening_sockets() -> Iterator[Path]:
     """Yield the sockets at which other programs listen and which may be written."""
     try:
         with Path("/proc/net/unix").open(encoding="utf-8", errors="surrogateescape") as rows:
-            bound = [row.rstrip("\n").split(None, 7)[7:] for row in rows]
+            # Seven fields, then the path; a socket without a path has only the fields.
+            fields = [row.rstrip("\n").split(None, 7) for row in rows]
     except OSError:
-        bound = []
-    yield from {Path(each[0]) for each in bound if each and each[0].startswith("/") and os.access(each[0], os.W_OK)}
+        return
+    paths = {each[7] for each in fields if len(each) > 7}
+    yield from (Path(path) for path in paths if path.startswith("/") and os.access(path, os.W_OK))
 
 
 def _list_named_sockets(environment: Mapping[str, str]) -> Iterator[Path]:
     """Yield the sockets that variables name."""
     for name in SOCKET_VARIABLES:
+        # A path, `unix:///run/docker.sock`, or `unix:path=/run/user/1000/bus,guid=...`.
         path = environment.get(name, "").rpartition("unix:")[2].removeprefix("path=").removeprefix("//").split(",")[0]
         if path.startswith("/"):
             yield Path(path)

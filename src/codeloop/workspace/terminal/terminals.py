@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from codeloop.schema.api.pty import Pty
 from codeloop.schema.bounds.server import PTY_COUNT
 from codeloop.schema.ids import new_id
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, protect_own_memory
+from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.terminal.connection_tickets import ConnectionTickets
 from codeloop.workspace.terminal.pty_master import PtyMaster
 from codeloop.workspace.terminal.shell_choice import Program

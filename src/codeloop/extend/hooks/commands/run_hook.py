@@ -22,8 +22,8 @@ from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.sandboxed_program import run_sandboxed
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
-from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code_folders, widen_profile
 from codeloop.workspace.workspace import Workspace
 

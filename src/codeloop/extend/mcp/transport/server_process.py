@@ -19,7 +19,8 @@ from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.program_environment import make_program_environment
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, finish_uncancelled
+from codeloop.workspace.process.uncancelled import finish_uncancelled
+from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
 from codeloop.workspace.sandbox.program_profile import (
     ProgramProfile,
     find_code_folders,

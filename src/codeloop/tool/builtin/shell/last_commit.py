@@ -23,9 +23,9 @@ from codeloop.workspace.git.planted.layout import find_git_folders
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.worktrees import describe_failure, run_unfiltered
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
+from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launcher.mounts import LAYERS_SUFFIX
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import finish_uncancelled
 from codeloop.workspace.sandbox.sandboxes import Sandbox
 
 _SUBMODULE_MODE, _LINK_MODE = "160000", "120000"

@@ -7,8 +7,9 @@ mounted only once, because two overlays with the same upper folder corrupt it.
 import errno
 import os
 
-from codeloop.workspace.sandbox.launcher.libc import call_libc, read_text, unescape_mount_path
+from codeloop.workspace.sandbox.launcher.libc import call_libc
 from codeloop.workspace.sandbox.launcher.plan import Plan
+from codeloop.workspace.sandbox.launcher.proc_files import read_text, unescape_mount_path
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 # Values of linux/mount.h, which Python does not have.

@@ -11,9 +11,10 @@ from _socket import AF_INET, SOCK_DGRAM, socket
 
 from codeloop.workspace.sandbox.launcher.cache_overlays import overlay_caches
 from codeloop.workspace.sandbox.launcher.landlock import read_landlock_version, restrict_file_access, restrict_ipc_scope
-from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call_libc, make_undumpable, read_text, write_text
+from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call_libc, make_undumpable
 from codeloop.workspace.sandbox.launcher.mounts import mount_all
 from codeloop.workspace.sandbox.launcher.plan import Plan
+from codeloop.workspace.sandbox.launcher.proc_files import read_text, write_text
 from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
 
 # Values of linux/sched.h, linux/if.h and linux/sockios.h, which Python does not have.
@@ -33,7 +34,8 @@ def confine(plan: Plan) -> None:
     """Enter the planned sandbox. Raises OSError on failure; then this process must exit."""
     match plan.kind:
         case "base":
-            _enter_mount_namespace()
+            # All other namespaces are made in this one.
+            _enter_user_namespace(_NEWNS)
             return
         case "network":
             _enter_network_namespace()
@@ -94,11 +96,6 @@ def limit_process_count(processes: int) -> None:
         allowed = processes if hard_limit == resource.RLIM_INFINITY else min(processes, hard_limit)
         resource.setrlimit(resource.RLIMIT_NPROC, (allowed, allowed))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _enter_mount_namespace() -> None:
-    """Enter a new user and mount namespace, in which all other namespaces are made."""
-    _enter_user_namespace(_NEWNS)
 
 
 def _enter_network_namespace() -> None:

@@ -42,7 +42,7 @@ def restrict_file_access(plan: Plan) -> None:
     version = read_landlock_version()
     # The kernel refuses rights that it does not know.
     rights = (1 << _RIGHT_COUNTS[min(version, len(_RIGHT_COUNTS) - 1)]) - 1
-    ruleset = _make_ruleset(version, rights, 0 if plan.network else _TCP_RIGHTS)
+    ruleset = _make_ruleset(version, file_rights=rights, network_rights=0 if plan.network else _TCP_RIGHTS)
     _add_rule(ruleset, "/", _READ_DIR)
     _allow_reading_except(ruleset, "/", {*plan.hidden, *plan.replaced, *_UNREADABLE_FOLDERS})
     for path in (*plan.visible, *(f"/run/{name}" for name in ("systemd/resolve", "current-system"))):
@@ -57,12 +57,17 @@ def restrict_file_access(plan: Plan) -> None:
 def restrict_ipc_scope() -> None:
     """Refuse connections to abstract sockets and signals to processes outside, where Landlock can (version 6)."""
     if read_landlock_version() >= 6:
-        _enforce_ruleset(_make_ruleset(6, 0, 0))
+        _enforce_ruleset(_make_ruleset(6, file_rights=0, network_rights=0))
 
 
-def _make_ruleset(version: int, files: int, network: int) -> int:
+def _make_ruleset(version: int, *, file_rights: int, network_rights: int) -> int:
+    """Return a descriptor of a ruleset that refuses these rights where no rule allows them. Raises OSError."""
     # The kernel refuses attributes that it does not know: network came with version 4, scopes with version 6.
-    values = (files, *((network,) if version >= 4 else ()), *((_SCOPES,) if version >= 6 else ()))
+    values = [file_rights]
+    if version >= 4:
+        values.append(network_rights)
+    if version >= 6:
+        values.append(_SCOPES)
     attributes = struct.pack(f"{len(values)}Q", *values)
     return call_libc("syscall", _CREATE_RULESET, attributes, len(attributes), 0)
 
@@ -87,10 +92,10 @@ def _allow_reading_except(ruleset: int, folder: str, hidden: set[str]) -> None:
         return
     try:
         with os.scandir(folder) as entries:
-            names = [entry.path for entry in entries if not entry.is_symlink()]
+            paths = [entry.path for entry in entries if not entry.is_symlink()]
     except OSError:
         return
-    for path in names:
+    for path in paths:
         _allow_reading_except(ruleset, path, hidden)
 
 

@@ -1,4 +1,4 @@
-"""Functions of the C library that Python does not offer, and small helpers for files in /proc.
+"""Functions of the C library that Python does not offer.
 
 Used by the launcher, and for `identify_file` by the sandboxes outside.
 """
@@ -86,33 +86,3 @@ def identify_file(path: str | os.PathLike[str]) -> bytes:
         return b""
     # The file system has no handles. A folder's time changes with its entries, so there the inode has to do.
     return _FILE_STATUS.pack(status.st_dev, status.st_ino, 0 if stat.S_ISDIR(status.st_mode) else status.st_ctime_ns)
-
-
-def read_text(path: str) -> str:
-    """Return the text of a file in /proc, whose size is unknown before it is read. Raises OSError."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        data = bytearray()
-        while chunk := os.read(fd, 65536):
-            data += chunk
-    finally:
-        os.close(fd)
-    return os.fsdecode(bytes(data))
-
-
-def unescape_mount_path(text: str) -> str:
-    """Return a path from mountinfo, where blanks, line ends and backslashes are octal escapes.
-
-    No codec is used: it would be imported now, when the files of this Python may be hidden already.
-    """
-    first, *rest = text.split("\\")
-    return first + "".join(chr(int(each[:3], 8)) + each[3:] for each in rest)
-
-
-def write_text(path: str, text: str) -> None:
-    """Write to a file of /proc in one system call, as the kernel requires for some. Raises OSError."""
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(fd, text.encode())
-    finally:
-        os.close(fd)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import select
 import sys
 import time
@@ -27,9 +28,10 @@ from codeloop.workspace.sandbox.launcher.descendants import (
     wait_for_child,
 )
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, open_child_signals
+from codeloop.workspace.sandbox.launcher.messages import read_descriptors, receive
 from codeloop.workspace.sandbox.launcher.plan import read_plan
-from codeloop.workspace.sandbox.launcher.supervisor import read_descriptors, receive, supervise
-from codeloop.workspace.sandbox.launcher.usage_watch import Bounds, read_limits
+from codeloop.workspace.sandbox.launcher.supervisor import supervise
+from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ _SUPERVISOR_ID = Struct("i")
 # A fork fails when the limit of processes is reached, which lasts until a command ends.
 _FORK_RETRY_MS = 50
 _NO_BOUNDS = Bounds()
+_RESOURCE_LIMITS = tuple(sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")}))
 # The time that supervisors have to end their commands after the client has gone; then everything is killed.
 _SHUTDOWN_SECONDS = 1.0
 
@@ -108,14 +111,22 @@ def _fork_supervisor(control: socket, signal_fd: int, turn_writer: int, bounds: 
         return pid
     code = 1
     try:
-        limits = read_limits()
+        limits = _read_limits()
         # A command can limit its supervisor (`prlimit`), which would pass the limits on to the next command.
-        while _serve_one(control, signal_fd, turn_writer, bounds, parent) and read_limits() == limits:
+        while _serve_one(control, signal_fd, turn_writer, bounds, parent) and _read_limits() == limits:
             os.write(turn_writer, _SUPERVISOR_ID.pack(os.getpid()))
         code = 0
     finally:
         # Whatever the error (a command may have limited its supervisor), a fork must not return into our loop.
         os._exit(code)
+
+
+def _read_limits() -> tuple[object, ...]:
+    """Return the resource limits, the priority and the processors of this process."""
+    limits: list[object] = [*map(resource.getrlimit, _RESOURCE_LIMITS), os.getpriority(os.PRIO_PROCESS, 0)]
+    if sys.platform == "linux":
+        limits += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
+    return tuple(limits)
 
 
 def _serve_one(control: socket, signal_fd: int, turn_writer: int, bounds: Bounds, parent: int) -> bool:

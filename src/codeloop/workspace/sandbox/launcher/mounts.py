@@ -10,9 +10,10 @@ import os
 import stat
 
 from codeloop.workspace.sandbox.launcher.cache_overlays import mount_overlay
-from codeloop.workspace.sandbox.launcher.libc import call_libc, read_text, unescape_mount_path, write_text
+from codeloop.workspace.sandbox.launcher.libc import call_libc
 from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.plan import Plan
+from codeloop.workspace.sandbox.launcher.proc_files import read_text, unescape_mount_path, write_text
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 TYPE_CHECKING = False
@@ -21,14 +22,26 @@ if TYPE_CHECKING:
 
 # Values of linux/mount.h, which Python does not have.
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+_NOATIME, _NODIRATIME, _RELATIME = 1024, 2048, 1 << 21
+# By their names in mountinfo.
 _FLAGS_BY_OPTION = {
     "ro": _RDONLY,
     "nosuid": _NOSUID,
     "nodev": _NODEV,
     "noexec": _NOEXEC,
-    "noatime": 1024,
-    "nodiratime": 2048,
-    "relatime": 1 << 21,
+    "noatime": _NOATIME,
+    "nodiratime": _NODIRATIME,
+    "relatime": _RELATIME,
+}
+# The flag for mount(2) -> the bit that statvfs reports for it.
+_STATVFS_BITS = {
+    _RDONLY: 1,
+    _NOSUID: 2,
+    _NODEV: 4,
+    _NOEXEC: 8,
+    _NOATIME: 1024,
+    _NODIRATIME: 2048,
+    _RELATIME: 4096,
 }
 # Folders of /dev that the sandbox gets new and empty.
 _OWN_DEV_FOLDERS = ("pts", "shm")
@@ -257,8 +270,9 @@ def _turn_read_only(writable: set[str], visible: set[str]) -> None:
 
 def _is_writable(path: str, writable: set[str], visible: set[str]) -> bool:
     """Return whether the nearest named path at or above a path is one of the writable ones."""
-    above = {path[:end] for end in (*(at for at, sign in enumerate(path) if sign == "/"), len(path))} | {"/"}
-    return max((point for point in above & (writable | visible)), key=len, default="") in writable
+    parents = {path[:index] for index, char in enumerate(path) if char == "/"}
+    named = {path, "/", *parents} & (writable | visible)
+    return max(named, key=len, default="") in writable
 
 
 def _is_reachable(mount: _Mount) -> bool:
@@ -285,9 +299,7 @@ def _list_mounts() -> list[_Mount]:
 def _read_flags(path: str) -> int:
     """Return the flags that a mount has to keep: the kernel lets no user namespace remove them."""
     flags = os.statvfs(path).f_flag
-    # The flag for mount(2) -> the bit that statvfs reports for it.
-    bits = {_RDONLY: 1, _NOSUID: 2, _NODEV: 4, _NOEXEC: 8, 1024: 1024, 2048: 2048, 1 << 21: 4096}
-    return sum(home_descriptors for home_descriptors, theirs in bits.items() if flags & theirs)
+    return sum(mount_flag for mount_flag, statvfs_bit in _STATVFS_BITS.items() if flags & statvfs_bit)
 
 
 def _make_empty_covers() -> tuple[int, int]:

@@ -73,9 +73,12 @@ _HIDDEN_CALLS = {
     "io_uring_register": (427, 427),
 }
 _IOCTL, _CLONE, _UNSHARE, _SOCKET = (16, 29), (56, 220), (272, 97), (41, 198)
-_TRUNCATE, _OPEN, _OPENAT, _OPENAT2 = (76, 45), (2, -1), (257, 56), (437, 437)
+# In place of the number of a call that an architecture does not have.
+_NO_CALL = -1
+_TRUNCATE, _OPEN, _OPENAT, _OPENAT2 = (76, 45), (2, _NO_CALL), (257, 56), (437, 437)
 
 _Instructions = list[tuple[int, int, int, int]]
+"""Each as the kernel has it: the operation, the jumps if a comparison is true and if it is false, the operand."""
 
 
 def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
@@ -84,14 +87,15 @@ def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
     `unix`, `internet`: whether such sockets may be made; `truncate`: whether files may be truncated by name.
     Returns False on an architecture whose call numbers are not known.
     """
-    row = _ARCHITECTURES.get(os.uname().machine)
+    machine = os.uname().machine
+    row = _ARCHITECTURES.get(machine)
     if row is None:
         return False
     architecture, column = row
     # A process could make calls of another architecture (32-bit x86), whose numbers mean other calls.
     code: _Instructions = [(_LOAD, 0, 0, _ARCHITECTURE_OFFSET), (_EQUAL, 1, 0, architecture), _refuse(_ENOSYS)]
     code += [(_LOAD, 0, 0, _CALL_NUMBER_OFFSET)]
-    if not column:
+    if machine == "x86_64":
         code += [(_AT_LEAST, 0, 1, _X32_BIT), _refuse(_ENOSYS)]
     for refusal, rows in ((_EPERM, _REFUSED_CALLS), (_ENOSYS, _HIDDEN_CALLS)):
         for numbers in rows.values():
@@ -104,9 +108,15 @@ def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
     code += _jump_if(_SOCKET[column], _allow_socket_families(unix=unix, internet=internet))
     if not truncate:
         code += _jump_if(_TRUNCATE[column], [_refuse(_EPERM)]) + _jump_if(_OPENAT2[column], [_refuse(_ENOSYS)])
-        for numbers, at in ((_OPEN, 1), (_OPENAT, 2)):
-            cut = [*_load_argument(at), (_AND, 0, 0, _O_TRUNC | _O_ACCMODE), *_refuse_value(_O_TRUNC, _EPERM)]
-            code += _jump_if(numbers[column], cut) if numbers[column] >= 0 else []
+        # Opening for reading, which also truncates: Landlock does not see that this writes.
+        for numbers, flags_index in ((_OPEN, 1), (_OPENAT, 2)):
+            check_flags = [
+                *_load_argument(flags_index),
+                (_AND, 0, 0, _O_TRUNC | _O_ACCMODE),
+                *_refuse_value(_O_TRUNC, _EPERM),
+            ]
+            if numbers[column] != _NO_CALL:
+                code += _jump_if(numbers[column], check_flags)
     code += [(_RETURN, 0, 0, _ALLOW)]
     # `struct sock_filter` for each instruction, then `struct sock_fprog`, which holds their number and address.
     program = ctypes.create_string_buffer(b"".join(pack("=HBBI", *each) for each in code))
@@ -130,9 +140,9 @@ def _jump_if(number: int, then: _Instructions) -> _Instructions:
     return [(_EQUAL, 0, len(then) + 1, number), *then, (_LOAD, 0, 0, _CALL_NUMBER_OFFSET)]
 
 
-def _load_argument(at: int) -> _Instructions:
+def _load_argument(index: int) -> _Instructions:
     """Return the instruction that loads the lower 32 bits of an argument, all that the kernel uses of these."""
-    return [(_LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * at)]
+    return [(_LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * index)]
 
 
 def _refuse_value(value: int, refusal: int) -> _Instructions:

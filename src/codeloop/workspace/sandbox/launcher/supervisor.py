@@ -4,11 +4,10 @@ Each command has its own supervisor process, forked by the launcher's `main.py`.
 command starts stays below it, even a daemon that has left its session.
 """
 
-import fcntl
 import os
 import select
 import sys
-from _socket import MSG_WAITALL, socket
+from _socket import socket
 
 from codeloop.workspace.sandbox.launcher.descendants import (
     KILL,
@@ -20,12 +19,12 @@ from codeloop.workspace.sandbox.launcher.descendants import (
     kill_namespace,
 )
 from codeloop.workspace.sandbox.launcher.libc import IGNORED_SIGNALS, become_subreaper
+from codeloop.workspace.sandbox.launcher.messages import receive
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds, UsageWatch
 
 # The time from TERM to KILL when the client has gone and can't name another one.
 _DEFAULT_GRACE_SECONDS = 0.2
-_READ_BYTES = 1 << 20
 _END_MESSAGE_BYTES = 64
 
 
@@ -41,35 +40,6 @@ class Request:
         self.targets = [int(number) for number in numbers.split()]
         self.arguments = words[: int(count)]
         self.environment = dict(word.split("=", 1) for word in words[int(count) :])
-
-
-def receive(channel: socket) -> tuple[list[str], list[int]]:
-    """Receive a message: its fields and the descriptors that came with it. Raises EOFError at the end of the stream.
-
-    The message begins with its length in four bytes; a NUL separates two fields.
-    """
-    head, ancillary, _, _ = channel.recvmsg(4, 4096)
-    fds = read_descriptors(ancillary)
-    size = int.from_bytes(head + _read(channel, 4 - len(head)), "big")
-    return os.fsdecode(_read(channel, size)).split("\0"), fds
-
-
-def read_descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
-    """Return the descriptors that came with a message, after they were marked as not inheritable by programs."""
-    fds = [fd for _, _, data in ancillary for fd in memoryview(data).cast("i")]
-    for fd in fds:
-        fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
-    return fds
-
-
-def _read(channel: socket, size: int) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        chunk = channel.recv(min(size - len(data), _READ_BYTES), MSG_WAITALL)
-        if not chunk:
-            raise EOFError
-        data += chunk
-    return bytes(data)
 
 
 def supervise(channel: socket, signal_fd: int, bounds: Bounds) -> bool:

@@ -5,13 +5,10 @@ Used by a command's supervisor. docs/decisions/0018 says why the kernel's own li
 
 from __future__ import annotations
 
-import os
-import resource
-import sys
 import time
 
 from codeloop.workspace.sandbox.launcher.descendants import list_descendants
-from codeloop.workspace.sandbox.launcher.libc import read_text
+from codeloop.workspace.sandbox.launcher.proc_files import read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +19,6 @@ _INTERVAL_SECONDS = 0.25
 # takes at most one part in 25 of a processor.
 _COST_FACTOR = 25
 _KIB = 1024
-_RESOURCE_LIMITS = tuple(sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")}))
 
 
 class Bounds:
@@ -45,14 +41,6 @@ class Bounds:
     def kernel_process_limit(self) -> int:
         """The number of processes that the kernel allows: a quarter more, so that our own can still end the command."""
         return self.processes + self.processes // 4
-
-
-def read_limits() -> tuple[object, ...]:
-    """Return the resource limits, the priority and the processors of this process."""
-    limits: list[object] = [*map(resource.getrlimit, _RESOURCE_LIMITS), os.getpriority(os.PRIO_PROCESS, 0)]
-    if sys.platform == "linux":
-        limits += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
-    return tuple(limits)
 
 
 class UsageWatch:

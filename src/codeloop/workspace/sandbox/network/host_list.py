@@ -117,12 +117,12 @@ class HostList(Struct, frozen=True):
 
         Raises ConnectionBlocked when no entry allows it, or one with `!` refuses it.
         """
-        fitting = [rule for rule in self.rules if rule.matches(target)]
-        if not fitting or any(rule.is_refused for rule in fitting):
+        matching = [rule for rule in self.rules if rule.matches(target)]
+        if not matching or any(rule.is_refused for rule in matching):
             reason = "an address where a name is needed" if target.is_literal else "not among the hosts of the sandbox"
             raise ConnectionBlocked(target.authority, reason)
         # The most permissive entry: a name that the user wrote may have a private address.
-        return max(fitting, key=lambda rule: (rule.is_from_user, not rule.is_wildcard))
+        return max(matching, key=lambda rule: (rule.is_from_user, not rule.is_wildcard))
 
 
 def parse_host_list(entries: Iterable[str], tool_entries: Iterable[str] = ()) -> HostList:
@@ -146,8 +146,8 @@ def escape_text(text: str) -> str:
 
 def parse_host_port(text: str, port: int | None = None) -> HostPort:
     """Parse `host:port`; `port`: the default. Raises ConnectionBlocked for any but the plain spelling."""
-    for trick, reason in _FORBIDDEN_SPELLINGS:
-        if trick.search(text):
+    for pattern, reason in _FORBIDDEN_SPELLINGS:
+        if pattern.search(text):
             raise ConnectionBlocked(escape_text(text), f"the host is spelled with {reason}")
     host, digits = text.lower(), ""
     if ":" in text and not text.endswith("]"):

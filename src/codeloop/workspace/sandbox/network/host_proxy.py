@@ -58,15 +58,15 @@ class HostProxy:
     async def serve(self, listener: socket.socket) -> None:
         """Serve the connections of a listening socket, which may belong to another network namespace."""
         self._servers.append(
-            await asyncio.start_server(self._make_handler(None), sock=listener, limit=PROXY_HEAD.value)
+            await asyncio.start_server(self._make_handler(service_port=None), sock=listener, limit=PROXY_HEAD.value)
         )
 
     async def forward(self, listener: socket.socket, port: int) -> None:
         """Forward connections of a listening socket to a port of the user's machine."""
-        self._servers.append(await asyncio.start_server(self._make_handler(port), sock=listener))
+        self._servers.append(await asyncio.start_server(self._make_handler(service_port=port), sock=listener))
 
     async def close(self) -> None:
-        """ListenFunction no more, and cut every connection."""
+        """Stop listening, and cut every connection."""
         for server in self._servers:
             server.close()
         for task in self._tasks:
@@ -75,28 +75,28 @@ class HostProxy:
 
     def list_refused(self, after: int, port: int) -> list[str]:
         """Return a line for each connection refused at a port since `refused_count` was `after`, each line once."""
-        rows = (row for row in self._refusals if row.number > after and row.port == port)
-        return list(dict.fromkeys(row.text for row in rows))
+        refusals = (refusal for refusal in self._refusals if refusal.number > after and refusal.port == port)
+        return list(dict.fromkeys(refusal.text for refusal in refusals))
 
-    def _make_handler(self, service: int | None) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
-        """Return a handler of new connections. `service`: the port to forward to; None: the client names a host."""
+    def _make_handler(self, service_port: int | None) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
+        """Return a handler of new connections. `service_port`: where to forward; None: the client names a host."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if len(self._tasks) >= PROXY_CONNECTIONS.value:
                 writer.transport.abort()
                 return
-            task = asyncio.create_task(self._serve_connection(Stream(reader, writer), service))
+            task = asyncio.create_task(self._serve_connection(Stream(reader, writer), service_port))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
         return accept
 
-    async def _serve_connection(self, client: Stream, service: int | None) -> None:
+    async def _serve_connection(self, client: Stream, service_port: int | None) -> None:
         try:
-            if service is None:
+            if service_port is None:
                 await self._serve_request(client)
             else:
-                server = Stream(*await asyncio.open_connection("localhost", service))
+                server = Stream(*await asyncio.open_connection("localhost", service_port))
                 await _relay(client, server, _read_tunnel(client, server))
             await _finish_answer(client)
         except (OSError, EOFError, NetworkError):
@@ -112,8 +112,8 @@ class HostProxy:
             rule = self._hosts.find_rule(request.target)
             server = await self._outgoing.connect(request, rule)
         except ConnectionBlocked as blocked:
-            answer = self._record_refusal(client, blocked)
-            _send_answer(client, f"403 {answer}", f"{answer}.\n{_HINT_TO_ALLOW}")
+            text = self._record_refusal(client, blocked)
+            _send_answer(client, f"403 {text}", f"{text}.\n{_HINT_TO_ALLOW}")
             return
         except asyncio.LimitOverrunError:
             _send_answer(client, "431 Too long", f"The head of the request exceeds {PROXY_HEAD.value} bytes.\n")
@@ -152,6 +152,7 @@ class HostProxy:
         return True
 
     def _record_refusal(self, client: Stream, blocked: ConnectionBlocked) -> str:
+        """Record a refused connection, and return the text about it."""
         self.refused_count += 1
         text = f"blocked: connection to {blocked.authority}, {blocked}"
         self._refusals.append(Refusal(self.refused_count, client.writer.get_extra_info("sockname")[1], text))
@@ -159,13 +160,14 @@ class HostProxy:
 
 
 ListenFunction = Callable[[int], Awaitable[socket.socket]]
+"""Opens a listening socket on a port (0: any) where commands run."""
 
 
 class SessionProxy:
     """A proxy with a port for each session. It starts with the first command that needs it."""
 
     def __init__(self, hosts: HostList, environment: Mapping[str, str], listen: ListenFunction) -> None:
-        """`environment`: the user's, with their proxies; `listen`: opens a port where commands run (0: any)."""
+        """`environment`: the user's variables, which may name their own proxies."""
         self._hosts = hosts
         self._environment = environment
         self._listen = listen
@@ -213,24 +215,24 @@ def _send_answer(client: Stream, status: str, text: str) -> None:
 async def _relay(client: Stream, server: Stream, client_chunks: AsyncIterator[bytes]) -> None:
     """Send `client_chunks` to the server and its answer to the client, until the answer ends or both sides are idle."""
     clock = asyncio.get_running_loop().time
-    last = clock()
+    last_active = clock()
 
-    async def pump(chunks: AsyncIterator[bytes], to: Stream) -> None:
-        nonlocal last
+    async def pump(chunks: AsyncIterator[bytes], target: Stream) -> None:
+        nonlocal last_active
         # With a limit of 0, `drain` returns only when the kernel has all bytes, so the abort at the end loses none.
-        to.writer.transport.set_write_buffer_limits(0)
+        target.writer.transport.set_write_buffer_limits(0)
         async for chunk in chunks:
-            to.writer.write(chunk)
-            last = clock()
-            await to.writer.drain()
-            last = clock()
+            target.writer.write(chunk)
+            last_active = clock()
+            await target.writer.drain()
+            last_active = clock()
 
     to_server = asyncio.create_task(pump(client_chunks, server))
     to_client = asyncio.create_task(pump(_read_all(server), client))
     try:
-        while not to_client.done() and clock() < last + PROXY_IDLE.seconds:
+        while not to_client.done() and (idle_seconds := last_active + PROXY_IDLE.seconds - clock()) > 0:
             pumps = {to_client} if to_server.done() else {to_client, to_server}
-            await asyncio.wait(pumps, timeout=last + PROXY_IDLE.seconds - clock(), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(pumps, timeout=idle_seconds, return_when=asyncio.FIRST_COMPLETED)
             if to_server.done() and to_server.exception() is not None:
                 return
     finally:

@@ -47,7 +47,7 @@ class OutgoingConnections(Struct, frozen=True):
         """
         target, scheme = request.target, "https" if request.is_tunnel else "http"
         proxy_url = find_proxy(scheme, target.host, target.port, self.environment)
-        addresses = await self._resolve_target(target, rule, proxy_url is not None)
+        addresses = await self._resolve_target(target, rule, is_indirect=proxy_url is not None)
         if proxy_url is not None:
             return await self._connect_by_proxy(urlsplit(proxy_url), request)
         reason = "it has no address"
@@ -61,7 +61,7 @@ class OutgoingConnections(Struct, frozen=True):
                 return server
         raise TargetUnreachable(f"{target.authority} can't be reached: {reason}.")
 
-    async def _resolve_target(self, target: HostPort, rule: HostRule, is_indirect: bool) -> Sequence[str]:
+    async def _resolve_target(self, target: HostPort, rule: HostRule, *, is_indirect: bool) -> Sequence[str]:
         """Return the addresses of a target.
 
         `is_indirect`: the user's proxy connects; it may know names that this machine can't resolve. Raises
@@ -77,8 +77,8 @@ class OutgoingConnections(Struct, frozen=True):
                 if not is_indirect:
                     raise TargetUnreachable(f"{target.host} can't be resolved: {_describe_error(error)}.") from None
         for address in addresses:
-            if what := rule.explain_refusal(address):
-                raise ConnectionBlocked(target.authority, f"whose address {address} is not public ({what})")
+            if reason := rule.explain_refusal(address):
+                raise ConnectionBlocked(target.authority, f"whose address {address} is not public ({reason})")
         return addresses
 
     async def _connect_by_proxy(self, proxy: SplitResult, request: ProxyRequest) -> Stream:
@@ -98,8 +98,8 @@ class OutgoingConnections(Struct, frozen=True):
                 if not has_agreed:
                     server.writer.transport.abort()
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
-            what = f"the proxy {proxy.hostname} of your environment did not connect: {_describe_error(error)}"
-            raise TargetUnreachable(f"{request.target.authority} can't be reached: {what}.") from None
+            reason = f"the proxy {proxy.hostname} of your environment did not connect: {_describe_error(error)}"
+            raise TargetUnreachable(f"{request.target.authority} can't be reached: {reason}.") from None
         return server
 
 
@@ -118,16 +118,19 @@ async def _request_by_proxy(server: Stream, proxy: SplitResult, request: ProxyRe
         await _request_by_socks(server, request.target, user, password)
         server.writer.write(request.head)
         return
-    login = b64encode(user + b":" + password) if user or password else b""
-    proof = b"Proxy-Authorization: Basic " + login + b"\r\n" if login else b""
+    credential_header = b""
+    if user or password:
+        credential_header = b"Proxy-Authorization: Basic " + b64encode(user + b":" + password) + b"\r\n"
     authority = request.target.authority.encode()
     if not request.is_tunnel:
         # Plain HTTP is requested by its whole URL, since some proxies accept CONNECT for port 443 only.
         method, _, rest = request.head.partition(b" ")
         line, _, headers = rest.partition(b"\r\n")
-        server.writer.write(method + b" http://" + authority + line + b"\r\n" + proof + headers)
+        server.writer.write(method + b" http://" + authority + line + b"\r\n" + credential_header + headers)
         return
-    server.writer.write(b"CONNECT " + authority + b" HTTP/1.1\r\nHost: " + authority + b"\r\n" + proof + b"\r\n")
+    server.writer.write(
+        b"CONNECT " + authority + b" HTTP/1.1\r\nHost: " + authority + b"\r\n" + credential_header + b"\r\n"
+    )
     answer = await server.reader.readuntil(b"\r\n\r\n")
     version, _, status = answer.partition(b"\r\n")[0].partition(b" ")
     if not version.startswith(b"HTTP/1.") or not status.startswith(b"200"):

@@ -26,6 +26,7 @@ _FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding"})
 _HANDSHAKE_RECORD = bytes((22, 3))
 # A client may split its first message over records; a usual one needs a few at most.
 _MAX_RECORDS = 16
+# The type of a handshake message, and the types of two extensions.
 _CLIENT_HELLO, _SERVER_NAME, _ENCRYPTED_HELLO = 1, 0, 0xFE0D
 
 
@@ -48,14 +49,15 @@ def parse_request(data: bytes) -> ProxyRequest:
     parts = _REQUEST_LINE.fullmatch(first)
     if parts is None:
         raise ConnectionBlocked("a server", "the request's first line is not HTTP/1.1")
-    method, address, minor = parts.groups()
+    method, address, minor_version = parts.groups()
     if method.upper() == "CONNECT":
         target, path = parse_host_port(address), ""
     else:
         absolute = _ABSOLUTE_URL.fullmatch(address)
         if absolute is None:
-            what = "HTTPS goes through CONNECT" if address.lower().startswith("https:") else "it is not an http:// URL"
-            raise ConnectionBlocked(escape_text(address), what)
+            is_https = address.lower().startswith("https:")
+            reason = "HTTPS goes through CONNECT" if is_https else "it is not an http:// URL"
+            raise ConnectionBlocked(escape_text(address), reason)
         target, path = parse_host_port(absolute[1], 80), absolute[2] or "/"
     headers = _read_headers(lines, target)
     hosts = [value for name, value in headers if name.lower() == "host"]
@@ -63,7 +65,7 @@ def parse_request(data: bytes) -> ProxyRequest:
         raise ConnectionBlocked(
             target.authority, f"the header Host names another host: {escape_text(', '.join(hosts))}"
         )
-    length = _read_body_length(headers, target, minor)
+    length = _read_body_length(headers, target, minor_version)
     if not path:
         return ProxyRequest(target)
     host = add_brackets(target.host) if target.port == 80 else target.authority
@@ -88,18 +90,20 @@ def _read_headers(lines: list[str], target: HostPort) -> list[tuple[str, str]]:
     return [(header[1], header[2].strip()) for header in matches if header is not None]
 
 
-def _read_body_length(headers: list[tuple[str, str]], target: HostPort, minor: str) -> int | None:
-    """Return the length of the body in bytes; None for chunks."""
+def _read_body_length(headers: list[tuple[str, str]], target: HostPort, minor_version: str) -> int | None:
+    """Return the length of the body in bytes; None for chunks. `minor_version`: "0" for HTTP/1.0, or "1"."""
     lengths = [value for name, value in headers if name.lower() == "content-length"]
     codings = [value for name, value in headers if name.lower() == "transfer-encoding"]
     # Two lengths could be read differently by the server: a second request would pass unchecked within the body.
     if len(lengths) + len(codings) > 1:
         raise ConnectionBlocked(target.authority, "the request gives the length of its body twice")
-    if codings and (codings[0].lower() != "chunked" or minor == "0"):
+    if codings and (codings[0].lower() != "chunked" or minor_version == "0"):
         raise ConnectionBlocked(target.authority, "the request's body has an encoding other than chunked")
     if lengths and not _BODY_LENGTH.fullmatch(lengths[0]):
         raise ConnectionBlocked(target.authority, "the length of the request's body is not a number")
-    return None if codings else int(lengths[0]) if lengths else 0
+    if codings:
+        return None
+    return int(lengths[0]) if lengths else 0
 
 
 def _names_target(host: str, target: HostPort) -> bool:

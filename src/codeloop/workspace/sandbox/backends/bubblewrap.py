@@ -49,7 +49,9 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, own_folders: Own
     )
     replaced, layered = (list(map(str, paths)) for paths in (policy.replaced, policy.layered))
     visible = [str(path) for path in policy.visible]
-    command = [find_bubblewrap(), *_ISOLATION_OPTIONS, *(() if policy.network == "on" else ("--unshare-net",))]
+    command = [find_bubblewrap(), *_ISOLATION_OPTIONS]
+    if policy.network != "on":
+        command.append("--unshare-net")
     # Options are carried out in order: a later one covers an earlier one, so what is hidden comes last.
     command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_list_proc_options(), *_list_run_options()]
     for point in TEMPORARY_FOLDERS:
@@ -57,10 +59,12 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, own_folders: Own
             command += ["--bind", str(own_folders.temporary), point]
     emptied_folders = [path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()]
     emptied_folders = [path for path in emptied_folders if not is_below(str(Path(path).parent), emptied_folders)]
-    for path in sorted((*emptied_folders, *filter(None, (str(policy.home or ""),)))):
-        command += (
-            ("--tmpfs", path) if path in emptied_folders else ("--bind", f"{own_folders.private}/{HOME_NAME}", path)
-        )
+    homes = [str(policy.home)] if policy.home is not None else []
+    for path in sorted((*emptied_folders, *homes)):
+        if path in emptied_folders:
+            command += ("--tmpfs", path)
+        else:
+            command += ("--bind", f"{own_folders.private}/{HOME_NAME}", path)
     replica_by_root = {} if policy.replica is None else {writable[0]: str(policy.replica)}
     binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(binds):
@@ -102,9 +106,10 @@ def _prepare_mount_point(path: Path, policy: SandboxPolicy, own_folders: OwnFold
 
 def _find_own_path(path: Path, policy: SandboxPolicy, own_folders: OwnFolders) -> Path | None:
     """Return the path in a folder of ours that a path of the home or `/tmp` leads to in the sandbox; None elsewhere."""
-    points = {policy.home: own_folders.private / HOME_NAME} if policy.home and own_folders.private else {}
-    points |= {Path(point): own_folders.temporary for point in TEMPORARY_FOLDERS}
-    for point, folder in points.items():
+    folder_by_point = {Path(point): own_folders.temporary for point in TEMPORARY_FOLDERS}
+    if policy.home is not None and own_folders.private is not None:
+        folder_by_point = {policy.home: own_folders.private / HOME_NAME, **folder_by_point}
+    for point, folder in folder_by_point.items():
         if path.is_relative_to(point) and path != point:
             return folder / path.relative_to(point)
     return None
@@ -148,18 +153,17 @@ def _bind_guarded(option: str, path: str, policy: SandboxPolicy, binds: Iterable
     source = _find_in_replica(path, policy, binds)
     if source is not None:
         return (option, source, path) if os.path.lexists(source) and os.path.realpath(source) == source else ()
-    in_replica = policy.replica is not None and is_below(path, (str(policy.writable[0]),))
-    return _bind_to_itself("--ro-bind" if in_replica else option, path)  # what is shown in a replica is only read
+    # What is shown in a replica is only read.
+    is_in_replica = policy.replica is not None and is_below(path, (str(policy.writable[0]),))
+    return _bind_to_itself("--ro-bind" if is_in_replica else option, path)
 
 
 def _find_in_replica(path: str, policy: SandboxPolicy, binds: Iterable[str]) -> str | None:
     """Return the replica's path for a path; None if there is no replica, or it shows the project's own file."""
-    root = str(policy.writable[0]) if policy.replica is not None else ""
-    if (
-        not root
-        or not is_below(path, (root,))
-        or is_below(path, (each for each in binds if each.startswith(f"{root}/")))
-    ):
+    root = str(policy.writable[0])
+    if policy.replica is None or not is_below(path, (root,)):
+        return None
+    if is_below(path, (each for each in binds if each.startswith(f"{root}/"))):
         return None
     return f"{policy.replica}{path.removeprefix(root)}"
 

@@ -6,12 +6,14 @@
 import errno
 import os
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, ProcessStarter
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
 
 PROGRAM = "/usr/bin/sandbox-exec"
 _BASE_RULES = r"""
@@ -41,33 +43,41 @@ _PORT_RULE = '(allow network-outbound (remote ip "localhost:{port}"))'
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 
+class _PathRule(NamedTuple):
+    """A rule for a path. `rank`: of two rules for one path, the one with the higher rank counts."""
+
+    path: Path
+    rank: int
+    template: str
+
+
 def write_profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] = ()) -> str:
     """Return the profile of a policy. `temporary`: a further writable folder; `ports`: reachable ports of localhost."""
     # Of two rules for a path the later one counts. So the rules are sorted by path, which puts each path after its
-    # parents, and rules for the same path by the number: hidden counts more than protected, and so on.
-    rules = [(path, 0, _REPLACED_RULE) for path in policy.replaced]
-    rules += [(path, 1, _VISIBLE_RULE) for path in policy.visible]
-    rules += [(path, 2, _WRITABLE_RULE) for path in (*policy.writable, *policy.granted, temporary)]
-    rules += [(path, 3, _PROTECTED_RULE) for path in (*policy.protected, *policy.foreign_files, *_list_absent(policy))]
-    rules += [(path, 4, _HIDDEN_RULE) for path in policy.hidden]
+    # parents, and rules for the same path by their rank: hidden counts more than protected, and so on.
+    uncreatable = [path for path in policy.absent if path not in policy.granted]
+    rules = [_PathRule(path, 0, _REPLACED_RULE) for path in policy.replaced]
+    rules += [_PathRule(path, 1, _VISIBLE_RULE) for path in policy.visible]
+    rules += [_PathRule(path, 2, _WRITABLE_RULE) for path in (*policy.writable, *policy.granted, temporary)]
+    rules += [_PathRule(path, 3, _PROTECTED_RULE) for path in (*policy.protected, *policy.foreign_files, *uncreatable)]
+    rules += [_PathRule(path, 4, _HIDDEN_RULE) for path in policy.hidden]
     lines = [_BASE_RULES.strip()]
-    lines += (
-        [_INTERNET_RULES.strip()]
-        if policy.network == "on"
-        else [_PORT_RULE.format(port=port) for port in sorted(ports)]
-    )
+    if policy.network == "on":
+        lines.append(_INTERNET_RULES.strip())
+    else:
+        lines += [_PORT_RULE.format(port=port) for port in sorted(ports)]
     lines += [_SOCKETS_RULE.format(path=_quote_path(path)) for path in (policy.writable[0], temporary)]
-    ordered = sorted(dict.fromkeys(rules), key=lambda rule: (rule[0].parts, rule[1]))
-    lines += [rule.format(path=_quote_path(path)) for path, _, rule in ordered]
+    ordered = sorted(dict.fromkeys(rules), key=lambda rule: (rule.path.parts, rule.rank))
+    lines += [rule.template.format(path=_quote_path(rule.path)) for rule in ordered]
     lines += [_PINNED_RULE.format(path=_quote_path(path)) for path in _list_pinned(policy)]
     return "\n".join(lines) + "\n"
 
 
-def wrap_command(program: Sequence[str], text: str) -> list[str]:
+def wrap_command(program: Sequence[str], profile: str) -> list[str]:
     """Return the command that runs a program under a profile. Raises FileNotFoundError without `sandbox-exec`."""
     if not os.access(PROGRAM, os.X_OK):
         raise FileNotFoundError(f"{PROGRAM} is not there")
-    return [PROGRAM, "-p", text, *program]
+    return [PROGRAM, "-p", profile, *program]
 
 
 class SeatbeltStarter(ProcessStarter):
@@ -90,8 +100,9 @@ class SeatbeltStarter(ProcessStarter):
 
     async def check_confinement(self, rows: Sequence[str]) -> None:
         """Have a process under the profile attempt what it may not do. Raises OSError for the first that succeeds."""
-        text = write_profile(self._policy, self._temporary)
-        await (await self._launcher.make_wrapped_sandbox(lambda program: wrap_command(program, text), rows)).end()
+        profile = write_profile(self._policy, self._temporary)
+        starter = await self._launcher.make_wrapped_sandbox(lambda program: wrap_command(program, profile), rows)
+        await starter.end()
 
     async def start(self, launch: Launch) -> LaunchedProcess:
         """Start a program under the profile. Raises OSError."""
@@ -110,11 +121,6 @@ class SeatbeltStarter(ProcessStarter):
         listener = socket.create_server(("127.0.0.1", 0))
         self.ports.add(listener.getsockname()[1])
         return listener
-
-
-def _list_absent(policy: SandboxPolicy) -> Iterator[Path]:
-    """Yield the absent paths that may not be created."""
-    yield from (path for path in policy.absent if path not in policy.granted)
 
 
 def _list_pinned(policy: SandboxPolicy) -> list[Path]:
