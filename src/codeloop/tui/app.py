@@ -127,7 +127,7 @@ class TerminalUI(Ui, inherit_bindings=False):
     @on(InputDropped)
     def _drop_held_keys(self, event: InputDropped) -> None:
         self.dispatcher.key_order.drop_held()
-        # A toast also in an empty session: a notice below the greeting may be dismissed by the same key.
+        # Textual's toast, also in an empty session: the key that comes next may dismiss a notice below the greeting.
         super().notify(f"{event.count:,} keys that waited were dropped.", severity="warning")
 
     def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **options: Any) -> None:

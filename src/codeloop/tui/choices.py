@@ -1,6 +1,6 @@
 """The agents, models and permission profiles of a project, and the ones that a tab's next prompt uses.
 
-Commands that switch them are in `actions/choices.py`; the status bar shows them.
+Commands that switch them are in `actions/choices.py`; the status bar shows them, and the prompt completes their names.
 """
 
 import asyncio
@@ -8,17 +8,14 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
-from codeloop.kit.paths import expand_user_path
 from codeloop.kit.text.suggest import find_similar, format_suggestion
-from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.message import NO_VARIANT, ModelRef, format_model_ref, parse_model_name
+from codeloop.schema.message import NO_VARIANT, ModelRef, parse_model_name
 from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import replace
-from codeloop.tui.keys.keymap import Keymap
 from codeloop.tui.settings.configuration import read_configuration
 from codeloop.tui.settings.model_memory import ModelMemory
 from codeloop.tui.settings.ui_launch import UiLaunch
@@ -29,13 +26,16 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.prompt import PromptInput
 from codeloop.tui.widgets.prompt.prompt_settings import PromptSettings
 from codeloop.tui.widgets.session_tab import SessionTab
-from codeloop.tui.widgets.status_bar import StatusContent
 
-_LOCAL_HOSTS = {"127.0.0.1", "localhost", "::1"}
+LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Hosts of model servers that run on this machine."""
 
 
 class Choices:
-    """The agents and models of a project, known once it is open, and which of them a tab uses."""
+    """The agents and models of a project, known once it is open, and which of them a tab uses.
+
+    It also creates the tabs' prompts, whose completion needs the same client.
+    """
 
     def __init__(self, launch: UiLaunch, settings: UiSettings, commands: Sequence[PromptCommand] = ()) -> None:
         """`commands`: the program's commands, completed before the project's."""
@@ -95,7 +95,7 @@ class Choices:
         self._store.close()
 
     def find_agent(self, tab: SessionTab) -> str | None:
-        """Return the agent of a tab's next prompt."""
+        """Return the name of the agent of a tab's next prompt; None: the agents are not known yet."""
         agent_name = tab.agent or (tab.session.agent if tab.session else None) or self._launch.agent
         return agent_name or next((agent.name for agent in self.primary_agents), None)
 
@@ -109,7 +109,7 @@ class Choices:
         """The agents that the user can talk to."""
         return [agent for agent in self.agents if agent.mode != "subagent" and not agent.hidden]
 
-    def choose_model(self, tab: SessionTab) -> ModelRef | None:
+    def get_chosen_model(self, tab: SessionTab) -> ModelRef | None:
         """Return the model chosen for a tab's next prompt; None: the agent's or the configured one.
 
         What was chosen in the tab comes first, then the session's last model, then the command line's.
@@ -124,41 +124,43 @@ class Choices:
             return ModelRef(provider_id=model.provider_id, model_id=model.id, variant=variant)
         if self._launch.model is not None or agent_model is not None or self._configured_model is not None:
             return self._launch.model
-        return next(
-            iter(self.list_usable_models(self.model_memory.read().recent)), None
-        )  # nothing is configured: the last one
+        # Nothing is configured: the model that was used last.
+        return next(iter(self.list_usable_models(self.model_memory.read().recent)), None)
 
     def resolve_model(self, tab: SessionTab) -> ModelRef | None:
         """Return the model that a tab's next prompt goes to; None: there is none, or the project is not open."""
-        model_ref = self.choose_model(tab) or self._get_agent_model(tab) or self._configured_model
-        if model_ref is not None or self.providers is None or not self.providers.providers:
-            return model_ref
-        first = self.providers.providers[0].id
-        model = self.providers.default.get(first)
-        return ModelRef(provider_id=first, model_id=model) if model is not None else None
+        model = self.get_chosen_model(tab) or self._get_agent_model(tab) or self._configured_model
+        if model is not None or self.providers is None or not self.providers.providers:
+            return model
+        # The default model of the first provider.
+        provider_id = self.providers.providers[0].id
+        model_id = self.providers.default.get(provider_id)
+        return ModelRef(provider_id=provider_id, model_id=model_id) if model_id is not None else None
 
     def find_local_server(self, tab: SessionTab) -> str:
         """Return the name of the local model server that is used because nothing else was chosen; "": none is."""
         if (
-            self.choose_model(tab) is not None
+            self.get_chosen_model(tab) is not None
             or self._get_agent_model(tab) is not None
             or self._configured_model is not None
         ):
             return ""
-        details = self.find_model_entry(tab)
-        if details is None or self.providers is None or urlsplit(details.api.url).hostname not in _LOCAL_HOSTS:
+        entry = self.find_model_entry(tab)
+        if entry is None or self.providers is None or urlsplit(entry.api.url).hostname not in LOCAL_HOSTS:
             return ""
-        providers = (each for each in self.providers.providers if each.id == details.provider_id)
+        providers = (each for each in self.providers.providers if each.id == entry.provider_id)
         return next((each.name for each in providers if each.source == "custom"), "")
 
     def list_usable_models(self, names: Sequence[str]) -> list[ModelRef]:
         """Return the usable models among `names` (`provider/model`), each with the effort last used with it."""
-        variants, models = self.model_memory.read().variants, list[ModelRef]()
+        variants = self.model_memory.read().variants
+        models: list[ModelRef] = []
         for name in names:
-            ref = parse_model_name(name)
-            if ref is not None and (details := self._find_entry(ref)) is not None:
+            model = parse_model_name(name)
+            entry = self._find_entry(model) if model is not None else None
+            if model is not None and entry is not None:
                 variant = variants.get(name)
-                models.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
+                models.append(replace(model, variant=variant if variant in (entry.variants or {}) else None))
         return models
 
     def use_model(self, tab: SessionTab, model: ModelRef) -> None:
@@ -183,55 +185,15 @@ class Choices:
 
     def list_variants(self, tab: SessionTab) -> list[str]:
         """Return the thinking efforts of a tab's model."""
-        details = self.find_model_entry(tab)
-        return list(details.variants or {}) if details is not None else []
-
-    def make_status_content(self, tab: SessionTab, keymap: Keymap, hint: str) -> StatusContent:
-        """Return the content of the status bar apart from the session itself; `hint`: what a second press would do."""
-        model, details = self.resolve_model(tab), self.find_model_entry(tab)
-        none = "no model: /connect" if self.providers is not None else ""
-        name = format_model_ref(model) if model is not None else none
-        variant = f" ({model.variant})" if model is not None and model.variant else ""
-        directory = tab.session.directory if tab.session else self._launch.directory
-        home = str(expand_user_path("~"))
-        hint_command, words = _choose_hint(tab, keymap)
-        shown_directory = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
-        return StatusContent(
-            agent=self.find_agent(tab) or "",
-            model=one_line(name + variant, 60),
-            profile=one_line(self.get_profile(tab), 20),
-            directory=one_line(f"{self._launch.server}  {shown_directory}".strip(), 100),
-            context_window=int(details.limit.context) if details is not None else 0,
-            problem=self.connection_problem,
-            hint=words,
-            hint_command=hint_command,
-            pending_key=keymap.leader if keymap.is_leader_active else hint,
-            is_animated=self.settings.motion,
-        )
-
-
-def _choose_hint(tab: SessionTab, keymap: Keymap) -> tuple[str, str]:
-    """Return the id of the most useful command now, and its hint (`esc twice stops`); empty: none has a key."""
-    is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
-    for command, words, is_wanted in (
-        ("messages_last", "newest", tab.view is not None and not tab.transcript.follows),
-        ("session_parent", "back", tab.session is not None and tab.session.parent_id is not None),
-        ("session_interrupt", "twice stops", is_running),
-        ("command_list", "commands", True),
-    ):
-        if is_wanted and (key := keymap.format_key(command)):
-            return command, f"{key} {words}"
-    return "", ""
+        entry = self.find_model_entry(tab)
+        return list(entry.variants or {}) if entry is not None else []
 
 
 def find_model(choices: Choices, name: str) -> ModelRef:
     """Return a model by its name, with or without its provider. Raises UsageProblem."""
-    names = [
-        f"{each.id}/{model}"
-        for each in (choices.providers.providers if choices.providers else ())
-        for model in each.models
-    ]
-    matches = [each for each in names if each == name] or [each for each in names if each.partition("/")[2] == name]
+    providers = choices.providers.providers if choices.providers is not None else ()
+    names = [f"{provider.id}/{model_id}" for provider in providers for model_id in provider.models]
+    matches = [name] if name in names else [each for each in names if each.partition("/")[2] == name]
     if len(matches) == 1:
         return choices.list_usable_models(matches)[0]
     if matches:

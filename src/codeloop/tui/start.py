@@ -71,7 +71,7 @@ async def _run_ui(launch: UiLaunch) -> int:
         await ui.wait_for_close()
     session = ui.shown_tab.session if ui.shown_tab is not None else None
     if session is not None and launch.command and not ui.is_stalled:
-        # The terminal may be closed.
+        # The terminal may be closed, and writing to it fail.
         with suppress(OSError):
             sys.stdout.write(escape_controls(f"Resume with: {launch.command} {session.id}") + "\n")
             sys.stdout.flush()

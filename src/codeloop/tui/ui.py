@@ -17,8 +17,10 @@ from textual.timer import Timer
 from codeloop import __version__
 from codeloop.client.client import Client
 from codeloop.kit.lazy import load_object
+from codeloop.kit.paths import expand_user_path
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem
-from codeloop.schema.message import Session
+from codeloop.schema.message import Session, format_model_ref
 from codeloop.tui.choices import Choices
 from codeloop.tui.keys.early_keys import TypingRhythm
 from codeloop.tui.keys.keymap import Keymap
@@ -32,10 +34,10 @@ from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.widgets.session_tab import SessionTab
 from codeloop.tui.widgets.sidebar import Sidebar
-from codeloop.tui.widgets.status_bar import FRAMES_PER_SECOND, StatusBar
+from codeloop.tui.widgets.status_bar import FRAMES_PER_SECOND, StatusBar, StatusContent
 from codeloop.tui.widgets.tab_bar import TabBar, make_window_title
 
-# The hints of an empty session: characters to type in the prompt, and ids of commands, whose keys are shown.
+# What an empty session says: characters to type in the prompt, and ids of commands, whose keys are shown.
 PROMPT_HINTS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
 COMMAND_HINTS = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
 
@@ -138,12 +140,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         tabs_with_session = (tab for tab in self.tabs if session and tab.session and tab.session.id == session.id)
         tab = next(tabs_with_session, into) or next((tab for tab in self.tabs if tab.view is None), None)
         if tab is None:
-            canvas = self.appearance.create_canvas(self.launch.directory)
-            command_hints = [(self.keymap.format_key(command), hint) for command, hint in COMMAND_HINTS]
-            greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=[*PROMPT_HINTS, *command_hints])
-            tab = SessionTab(
-                canvas, lambda: self.appearance.styles, self.choices.create_prompt(), greeting, self.typing_rhythm
-            )
+            tab = _create_tab(self)
             await self.query_one("#tabs", Vertical).mount(tab)
         if session is not None and self.sessions is not None and tab.session != session:
             self._empty_tab(tab)
@@ -221,7 +218,7 @@ class Ui(TerminalApp, inherit_bindings=False):
             self._ticker.resume()
         elif self._ticker is not None:
             self._ticker.pause()
-        content = self.choices.make_status_content(self.tab, self.keymap, self.repeated_key.hint)
+        content = _make_status_content(self)
         self.query_one(StatusBar).show(self.tab.view, content, self.appearance.styles)
         sidebar = self.query_one(Sidebar)
         sidebar.display = self.appearance.has_sidebar(self.size.width)
@@ -267,3 +264,55 @@ class Ui(TerminalApp, inherit_bindings=False):
             # A bug: the user sees that the request was not carried out; raised again, it gets into the log.
             self.say(f"{type(error).__name__}: {error}\nThis is a bug in codeloop, not your mistake.", "error")
             raise error
+
+
+def _create_tab(ui: Ui) -> SessionTab:
+    """Create an empty tab, whose greeting shows the first keys to know."""
+    canvas = ui.appearance.create_canvas(ui.launch.directory)
+    command_hints = [(ui.keymap.format_key(command_id), hint) for command_id, hint in COMMAND_HINTS]
+    greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=[*PROMPT_HINTS, *command_hints])
+    return SessionTab(canvas, lambda: ui.appearance.styles, ui.choices.create_prompt(), greeting, ui.typing_rhythm)
+
+
+def _make_status_content(ui: Ui) -> StatusContent:
+    """Return the content of the status bar apart from the session itself."""
+    tab, choices, keymap = ui.tab, ui.choices, ui.keymap
+    hint_command, hint = _choose_hint(tab, keymap)
+    entry = choices.find_model_entry(tab)
+    directory = tab.session.directory if tab.session else ui.launch.directory
+    home = str(expand_user_path("~"))
+    shown_directory = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
+    return StatusContent(
+        agent=choices.find_agent(tab) or "",
+        model=one_line(_describe_model(choices, tab), 60),
+        profile=one_line(choices.get_profile(tab), 20),
+        directory=one_line(f"{ui.launch.server}  {shown_directory}".strip(), 100),
+        context_window=int(entry.limit.context) if entry is not None else 0,
+        problem=choices.connection_problem,
+        hint=hint,
+        hint_command=hint_command,
+        pending_key=keymap.leader if keymap.is_leader_active else ui.repeated_key.hint,
+        is_animated=choices.settings.motion,
+    )
+
+
+def _describe_model(choices: Choices, tab: SessionTab) -> str:
+    """Return the model of a tab's next prompt, with its thinking effort; "" until the models are known."""
+    model = choices.resolve_model(tab)
+    if model is None:
+        return "no model: /connect" if choices.providers is not None else ""
+    return format_model_ref(model) + (f" ({model.variant})" if model.variant else "")
+
+
+def _choose_hint(tab: SessionTab, keymap: Keymap) -> tuple[str, str]:
+    """Return the id of the most useful command now, and its hint (`esc twice stops`); empty: none has a key."""
+    is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
+    for command_id, words, is_wanted in (
+        ("messages_last", "newest", tab.view is not None and not tab.transcript.follows),
+        ("session_parent", "back", tab.session is not None and tab.session.parent_id is not None),
+        ("session_interrupt", "twice stops", is_running),
+        ("command_list", "commands", True),
+    ):
+        if is_wanted and (key := keymap.format_key(command_id)):
+            return command_id, f"{key} {words}"
+    return "", ""

@@ -71,7 +71,7 @@ async def send_prompt(
         session = await _find_or_create_session(ui, tab, entry)
         if session is None:
             return
-        client, model, agent = _get_client(ui, session), ui.choices.choose_model(tab), ui.choices.find_agent(tab)
+        client, model, agent = _get_client(ui, session), ui.choices.get_chosen_model(tab), ui.choices.find_agent(tab)
         if entry.mode == "shell":
             shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
             await client.call(SESSION_SHELL, shell)
@@ -118,7 +118,7 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
         session = await _find_or_create_session(ui, tab, entry)
         if session is None:
             return
-        model = ui.choices.choose_model(tab)
+        model = ui.choices.get_chosen_model(tab)
         command = InvokeCommand(
             session_id=session.id,
             command=name,

@@ -70,7 +70,7 @@ class KeyDispatcher:
         command = next((COMMANDS_BY_ID[name] for name in commands if name in COMMANDS_BY_ID), None)
         if command is not None:
             event.stop()
-            # Told to the command that quits: this key must be pressed twice, since it is often pressed to copy.
+            # The command that quits is told about this key, which it wants pressed twice: it is often pressed to copy.
             is_interrupt = event.key == INTERRUPT_KEY and command.id == "app_exit"
             self._ui.run_command(command, INTERRUPT_KEY if is_interrupt else "")
 
@@ -84,6 +84,7 @@ class KeyDispatcher:
         if key and not has_dialog and self._handle_before_widget(key):
             return
         if key == INTERRUPT_KEY and has_dialog and not self._has_selection():
+            # It closes a dialog, as Escape does.
             event = events.Key("escape", None)
         # Looked up before the key is handled, since that may move the focus.
         target = ui.screen.focused or ui.screen
@@ -94,13 +95,13 @@ class KeyDispatcher:
 
     def _has_selection(self) -> bool:
         """Return whether text is selected in a dialog's input, so that it can be copied."""
-        line = self._ui.screen.focused
-        return isinstance(line, Input) and not line.selection.is_empty
+        focused = self._ui.screen.focused
+        return isinstance(focused, Input) and not focused.selection.is_empty
 
     def _handle_before_widget(self, key: str) -> bool:
         """Handle the leader key, a key after it, or a key of an early command; return whether the key was one."""
         ui = self._ui
-        # Asked first: the key ends the sequence.
+        # Asked before `press`, which ends the sequence.
         was_leader_active = ui.keymap.is_leader_active
         meaning = ui.keymap.press(key)
         commands = [COMMANDS_BY_ID[name] for name in meaning.commands if name in COMMANDS_BY_ID]

@@ -10,7 +10,7 @@ from textual.events import Event
 MAX_HOLD_SECONDS = 1.0
 """Seconds that keys wait at most for an earlier command to open or close a dialog."""
 _POLL_SECONDS = 0.005
-"""Between two checks whether the screen accepts keys again; a wait this short is not noticed."""
+"""Seconds between two checks whether the screen accepts keys again; a wait this short is not noticed."""
 
 
 class KeyOrder:
@@ -57,8 +57,8 @@ class KeyOrder:
         """Hold the next key until `target` and its ancestors have handled their messages."""
         settled_event = self._settled_event = asyncio.Event()
 
-        # A message bubbles from queue to queue of the ancestors. What is put at the end of each queue on the same way
-        # arrives at the top when the messages before it are handled.
+        # Messages bubble through the queues of the ancestors. A call that goes the same way, behind them in each queue,
+        # arrives at the top only when they are handled.
         def visit_queue(node: DOMNode | None) -> None:
             if node is None:
                 settled_event.set()

@@ -115,7 +115,7 @@ class Appearance:
         return list_themes(self._folders)
 
     def has_sidebar(self, width: int) -> bool:
-        """Return whether the sidebar is shown: as the user chose, or if they did not, on screens at least so wide."""
+        """Return whether the sidebar is shown on a screen of `width` cells: as chosen, else by its width."""
         return self.sidebar == "show" or (self.sidebar == "auto" and width >= SIDEBAR_MIN_WIDTH)
 
     def create_canvas(self, directory: str) -> Canvas:

@@ -14,9 +14,11 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.render.canvas import DiffView
 
-# Removing a value also removes the comma that separates it from the next one, but not the comments between them.
+# Removing a value also removes the comma that separates it from the next one, but not the comments between them: of
+# `"vim": true /* at last */, "bell": false`, `/* at last */ "bell": false` is left.
 _COMMA_AFTER_VALUE = re.compile(r"((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*", re.DOTALL)
-"""The comma after a value, perhaps after comments."""
+"""The comma after a value, perhaps after blanks and comments, which the group holds."""
+# The last value of an object is removed with the comma before it.
 _COMMA_BEFORE_END = re.compile(r",\s*\Z")
 
 COMMAND_ALIASES = {
@@ -108,10 +110,10 @@ def write_setting(file: Path, key: str, value: str | float) -> None:
     if span is not None:
         _write(file, text[: span.start] + literal + text[span.end :])
         return
-    # Behind the opening brace.
+    # A new value is the first one, right behind the opening brace of the object.
     inside = document.spans[()].start + 1
-    others = text[inside:] if document.value else f"\n{text[inside:]}"
-    _write(file, f'{text[:inside]}\n  "{key}": {literal}{"," if document.value else ""}{others}')
+    separator = "," if document.value else "\n"
+    _write(file, f'{text[:inside]}\n  "{key}": {literal}{separator}{text[inside:]}')
 
 
 def unset_setting(file: Path, key: str) -> None:
@@ -121,7 +123,8 @@ def unset_setting(file: Path, key: str) -> None:
         return
     before, after = document.text[: span.key], document.text[span.end :]
     if (comma := _COMMA_AFTER_VALUE.match(after)) is not None:
-        _write(file, before + (comma[1] if comma[1].strip() else "") + after[comma.end() :])
+        comments = comma[1] if comma[1].strip() else ""
+        _write(file, before + comments + after[comma.end() :])
     else:
         _write(file, _COMMA_BEFORE_END.sub("", before) + after)
 

@@ -10,6 +10,7 @@ from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerMode
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import PROVIDER_ADD, PROVIDER_MODELS
+from codeloop.tui.choices import LOCAL_HOSTS
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.parts.text_input import TextInput
@@ -22,7 +23,6 @@ _UNSUPPORTED_HINT = """This server can't add another one. Write it into its conf
 {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:8080/v1"}, "models": {"NAME": {}}}}}"""
 _MAX_CONFIGURED_MODELS = 50
 """Models of a server up to which all are written to the configuration; of more (a gateway), only the chosen one."""
-_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class CustomServerSetup:
@@ -111,7 +111,7 @@ def _find_host(url: str) -> str:
 def _suggest_name(url: str) -> str:
     """Return a short name for a server."""
     host = urlsplit(url).hostname or ""
-    return "local" if host in _LOCAL_HOSTS else host
+    return "local" if host in LOCAL_HOSTS else host
 
 
 def _make_unique(name: str, taken_names: Collection[str]) -> str:
