@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.model.retry import RetryingModel
+from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.net.chunked_body import ChunkedBody
 from codeloop.net.errors import NetworkError
 from codeloop.schema.limits import MODEL_INFLATED

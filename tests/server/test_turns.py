@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.retry import RetryingModel
+from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.model.testing.script import CallBlock, ScriptedAnswer, ScriptedBlock, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, OverflowData

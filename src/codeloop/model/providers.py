@@ -234,7 +234,7 @@ class Providers:
             )
         # Imported here: lists of models and settings need no adapter.
         from codeloop.model.quirks import find_quirks
-        from codeloop.model.retry import RetryingModel
+        from codeloop.model.wrappers.retrying_model import RetryingModel
 
         provider = self.get_provider(info.provider_id)
         endpoint = plugin_endpoint or make_endpoint(provider, self.credentials, self.environment, service)
@@ -242,7 +242,7 @@ class Providers:
         adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load_object(ADAPTERS[service.protocol])
         model: ChatModel = adapter(info, endpoint, find_quirks(info))
         if (limit := read_concurrency(provider)) is not None:
-            from codeloop.model.wire.queued_model import QueuedModel
+            from codeloop.model.wrappers.queued_model import QueuedModel
 
             model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(limit)))
         # Outside `QueuedModel`, so that a request that waits for its next attempt holds no slot.

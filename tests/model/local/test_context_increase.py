@@ -14,7 +14,7 @@ from codeloop.model.catalog.local_servers import discover_servers
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import RetryScheduled
 from codeloop.model.credentials.store import Credentials
-from codeloop.model.local.context_increase import find_context_increase, name_derived_model
+from codeloop.model.local.context_length import find_context_increase, name_derived_model
 from codeloop.model.providers import Providers
 from codeloop.schema.config import Config
 from codeloop.schema.errors import APIError

@@ -25,8 +25,8 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.quirks import find_quirks
-from codeloop.model.retry import RetryingModel
 from codeloop.model.wire.structured_output import make_answer_shape, make_forced_call_fields, make_format_fields
+from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.model.local_server import serving

@@ -19,10 +19,10 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.retry import RetryingModel
 from codeloop.model.testing.chaos import FAULTS, ChaosModel, FaultRates
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
+from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.errors import APIError
 from tests.support.examples import scale_examples
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.retry import parse_retry_after
+from codeloop.model.wire.rate_limits import parse_retry_after
 from codeloop.schema.errors import APIError, ProviderAuthError
 from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer

@@ -18,7 +18,7 @@ _MAX_MESSAGE_LENGTH = 300
 
 
 class KeyHelper:
-    """Signs requests with the key that `command` prints. `headers_of` makes the headers that carry a key.
+    """Signs requests with the key that `command` prints. `make_headers` makes the headers that carry a key.
 
     `ttl`: seconds for which a key is used again.
     """
@@ -27,12 +27,12 @@ class KeyHelper:
         self,
         provider_id: str,
         command: Sequence[str],
-        headers_of: Callable[[str], dict[str, str]],
+        make_headers: Callable[[str], dict[str, str]],
         ttl: float = KEY_HELPER_TTL.seconds,
     ) -> None:
         self._setting = f"provider.{provider_id}.options.apiKeyHelper"
         self._command = [*command]
-        self._headers_of = headers_of
+        self._make_headers = make_headers
         self._ttl = ttl
         self.key = ""
         """The key that was printed last; empty before the first run."""
@@ -47,7 +47,7 @@ class KeyHelper:
             if time.monotonic() >= self._expires_at:
                 self.key = await self._run_program()
                 self._expires_at = time.monotonic() + self._ttl
-            return self._headers_of(self.key)
+            return self._make_headers(self.key)
 
     async def _run_program(self) -> str:
         try:

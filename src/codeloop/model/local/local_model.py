@@ -17,8 +17,14 @@ from codeloop.model.chat import (
     ModelRequest,
     RetryScheduled,
 )
-from codeloop.model.local.context_increase import ContextIncrease, find_context_increase
-from codeloop.model.local.context_length import ADVISED_CONTEXT_TOKENS, ContextReader, LocalContext, find_context_reader
+from codeloop.model.local.context_length import (
+    ADVISED_CONTEXT_TOKENS,
+    ContextIncrease,
+    ContextReader,
+    LocalContext,
+    find_context_increase,
+    find_context_reader,
+)
 from codeloop.schema.config import ModelConfig
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, MessageError, OverflowData
 from codeloop.schema.ids import now_ms

@@ -1,9 +1,11 @@
-"""Reads a service's rate limits from the headers of its answers. Pure."""
+"""Reads from the headers of a service's answers when it accepts requests again: rate limits, `retry-after`."""
 
 import re
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import isnan
 from typing import NamedTuple
 
 
@@ -58,3 +60,27 @@ def _parse_reset_time(text: str, now: float) -> float:
         moment = datetime.fromisoformat(text)
         return max((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now, 0.0)
     return 0.0
+
+
+def parse_retry_after(headers: dict[str, str]) -> float | None:
+    """Return the seconds to wait by `retry-after-ms` or `retry-after` (seconds or an HTTP date); None: not set."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        with suppress(ValueError):
+            seconds = float(value) * scale
+            # `float` accepts "nan" too.
+            return max(seconds, 0.0) if not isnan(seconds) else None
+        if value and (moment := _parse_date(value)) is not None:
+            return max(moment - time.time(), 0.0)
+    return None
+
+
+def _parse_date(value: str) -> float | None:
+    """Return an HTTP date as seconds since the epoch; None: it is none."""
+    # Imported here: it is only needed after a failed attempt.
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError):
+        return None

@@ -146,11 +146,11 @@ def make_forced_call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> J
     if not quirks.supports_forced_call or "tool_choice" in options or "toolChoice" in options:
         return {}
     thinking: Any = options.get("thinking")
-    thinks = is_object(thinking) and thinking.get("type") in {"enabled", "adaptive"}
+    is_thinking = is_object(thinking) and thinking.get("type") in {"enabled", "adaptive"}
     match find_protocol(info):
         case "anthropic-messages" | "anthropic-vertex":
             # The service refuses a forced call together with thinking.
-            return {} if thinks else {"tool_choice": {"type": "any"}}
+            return {} if is_thinking else {"tool_choice": {"type": "any"}}
         case "google-generate-content":
             return {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}
         case "google-interactions":
@@ -158,7 +158,7 @@ def make_forced_call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> J
         case "bedrock-converse":
             # Other models at Bedrock refuse `toolChoice`.
             accepts_choice = re.search(r"claude|nova|mistral-large", info.api_id or info.id)
-            return {"toolConfig": {"toolChoice": {"any": {}}}} if accepts_choice and not thinks else {}
+            return {"toolConfig": {"toolChoice": {"any": {}}}} if accepts_choice and not is_thinking else {}
         case _:
             return {"tool_choice": "required"}
 

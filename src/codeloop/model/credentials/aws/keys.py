@@ -26,6 +26,7 @@ from codeloop.model.credentials.aws.files import AwsFiles, Section, choose_profi
 from codeloop.model.credentials.aws.signature import AwsKeys, make_signature_headers
 from codeloop.model.credentials.aws.sso import fetch_sso_keys
 from codeloop.model.credentials.cloud_request import (
+    CloudAnswer,
     NoAnswer,
     parse_json_object,
     parse_timestamp,
@@ -36,7 +37,6 @@ from codeloop.model.credentials.cloud_request import (
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.hosts import is_loopback
 from codeloop.schema.bounds.cloud import CLOUD_FILE_REREAD, CLOUD_PROCESS, CLOUD_RENEWAL_LEAD, CLOUD_ROLE_CHAIN
-from codeloop.schema.wire import JSON
 
 NO_CREDENTIALS_MESSAGE = f"There are no AWS credentials. {ADVICE}"
 INSTANCE_METADATA_URL = "http://169.254.169.254"
@@ -44,6 +44,7 @@ TASK_METADATA_URL = "http://169.254.170.2"
 # ECS, then EKS (IPv4 and IPv6).
 TASK_HOSTS = frozenset({"169.254.170.2", "169.254.170.23", "fd00:ec2::23"})
 """Hosts that containers may ask for credentials without TLS, as well as the loopback address."""
+_STS_HEADERS = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
 _XML_FIELD = re.compile(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration|Message)>([^<]*)</\1>")
 """A field of the XML that the token service answers."""
 
@@ -100,9 +101,8 @@ def _read_variables(environment: Mapping[str, str]) -> AwsKeys | None:
 
 def _make_static_keys(access: str, secret: str, token: str) -> AwsKeys:
     """Return keys from a file. Temporary ones are read again after a while, since other tools renew them there."""
-    return AwsKeys(
-        access, secret, token, time.time() + CLOUD_RENEWAL_LEAD.seconds + CLOUD_FILE_REREAD.seconds if token else 0.0
-    )
+    read_again_at = time.time() + CLOUD_RENEWAL_LEAD.seconds + CLOUD_FILE_REREAD.seconds if token else 0.0
+    return AwsKeys(access, secret, token, expires_at=read_again_at)
 
 
 class _ProfileResolver:
@@ -166,10 +166,11 @@ class _ProfileResolver:
         if seconds := profile.get("duration_seconds"):
             form["DurationSeconds"] = seconds
         url, body = _choose_sts_url(self._region, self._environment), urlencode(form).encode()
-        headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        signature = make_signature_headers(keys, url, headers, body, region=self._region, service="sts", moment=moment)
-        answer = await send_request("POST", url, {**headers, **signature}, body)
+        signature = make_signature_headers(
+            keys, url, _STS_HEADERS, body, region=self._region, service="sts", moment=moment
+        )
+        answer = await send_request("POST", url, {**_STS_HEADERS, **signature}, body)
         return parse_sts_keys(answer.status, answer.body, f"the role of the AWS profile {name}")
 
 
@@ -182,11 +183,7 @@ async def fetch_web_identity_keys(
         raise ModelUnavailable(f"The token file {file} (AWS_WEB_IDENTITY_TOKEN_FILE) is empty or can't be read.")
     form = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": role, "WebIdentityToken": token}
     form["RoleSessionName"] = session or f"codeloop-{int(time.time())}"
-    url, headers = (
-        _choose_sts_url(region, environment),
-        {"content-type": "application/x-www-form-urlencoded; charset=utf-8"},
-    )
-    answer = await send_request("POST", url, headers, urlencode(form).encode())
+    answer = await send_request("POST", _choose_sts_url(region, environment), _STS_HEADERS, urlencode(form).encode())
     return parse_sts_keys(answer.status, answer.body, f"the role {role}")
 
 
@@ -227,7 +224,7 @@ async def _fetch_container_keys(environment: Mapping[str, str]) -> AwsKeys:
         answer = await send_metadata_request("GET", url, {"authorization": token} if token else {})
     except NoAnswer as error:
         raise ModelUnavailable(f"This container's credentials can't be had from {host}: {error}.") from None
-    return _parse_metadata_keys(answer.json, "this container", answer.describe_error())
+    return _parse_metadata_keys(answer, "this container")
 
 
 async def _fetch_instance_keys(environment: Mapping[str, str]) -> AwsKeys:
@@ -235,35 +232,38 @@ async def _fetch_instance_keys(environment: Mapping[str, str]) -> AwsKeys:
     base = (environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or INSTANCE_METADATA_URL).rstrip("/")
     try:
         # Six hours, the most that the service allows.
-        life = {"x-aws-ec2-metadata-token-ttl-seconds": "21600"}
-        metadata = await send_metadata_request("PUT", f"{base}/latest/api/token", life)
-        token = {"x-aws-ec2-metadata-token": metadata.body.decode("ascii", "replace")}
-        roles = f"{base}/latest/meta-data/iam/security-credentials/"
-        bindings = await send_metadata_request("GET", roles, token)
-        if metadata.status != 200 or bindings.status != 200:
-            raise ModelUnavailable(f"This instance has no role ({bindings.describe_error()}). {NO_CREDENTIALS_MESSAGE}")
-        role = bindings.body.decode("ascii", "replace").split("\n")[0].strip()
-        answer = await send_metadata_request("GET", roles + quote(role), token)
+        lifetime_headers = {"x-aws-ec2-metadata-token-ttl-seconds": "21600"}
+        token = await send_metadata_request("PUT", f"{base}/latest/api/token", lifetime_headers)
+        token_headers = {"x-aws-ec2-metadata-token": token.body.decode("ascii", "replace")}
+        roles_url = f"{base}/latest/meta-data/iam/security-credentials/"
+        roles = await send_metadata_request("GET", roles_url, token_headers)
+        if token.status != 200 or roles.status != 200:
+            raise ModelUnavailable(f"This instance has no role ({roles.describe_error()}). {NO_CREDENTIALS_MESSAGE}")
+        role = roles.body.decode("ascii", "replace").split("\n")[0].strip()
+        answer = await send_metadata_request("GET", roles_url + quote(role), token_headers)
     except NoAnswer as error:
         raise ModelUnavailable(
             f"The metadata service of this instance does not answer: {error}. {NO_CREDENTIALS_MESSAGE}"
         ) from None
-    return _parse_metadata_keys(answer.json, "this instance", answer.describe_error())
+    return _parse_metadata_keys(answer, "this instance")
 
 
-def _parse_metadata_keys(data: JSON, what: str, reason: str) -> AwsKeys:
-    match data:
+def _parse_metadata_keys(answer: CloudAnswer, owner: str) -> AwsKeys:
+    match answer.json:
         case {"AccessKeyId": str(access), "SecretAccessKey": str(secret), "Token": str(token), **more}:
             return AwsKeys(access, secret, token, parse_timestamp(more.get("Expiration")))
         case _:
-            raise ModelUnavailable(f"AWS gives no keys to {what}: {reason}.")
+            raise ModelUnavailable(f"AWS gives no keys to {owner}: {answer.describe_error()}.")
 
 
-def parse_sts_keys(status: int, body: bytes, what: str) -> AwsKeys:
-    """Return the keys in an answer of the token service. Raises `ModelUnavailable` with its message."""
+def parse_sts_keys(status: int, body: bytes, owner: str) -> AwsKeys:
+    """Return the keys in an answer of the token service (STS). Raises `ModelUnavailable` with its message.
+
+    `owner`: whose keys they are, in words for the user.
+    """
     fields = {name: unescape(text).strip() for name, text in _XML_FIELD.findall(body.decode("utf-8", "replace"))}
     if status != 200 or not fields.get("AccessKeyId"):
-        raise ModelUnavailable(f"AWS gives no keys for {what}: {fields.get('Message') or f'HTTP {status}'}")
+        raise ModelUnavailable(f"AWS gives no keys for {owner}: {fields.get('Message') or f'HTTP {status}'}")
     keys = (fields.get(name, "") for name in ("AccessKeyId", "SecretAccessKey", "SessionToken"))
     return AwsKeys(*keys, expires_at=parse_timestamp(fields.get("Expiration")))
 

@@ -101,10 +101,10 @@ class BedrockRequestEncoder:
             inference["maxTokens"] = request.max_tokens
         options = collect_options(self._info, request, self._quirks)
         # Claude accepts no temperature together with thinking.
-        thinks = isinstance(options.get("thinking"), dict) and options["thinking"].get("type") != "disabled"
-        if request.temperature is not None and self._info.temperature and not thinks:
+        is_thinking = isinstance(options.get("thinking"), dict) and options["thinking"].get("type") != "disabled"
+        if request.temperature is not None and self._info.temperature and not is_thinking:
             inference["temperature"] = request.temperature
-        if request.top_p is not None and not thinks:
+        if request.top_p is not None and not is_thinking:
             inference["topP"] = request.top_p
         if inference:
             head["inferenceConfig"] = inference

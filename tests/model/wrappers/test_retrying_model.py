@@ -15,7 +15,7 @@ from codeloop.model.chat import (
     TextPiece,
     UserModelMessage,
 )
-from codeloop.model.retry import RetryingModel
+from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.errors import APIError, ProviderAuthError
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_WAIT
 from tests.support.answers import Answer, Call

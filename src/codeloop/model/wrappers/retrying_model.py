@@ -3,12 +3,12 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, suppress
-from math import isnan
+from contextlib import aclosing
 
 import msgspec
 
 from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled
+from codeloop.model.wire.rate_limits import parse_retry_after
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import (
     MODEL_ATTEMPTS,
@@ -102,30 +102,6 @@ class RetryingModel:
 
 def _is_refused(error: APIError) -> bool:
     return (error.data.metadata or {}).get("kind") == "refused"
-
-
-def parse_retry_after(headers: dict[str, str]) -> float | None:
-    """Return the seconds to wait by `retry-after-ms` or `retry-after` (seconds or an HTTP date); None: not set."""
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name, "").strip()
-        with suppress(ValueError):
-            seconds = float(value) * scale
-            # `float` accepts "nan" too.
-            return max(seconds, 0.0) if not isnan(seconds) else None
-        if value and (moment := _parse_date(value)) is not None:
-            return max(moment - time.time(), 0.0)
-    return None
-
-
-def _parse_date(value: str) -> float | None:
-    """Return an HTTP date as seconds since the epoch; None: it is none."""
-    # Imported here: it is only needed after a failed attempt.
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return parsedate_to_datetime(value).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _make_final_error(error: APIError, attempts: int, wait: float) -> APIError:

@@ -10,8 +10,8 @@ import pytest
 from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.provider import read_concurrency
-from codeloop.model.retry import RetryingModel
-from codeloop.model.wire.queued_model import QueuedModel
+from codeloop.model.wrappers.queued_model import QueuedModel
+from codeloop.model.wrappers.retrying_model import RetryingModel
 from tests.model.test_providers import World
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
