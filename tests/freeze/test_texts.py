@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from codeloop.cli.output.markdown import Markdown
-from codeloop.client.questions.permission_text import UNLIMITED_ROWS, describe_request
+from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.quoting import UNLIMITED_ROWS
 from codeloop.client.questions.requester import Requester
 from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend import template
-from codeloop.kit import glob, terminal_text, wildcard
-from codeloop.kit.text import diff, frontmatter, suggest, terminal_output
+from codeloop.kit import glob, wildcard
+from codeloop.kit.text import diff, frontmatter, suggest, terminal_output, terminal_text
 from codeloop.net.sse import SseParser
 from codeloop.permission.defaults import make_base_rules
 from codeloop.schema.permission import PermissionRequest, PermissionRule

@@ -15,7 +15,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tool.batch import make_batch_tool
 from codeloop.tool.search_providers import choose_provider
 from codeloop.tool.tool import BuiltinTool, Tool
-from codeloop.tool.toolbox import ServerTools, Toolbox
+from codeloop.tool.toolbox import AnyTool, ServerTools, Toolbox
 
 BUILTIN_TOOLS = {
     "bash": "tool.builtin.shell.bash:bash",
@@ -71,7 +71,7 @@ def make_toolbox(
     Of two tools with the same name the later one is used, at the position of the first. The description of `task`
     names the subagents.
     """
-    tools_by_name: dict[str, Tool] = {tool.name: tool for tool in list_builtin_tools() if tool.name not in left_out}
+    tools_by_name: dict[str, AnyTool] = {tool.name: tool for tool in list_builtin_tools() if tool.name not in left_out}
     if agents and (task := tools_by_name.get("task")) is not None:
         build_description = make_subagent_description(task.description, agents)
         tools_by_name["task"] = replace(task, build_description=build_description)

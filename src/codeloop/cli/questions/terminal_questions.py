@@ -14,7 +14,8 @@ from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.reply_parser import parse_choice, parse_reply
 from codeloop.cli.questions.trust_text import format_trust_question
 from codeloop.client.client import Client
-from codeloop.client.questions.permission_text import CUT_MARK, UNLIMITED_ROWS, describe_request, quote_text
+from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.quoting import CUT_MARK, UNLIMITED_ROWS, quote_text
 from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
 from codeloop.kit.text.terminal_text import one_line

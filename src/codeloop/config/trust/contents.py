@@ -173,7 +173,7 @@ def _list_extension_files(folder: Path) -> Iterator[Path]:
             continue
         for name in sorted(present & SKILL_FOLDERS):
             yield from (file for file in _list_files(folder / home / name) if file.name == "SKILL.md")
-        for name in sorted(present & _FOLDERS_BY_HOME.get(home, frozenset())):
+        for name in sorted(present & _FOLDERS_BY_HOME.get(home, frozenset[str]())):
             yield from _list_files(folder / home / name)
 
 

@@ -5,7 +5,9 @@ The patterns that "always" allows from now on can be edited.
 
 import re
 
-from codeloop.client.questions.permission_text import UNLIMITED_ROWS, describe_always, describe_request
+from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.permission_titles import describe_always
+from codeloop.client.questions.quoting import UNLIMITED_ROWS
 from codeloop.client.questions.requester import Requester
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import is_within

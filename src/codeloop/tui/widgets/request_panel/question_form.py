@@ -4,7 +4,7 @@ Several questions are shown as tabs, with a last tab that sends the answers.
 """
 
 from codeloop.client.formatting import TextStyle
-from codeloop.client.questions.permission_text import UNLIMITED_ROWS, quote_text
+from codeloop.client.questions.quoting import UNLIMITED_ROWS, quote_text
 from codeloop.client.questions.requester import Requester
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
