@@ -56,9 +56,8 @@ class ProfilePolicyMaker:
 
     def __init__(self, profile: ProgramProfile, policy_input: PolicyInput, config: SandboxConfig) -> None:
         self._roots = tuple(Path(os.path.realpath(each)) for each in (policy_input.root, policy_input.directory))
-        data_folder, *writable = map(
-            _make_folder, (profile.data_folder, *(each for each in profile.writable if not self._leads_out(each)))
-        )
+        data_folder = _make_folder(profile.data_folder)
+        writable = [_make_folder(each) for each in profile.writable if not self._leads_out(each)]
         readable = [str(each) for each in profile.readable if not self._leads_out(each)]
         settings = SandboxConfig(
             network=profile.network,
@@ -68,9 +67,9 @@ class ProfilePolicyMaker:
             hidden=config.hidden,
         )
         self._writable = (data_folder, *writable)
-        free = (Path(os.path.realpath(each)) for each in readable)
+        readable_paths = (Path(os.path.realpath(each)) for each in readable)
         self._readable_folders = tuple(
-            path for path in free if not Path(os.path.realpath(policy_input.home)).is_relative_to(path)
+            path for path in readable_paths if not Path(os.path.realpath(policy_input.home)).is_relative_to(path)
         )
         self._policy_maker = PolicyMaker(replace(policy_input, scratch=data_folder), settings)
 

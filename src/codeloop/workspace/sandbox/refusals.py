@@ -129,11 +129,12 @@ def _find_newer_files(folder: str, since: int, entries_left: Iterator[int]) -> I
     """
     try:
         with os.scandir(folder) as entries:
-            rows = [(entry, entry.stat(follow_symlinks=False)) for entry in entries if not entry.name.startswith(".")]
+            visible = [entry for entry in entries if not entry.name.startswith(".")]
+            states = [(entry, entry.stat(follow_symlinks=False)) for entry in visible]
     except OSError:
         return
     # The second iterator bounds the loop: each round uses up one of its items.
-    for (entry, state), _ in zip(rows, entries_left, strict=False):
+    for (entry, state), _ in zip(states, entries_left, strict=False):
         below = list(_find_newer_files(entry.path, since, entries_left)) if entry.is_dir(follow_symlinks=False) else []
         yield from below
         if state.st_mtime_ns > since and not below:
@@ -227,8 +228,10 @@ def _list_open_ports() -> set[int]:
     ports: set[int] = set()
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
+            # A heading, then for each socket its number, its address, the other address, the state and more.
             rows = [row.split() for row in Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]]
-            ports |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENING_STATE}
+            addresses = [address for _, address, _, state, *_ in rows if state == _LISTENING_STATE]
+            ports |= {int(address.rpartition(":")[2], 16) for address in addresses}
     return ports
 
 

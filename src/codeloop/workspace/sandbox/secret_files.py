@@ -127,11 +127,11 @@ def _read_folder(folder: str) -> _Folder:
     states = [PathStates([folder])]
     try:
         with os.scandir(folder) as entries:
-            rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+            names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     except OSError:
         return _Folder(tuple(states), (), ())
-    folders = [f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED]
-    secret_names = [name for name, is_folder in rows if not is_folder and _SECRET_NAME.fullmatch(name)]
+    folders = [f"{folder}/{name}" for name, is_folder in names if is_folder and name not in FOLDERS_NOT_SEARCHED]
+    secret_names = [name for name, is_folder in names if not is_folder and _SECRET_NAME.fullmatch(name)]
     # Whether these are secret depends on their content, so they are looked at again when it changes.
     files_by_content = [
         f"{folder}/{name}" for name in secret_names if name.lower() in _PATTERNS_BY_NAME or name.endswith(_KEY_SUFFIXES)
@@ -139,7 +139,7 @@ def _read_folder(folder: str) -> _Folder:
     if files_by_content:
         states.append(PathStates(files_by_content))
     secrets = [Path(folder, name) for name in secret_names if _is_secret(name, Path(folder, name))]
-    first_names = {name for name, _ in rows if name in _SECRET_FOLDER_FIRST_NAMES}
+    first_names = {name for name, _ in names if name in _SECRET_FOLDER_FIRST_NAMES}
     if first_names:
         secret_folders = [f"{folder}/{each}" for each in SECRET_FOLDERS if each.partition("/")[0] in first_names]
         states.append(PathStates(secret_folders))

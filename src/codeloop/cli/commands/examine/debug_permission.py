@@ -21,7 +21,7 @@ NETWORK_TEXTS = {
     "hosts": "package registries, git hosting and the hosts of the configuration",
     "on": "that of this machine",
 }
-FATE_TEXTS = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
+_ACCESSIBILITY_TEXTS = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
 # Needs, and writable folders, that the short form shows.
 MAX_SHOWN_ROWS = 3
 # An explanation of so many lines or more is shown in the short form, unless --verbose is given.
@@ -138,5 +138,7 @@ def _format_sandbox(preview: SandboxPreview) -> list[str]:
     lines.append(f"    writable: a private /tmp, {writable} (`codeloop debug sandbox` lists them)")
     for touch in preview.touches:
         reason = f"{touch.why}, " if touch.why else ""
-        lines.append(f"    {touch.access} of {one_line(touch.path, LINE_CHARS)}: {reason}{FATE_TEXTS[touch.fate]}")
+        lines.append(
+            f"    {touch.access} of {one_line(touch.path, LINE_CHARS)}: {reason}{_ACCESSIBILITY_TEXTS[touch.accessibility]}"
+        )
     return lines

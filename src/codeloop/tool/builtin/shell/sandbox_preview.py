@@ -5,6 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
@@ -16,7 +18,7 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandboxes import SandboxRefused
 from codeloop.workspace.workspace import Workspace
 
-Fate = Literal["free", "opened", "blocked"]
+Accessibility = Literal["free", "opened", "blocked"]
 """Whether a path is accessible to every command, to this command after the user permits it, or to none."""
 
 
@@ -25,7 +27,7 @@ class TouchedPath(Wire):
 
     path: str
     access: Literal["read", "write"]
-    fate: Fate
+    accessibility: Accessibility = msgspec.field(name="fate")
     why: str = ""
 
 
@@ -74,11 +76,13 @@ async def preview_sandbox(command: str, directory: Path, session: str, workspace
 def _judge_paths(
     access: Literal["read", "write"], paths: Iterable[Path], explain: Callable[[Path], str], granted: Iterable[Path]
 ) -> Iterator[TouchedPath]:
-    """Yield each path with its fate. `granted`: the paths that the sandbox opens after the line is permitted."""
+    """Yield each path with its accessibility. `granted`: paths that the sandbox opens after the line is permitted."""
     for path in dict.fromkeys(paths):
         why = explain(path)
-        fate: Fate = "free" if not why else "opened" if path in granted else "blocked"
-        yield TouchedPath(path=str(path), access=access, fate=fate, why=why)
+        accessibility: Accessibility = "free"
+        if why:
+            accessibility = "opened" if path in granted else "blocked"
+        yield TouchedPath(path=str(path), access=access, accessibility=accessibility, why=why)
 
 
 def _explain_read(policy: SandboxPolicy, path: Path) -> str:

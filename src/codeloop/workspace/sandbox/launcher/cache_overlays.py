@@ -27,28 +27,30 @@ def overlay_caches(plan: Plan) -> None:
     """
     if not plan.layered:
         return
-    table = [row.split(" ") for row in read_text("/proc/self/mountinfo").splitlines()]
-    layered = {unescape_mount_path(row[4]) for row in table if _OVERLAY_SOURCE in row}
+    mounts = [row.split(" ") for row in read_text("/proc/self/mountinfo").splitlines()]
+    # The fifth field is the mount point.
+    layered = {unescape_mount_path(fields[4]) for fields in mounts if _OVERLAY_SOURCE in fields}
     for name, path in plan.layered:
         if path not in layered:
             _overlay_cache(path, f"{plan.private}/{name}")
 
 
 def _overlay_cache(path: str, folder: str) -> None:
-    own = f"{folder}/own"
+    """Mount a layer, which is kept in `folder`, over a cache; or an empty folder where there are no overlays."""
+    replacement = f"{folder}/own"
     # A bind mount shows no source of ours in mountinfo, so that one is recognised by its inode.
-    if os.path.isdir(own) and os.path.samefile(own, path):
+    if os.path.isdir(replacement) and os.path.samefile(replacement, path):
         return
     # Opened before the mount, which covers the path: the check below looks into the real cache through it.
     cache = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         upper, work = f"{folder}/upper", f"{folder}/work"
-        for each in (upper, work, own):
+        for each in (upper, work, replacement):
             os.makedirs(each, mode=0o700, exist_ok=True)
         try:
             mount_overlay(path, cache, upper, work)
         except OSError:
-            _mount(own, path, "", _BIND, "")
+            _mount(replacement, path, "", _BIND, "")
         _check_cache_unchanged(path, cache)
     finally:
         os.close(cache)

@@ -37,9 +37,10 @@ def read_plan(rows: list[str]) -> Plan:
     for row in rows:
         name, _, value = row.partition(" ")
         values_by_name.setdefault(name, []).append(value)
-    one = {name: values[0] for name, values in values_by_name.items()}
+    # For the names that have one row.
+    single_values = {name: values[0] for name, values in values_by_name.items()}
     plan = Plan()
-    plan.kind = one["kind"]
+    plan.kind = single_values["kind"]
     plan.writable = tuple(values_by_name.get("writable", ()))
     plan.protected = tuple(values_by_name.get("protected", ()))
     plan.visible = tuple(values_by_name.get("visible", ()))
@@ -47,10 +48,10 @@ def read_plan(rows: list[str]) -> Plan:
     plan.layered = tuple((row.partition(" ")[0], row.partition(" ")[2]) for row in values_by_name.get("layered", ()))
     plan.replaced = tuple(values_by_name.get("replaced", ()))
     plan.links = tuple(zip(values_by_name.get("link", ()), values_by_name.get("target", ()), strict=True))
-    plan.home = one.get("home", "")
-    plan.private = one.get("private", "")
-    plan.temporary = one.get("temporary", "")
-    plan.replica = one.get("replica", "")
-    plan.network = one.get("network") == "on"
-    plan.bounds = Bounds(int(one.get("processes", "0")), int(one.get("memory", "0")))
+    plan.home = single_values.get("home", "")
+    plan.private = single_values.get("private", "")
+    plan.temporary = single_values.get("temporary", "")
+    plan.replica = single_values.get("replica", "")
+    plan.network = single_values.get("network") == "on"
+    plan.bounds = Bounds(int(single_values.get("processes", "0")), int(single_values.get("memory", "0")))
     return plan

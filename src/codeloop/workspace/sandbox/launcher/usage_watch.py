@@ -62,13 +62,13 @@ class UsageWatch:
         if began < self._next_time or not self._bounds.has_any:
             return ""
         pids = list_descendants()
-        used = [_read_sizes(f"/proc/{pid}/status", ("Threads:", "VmRSS:", "VmSwap:")) for pid in pids]
+        sizes = [_read_sizes(f"/proc/{pid}/status", ("Threads:", "VmRSS:", "VmSwap:")) for pid in pids]
         exceeded = ""
-        if self._bounds.processes and sum(row[0] for row in used) > self._bounds.processes:
+        if self._bounds.processes and sum(threads for threads, _, _ in sizes) > self._bounds.processes:
             exceeded = f"{self._bounds.processes} processes"
         # Resident sizes count shared pages once for each process. The exact measurement is slow, so it is made only
         # when they exceed the bound.
-        elif self._exceeds_memory(sum(row[1] + row[2] for row in used)) and self._exceeds_memory(
+        elif self._exceeds_memory(sum(resident + swap for _, resident, swap in sizes)) and self._exceeds_memory(
             _measure_exactly(pids)
         ):
             exceeded = f"{self._bounds.memory // 1_000_000} memory"
@@ -84,17 +84,19 @@ def _measure_exactly(pids: AbstractSet[int]) -> int:
     total = 0
     for pid in pids:
         share, swap = _read_sizes(f"/proc/{pid}/smaps_rollup", ("Pss:", "SwapPss:"))
-        # The file of another user's process can't be read; then its unshared memory is counted.
-        own, _ = (share, swap) if share else _read_sizes(f"/proc/{pid}/status", ("RssAnon:", "VmSwap:"))
-        total += own + swap
+        if not share:
+            # The file of another user's process can't be read; then its unshared memory is counted.
+            share, _ = _read_sizes(f"/proc/{pid}/status", ("RssAnon:", "VmSwap:"))
+        total += share + swap
     return total
 
 
 def _read_sizes(path: str, names: tuple[str, ...]) -> list[int]:
     """Return the numbers with the given names in a file of /proc; 0 for a missing one."""
     try:
-        rows = dict(line.split()[:2] for line in read_text(path).splitlines() if line.startswith(names))
+        # Lines such as `VmRSS:     1234 kB`.
+        sizes = dict(line.split()[:2] for line in read_text(path).splitlines() if line.startswith(names))
     except OSError:
         # The process has ended.
-        rows = dict[str, str]()
-    return [int(rows.get(name, "0")) for name in names]
+        sizes = dict[str, str]()
+    return [int(sizes.get(name, "0")) for name in names]
