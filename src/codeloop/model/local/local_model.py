@@ -87,7 +87,8 @@ class LocalModel:
             if tokens := self._choose_context(fixed_tokens):
                 loaded = self._context.loaded_tokens
                 state = f"is loaded with a context of {loaded:,} tokens" if loaded else "is not loaded"
-                yield RetryScheduled(0, f"{self._info.ref} {state}; it is now loaded with {tokens:,}.", now_ms())
+                message = f"{self._info.ref} {state}; it is now loaded with {tokens:,}."
+                yield RetryScheduled(attempt=0, message=message, at=now_ms())
                 await self._increase_context(tokens)
         refusal = self._make_refusal(fixed_tokens, total_tokens)
         if refusal is not None:

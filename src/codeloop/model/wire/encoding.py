@@ -1,71 +1,19 @@
-"""Encoding of requests, shared by all protocols: cached messages, JSON, options, names and ids."""
+"""Encodes parts of requests in the way that all protocols share: messages of blocks, JSON, options, names and ids."""
 
+import json
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import ModelInfo, ModelMessage, ModelRequest, ToolSpec
+from codeloop.model.chat import ModelInfo, ModelRequest
 from codeloop.model.quirks import Quirks
 from codeloop.schema.wire import JSON
 
-MessageForm = TypeVar("MessageForm")
-# A session, its title, and a few subagents at once.
-MAX_CACHED_CONVERSATIONS = 8
 RESERVED_FIELDS = frozenset({"messages", "stream", "system", "tools", "model"})
 """Body fields that options never change; the `body` of a request may."""
-
-
-class _ConversationKey(NamedTuple):
-    session_id: str
-    # A session's requests for titles and summaries have other system prompts, and other messages.
-    system: str
-
-
-class _EncodedMessages(NamedTuple, Generic[MessageForm]):
-    messages: tuple[ModelMessage, ...]
-    forms: list[MessageForm]
-
-
-class EncodingCache(Generic[MessageForm]):
-    """A cache of encoded messages and tools, so that each step of a conversation encodes only what is new in it.
-
-    It holds the messages of the latest request of each recent conversation; a session's requests all offer the same
-    tools.
-    """
-
-    def __init__(
-        self, encode_message: Callable[[ModelMessage], MessageForm], encode_tool: Callable[[ToolSpec], JSON]
-    ) -> None:
-        self._encode_message = encode_message
-        self._encode_tool = encode_tool
-        self._conversations: OrderedDict[_ConversationKey, _EncodedMessages[MessageForm]] = OrderedDict()
-        self._specs: tuple[ToolSpec, ...] = ()
-        self._tools: list[JSON] = []
-        """The encoded `_specs`."""
-
-    def encode_messages(self, request: ModelRequest) -> list[MessageForm]:
-        """Return the encoded form of every message of the request."""
-        key = _ConversationKey(request.session_id, request.system)
-        # Popped and stored again below, so that the conversation used longest ago is the first to go.
-        earlier = self._conversations.pop(key, None)
-        forms: list[MessageForm] = []
-        if earlier is not None:
-            forms = earlier.forms[: _count_common(earlier.messages, request.messages)]
-        forms.extend(map(self._encode_message, request.messages[len(forms) :]))
-        self._conversations[key] = _EncodedMessages(request.messages, forms)
-        if len(self._conversations) > MAX_CACHED_CONVERSATIONS:
-            self._conversations.popitem(last=False)
-        return forms
-
-    def encode_tools(self, specs: tuple[ToolSpec, ...]) -> list[JSON]:
-        """Return the encoded tools; the same objects as before when the specs are."""
-        if specs is not self._specs:
-            self._specs, self._tools = specs, [self._encode_tool(spec) for spec in specs]
-        return self._tools
 
 
 class EncodedMessage(NamedTuple):
@@ -94,17 +42,6 @@ def merge_successive(messages: Iterable[EncodedMessage]) -> list[EncodedMessage]
     return merged
 
 
-def _count_common(before: tuple[ModelMessage, ...], now: tuple[ModelMessage, ...]) -> int:
-    """Count the equal messages at the start."""
-    # Comparing tuples looks at the identity of the members first, in C: the usual case costs no Python code.
-    if now[: len(before)] == before:
-        return len(before)
-    for index, (old, new) in enumerate(zip(before, now, strict=False)):
-        if old is not new and old != new:
-            return index
-    return min(len(before), len(now))
-
-
 def to_json(value: Any) -> bytes:
     """Encode a value as JSON. Lone surrogates, which no service accepts, become question marks."""
     try:
@@ -116,9 +53,6 @@ def to_json(value: Any) -> bytes:
 
 def _replace_surrogates(value: Any) -> Any:
     """Return the value as plain JSON values with every lone surrogate replaced."""
-    # Imported here: it is hardly ever needed.
-    import json
-
     text = json.dumps(value, ensure_ascii=False, default=msgspec.to_builtins)
     return json.loads(text.encode("utf-8", "replace"))
 
@@ -170,8 +104,3 @@ def sanitize_call_id(call_id: str, length: int = 0) -> str:
 
     # A hash, since a call and its result must get the same id.
     return sha256(call_id.encode("utf-8", "replace")).hexdigest()[:length]
-
-
-def lowercase_names(headers: dict[str, str]) -> dict[str, str]:
-    """Return the headers with lower-case names, so that later ones replace earlier ones."""
-    return {name.lower(): value for name, value in headers.items()}

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled, UserModelMessage
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.quirks import Quirks
-from codeloop.model.wire.encoding import lowercase_names
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.rate_limits import find_pause
 from codeloop.model.wire.response_reader import ResponseReader
@@ -58,9 +57,9 @@ class HttpModel:
             "user-agent": "codeloop",
             # The later take precedence: a user can override everything, the key too.
             **headers,
-            **lowercase_names(quirks.headers),
-            **lowercase_names(info.headers),
-            **lowercase_names(endpoint.headers),
+            **_lowercase_names(quirks.headers),
+            **_lowercase_names(info.headers),
+            **_lowercase_names(endpoint.headers),
         }
 
     @property
@@ -95,13 +94,15 @@ class HttpModel:
         `request_headers`: headers of this request alone, in addition to those of the model.
         """
         headers = self._headers | {
-            name: value for name, value in lowercase_names(request_headers).items() if name not in _FRAMING_HEADERS
+            name: value for name, value in _lowercase_names(request_headers).items() if name not in _FRAMING_HEADERS
         }
         pause = self._free_at - time.monotonic()
         # A longer wait is not begun: the service refuses the request, and says when to try again.
         if 0 < pause <= MODEL_RATE_LIMIT_WAIT.seconds:
             host = urlsplit(self._endpoint.base_url).hostname
-            yield RetryScheduled(1, f"{host} takes no more requests for now.", now_ms() + int(pause * 1000))
+            message = f"{host} takes no more requests for now."
+            # Not 0, although no attempt failed: the time left is only shown for attempts.
+            yield RetryScheduled(attempt=1, message=message, at=now_ms() + int(pause * 1000))
             await asyncio.sleep(pause)
         try:
             # Signed last, over the final headers and body, and again for each attempt, since signatures expire.
@@ -196,3 +197,8 @@ class HttpModel:
             if size > MODEL_ANSWER.value:
                 raise EventTooLong
         return b"".join(pieces)
+
+
+def _lowercase_names(headers: dict[str, str]) -> dict[str, str]:
+    """Return the headers with lower-case names, so that later ones replace earlier ones."""
+    return {name.lower(): value for name, value in headers.items()}

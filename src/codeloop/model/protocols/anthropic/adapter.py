@@ -69,7 +69,7 @@ class AnthropicMessages(HttpModel):
         # Remembered, since every further request of the session would be refused first.
         self._refused_counts[request.session_id] = len(request.messages)
         plain = remove_thinking(request, len(request.messages))
-        yield RetryScheduled(0, THINKING_DROPPED_MESSAGE, now_ms())
+        yield RetryScheduled(attempt=0, message=THINKING_DROPPED_MESSAGE, at=now_ms())
         async with aclosing(self._exchange(plain.headers, self._encoder.encode(plain), AnthropicReader())) as events:
             async for event in events:
                 yield event

@@ -25,7 +25,6 @@ from codeloop.model.protocols.anthropic.thinking import can_have_budget
 from codeloop.model.quirks import ADAPTIVE_MODEL_PATTERN, Quirks, accepts_attachment
 from codeloop.model.wire.encoding import (
     EncodedMessage,
-    EncodingCache,
     collect_options,
     join_blocks,
     merge_body,
@@ -34,6 +33,7 @@ from codeloop.model.wire.encoding import (
     sanitize_tool_name,
     to_json,
 )
+from codeloop.model.wire.encoding_cache import EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT_TOKENS

@@ -24,13 +24,13 @@ from codeloop.model.chat import (
 )
 from codeloop.model.quirks import Quirks, accepts_attachment
 from codeloop.model.wire.encoding import (
-    EncodingCache,
     collect_options,
     merge_body,
     sanitize_call_id,
     sanitize_tool_name,
     to_json,
 )
+from codeloop.model.wire.encoding_cache import EncodingCache
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
 from codeloop.schema.wire import JSON
