@@ -42,18 +42,18 @@ class ProviderHints(Struct, frozen=True):
     """Whether the user signed in with a plugin, which sends the requests."""
 
     def describe_key(self) -> str:
-        """Return the source of the used key and how to change it, or how to set one; never the key."""
+        """Return where the key in use comes from and how to change it, or how to set one; never the key itself."""
         if (source := self._find_key_source()) is not None:
             return f"It comes from {source.location}. {source.advice}{self._explain_empty_key()}"
         return f"There is no key for it.{self._explain_empty_key() or ' ' + describe_key_setup(self.provider)}"
 
     def describe_account(self) -> str:
-        """Return the source of the used key as a sentence; empty without a key."""
+        """Return where the key in use comes from, as the sentence ` The key comes from ...`; empty without a key."""
         source = self._find_key_source()
         return "" if source is None else f" The key comes from {source.location}."
 
     def describe_preferred_key(self) -> str:
-        """Return where a key is set that takes precedence over a stored one; empty: nowhere."""
+        """Return the location of a key that takes precedence over a stored one; empty: there is none."""
         source = self._find_preferred_key()
         return "" if source is None else source.location
 
@@ -85,8 +85,8 @@ class ProviderHints(Struct, frozen=True):
 
     def _find_source(self, keys: tuple[str, ...]) -> KeySource | None:
         """Return where a setting is; None: it is not configured."""
-        found = self.find_setting(keys)
-        return None if found is None else KeySource(*found)
+        origin = self.find_setting(keys)
+        return None if origin is None else KeySource(*origin)
 
     def _find_key_source(self) -> KeySource | None:
         """Return the source of the key that was sent; None: there is no key."""
@@ -133,7 +133,7 @@ class ProviderHints(Struct, frozen=True):
         )
 
     def _find_key_header(self) -> KeySource | None:
-        """Return where a header is set that carries a key, which replaces every other key."""
+        """Return the source of a header that carries a key, which replaces every other key; None: there is none."""
         name = self.provider.id
         options: Any = self.provider.config.options.get("headers") or {}
         row = self.provider.config.models.get(self.info.id)
@@ -149,7 +149,7 @@ class ProviderHints(Struct, frozen=True):
         return None
 
     def _is_stored(self) -> bool:
-        """Return whether a key is stored; not if the file is broken, which is an error elsewhere and no hint."""
+        """Return whether a key is stored; False also for a broken file, which is reported elsewhere."""
         try:
             return self.provider.id in self.credentials.read_entries()
         except ModelUnavailable:

@@ -45,8 +45,8 @@ async def list_offers(
         served: Collection[str] = ()
         if not reasons[provider.id]:
             served = served_models.get(provider.id, ())
-            is_silent = provider.id not in served_models and local_urls.get(provider.id) not in listening_urls
-            if provider.id in local_urls and is_silent:
+            is_answering = provider.id in served_models or local_urls.get(provider.id) in listening_urls
+            if provider.id in local_urls and not is_answering:
                 reasons[provider.id] = SILENT_REASON
         if ids is not None or not reasons[provider.id]:
             offers += _list_provider_offers(providers, provider, served, reasons[provider.id])

@@ -47,7 +47,7 @@ STORED_HEADER_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
 
 class ServiceErrors(Struct, frozen=True):
-    """Makes the errors of one model at one service. `path` is what requests go to, below the base URL."""
+    """Makes the errors of one model at one service. `path`: where its requests go, below the base URL."""
 
     info: ModelInfo
     endpoint: Endpoint
@@ -105,14 +105,14 @@ class ServiceErrors(Struct, frozen=True):
         message = self._hide_secrets(str(failure))
         return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
 
-    def from_body(self, sample: bytes, what: str) -> APIError:
+    def from_body(self, sample: bytes, description: str) -> APIError:
         """Return the error for an answer that is neither a stream nor JSON.
 
-        `sample`: its beginning; `what`: what was sent instead, in words.
+        `sample`: its beginning; `description`: what was sent instead, in words.
         """
         text = self._hide_secrets(extract_message(sample.decode("utf-8", "replace")))
         host = _format_host(self.endpoint.base_url)
-        message = f"{host} sent {what}: {text[:200]!r}. {self._advise_address()}"
+        message = f"{host} sent {description}: {text[:200]!r}. {self._advise_address()}"
         return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"url": self._format_url()}))
 
     def _make_error(
@@ -199,10 +199,10 @@ class ServiceErrors(Struct, frozen=True):
         is_wrong = status in {400, 401} or is_key_refusal(status, reason)
         verdict = "refused the key" if is_wrong else "does not allow this request with the key"
         is_signed = self.endpoint.client is not None or self.endpoint.signer is not None
-        what = verdict if has_key or is_signed else "wants a key"
+        statement = verdict if has_key or is_signed else "wants a key"
         hints = self.endpoint.hints
         remedy = hints.describe_key() if hints else f"Run `codeloop auth login {provider}`."
-        return f"{provider} {what} ({code}: {reason}). {remedy}"
+        return f"{provider} {statement} ({code}: {reason}). {remedy}"
 
     def _advise_address(self) -> str:
         """Return advice on the base URL: the one that is probably meant, or the setting to check."""
