@@ -138,7 +138,6 @@ def _format_sandbox(preview: SandboxPreview) -> list[str]:
     lines.append(f"    writable: a private /tmp, {writable} (`codeloop debug sandbox` lists them)")
     for touch in preview.touches:
         reason = f"{touch.why}, " if touch.why else ""
-        lines.append(
-            f"    {touch.access} of {one_line(touch.path, LINE_CHARS)}: {reason}{_ACCESSIBILITY_TEXTS[touch.accessibility]}"
-        )
+        accessibility = _ACCESSIBILITY_TEXTS[touch.accessibility]
+        lines.append(f"    {touch.access} of {one_line(touch.path, LINE_CHARS)}: {reason}{accessibility}")
     return lines
