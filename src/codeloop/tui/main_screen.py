@@ -3,7 +3,7 @@
 from textual import events, on
 from textual.screen import Screen
 
-from codeloop.tui.actions.send import run_slash, send_answer, send_prompt
+from codeloop.tui.actions.send import run_project_command, send_answer, send_prompt
 from codeloop.tui.actions.tabs import start_session
 from codeloop.tui.commands import COMMANDS_BY_ID, COMMANDS_BY_SLASH, SESSION
 from codeloop.tui.keys.key_dispatcher import KeyDispatcher
@@ -50,21 +50,24 @@ class MainScreen(Screen[None]):
     def _run_slash_command(self, event: PromptSlashCommand) -> None:
         ui = self._ui
         ui.tab.prompt.command_submitted_at = None
-        row = COMMANDS_BY_SLASH.get(event.name)
-        if row is not None and event.words and not row.arguments:
-            ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}", files=event.files))
-            ui.say(f"/{event.name} takes no words. To say this to the model, put a space first.", "warning")
-        elif row is not None and event.files and row.id == "session_new":
+        command = COMMANDS_BY_SLASH.get(event.name)
+        if command is None:
+            ui.start_task(run_project_command(ui, ui.tab, event.name, event.words, event.files))
+        elif event.words and not command.arguments:
+            self._refuse_command(event, "takes no words. To say this to the model, put a space first.")
+        elif event.files and command.id != "session_new":
+            self._refuse_command(event, "takes no images. To send them to the model, put a space first.")
+        elif event.files:
             ui.start_task(start_session(ui, PromptEntry(event.words, files=event.files)))
-        elif row is not None and event.files:
-            ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}", files=event.files))
-            ui.say(f"/{event.name} takes no images. To send them to the model, put a space first.", "warning")
-        elif row is not None and row.group == SESSION and not ui.opened_event.is_set():
-            ui.start_task(_run_when_open(ui, row, event.words))
-        elif row is not None:
-            ui.run_command(row, event.words)
+        elif command.group == SESSION and not ui.opened_event.is_set():
+            ui.start_task(_run_when_open(ui, command, event.words))
         else:
-            ui.start_task(run_slash(ui, ui.tab, event.name, event.words, event.files))
+            ui.run_command(command, event.words)
+
+    def _refuse_command(self, event: PromptSlashCommand, reason: str) -> None:
+        """Put a command back into the prompt, to be corrected, and say why."""
+        self._ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}", files=event.files))
+        self._ui.say(f"/{event.name} {reason}", "warning")
 
     @on(CommandPressed)
     def _run_key_command(self, event: CommandPressed) -> None:

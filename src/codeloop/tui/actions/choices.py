@@ -119,11 +119,12 @@ def _move_to_model(ui: Ui, references: Sequence[str], step: int, problem: str) -
     model = ui.choices.resolve_model(ui.tab)
     names = [format_model_ref(each) for each in models]
     current_name = format_model_ref(model) if model is not None else ""
-    if not [name for name in names if name != current_name]:
+    if all(name == current_name for name in names):
         raise UsageProblem(f"{problem} {ui.keymap.format_key('model_list')} lists all.")
-    # A current model outside the list: forwards leads to the first of the list, backwards to the last.
-    index = names.index(current_name) if current_name in names else -1 if step > 0 else 0
-    # Don't make it the latest: the next step would lead back.
+    # From a model outside the list, a step forwards leads to the first of the list, one backwards to the last.
+    outside_index = -1 if step > 0 else 0
+    index = names.index(current_name) if current_name in names else outside_index
+    # It does not become the latest of the recent models: the next step would lead back.
     ui.tab.model = models[(index + step) % len(models)]
     ui.draw()
 

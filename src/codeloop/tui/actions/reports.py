@@ -62,28 +62,30 @@ async def show_permissions(ui: Ui, _words: str) -> None:
     client, session = ui.client, ui.tab.session
     query = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.find_agent(ui.tab))
 
+    grant_ids: set[str] = set()
+
     async def list_permissions() -> Sequence[Pick[str]]:
         report = await client.call(PERMISSION_RULES, query)
+        grant_ids.update(grant.id for grant in report.grants)
         always = [Pick(grant.id, format_grant(grant), group="Always allowed") for grant in report.grants]
         none = [] if always else [Pick("none", "nothing", group="Always allowed", problem="Nothing is always allowed.")]
         rules = [
             Pick(
-                f"rule {at}",
+                f"rule {index}",
                 f"{rule.action:5} {rule.permission} {rule.pattern}",
-                rule.origin,
+                detail=rule.origin,
                 group=ADDITIONAL_RULES_GROUP if rule.list else RULES_GROUP,
             )
-            for at, rule in reversed([*enumerate(report.rules)])
+            for index, rule in reversed([*enumerate(report.rules)])
         ]
         decisions = [
-            Pick(f"decision {at}", format_decision(each), group="Latest decisions")
-            for at, each in reversed([*enumerate(report.decisions)])
+            Pick(f"decision {index}", format_decision(each), group="Latest decisions")
+            for index, each in reversed([*enumerate(report.decisions)])
         ]
         return [*always, *none, *decisions, *sorted(rules, key=lambda pick: pick.group == ADDITIONAL_RULES_GROUP)]
 
     async def revoke(value: str | None) -> bool:
-        # The rows of rules and decisions have values that are no ids of grants.
-        if value is None or value == "none" or value.startswith(("rule ", "decision ")):
+        if value is None or value not in grant_ids:
             ui.notify("Only what is always allowed can be revoked; rules are changed in the configuration.")
             return False
         return await client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=value))
@@ -97,14 +99,16 @@ async def show_permissions(ui: Ui, _words: str) -> None:
     await show_dialog(ui, Picker(source, lambda: ui.appearance.styles))
 
 
-async def _show_lines(ui: Ui, title: str, lines: Callable[[int], Sequence[str]]) -> None:
-    """Show a text on the whole screen. `lines` returns its lines for a width in cells."""
+async def _show_lines(ui: Ui, title: str, format_lines: Callable[[int], Sequence[str]]) -> None:
+    """Show a text on the whole screen. `format_lines` returns its lines for a width in cells."""
 
-    def rows(width: int) -> list[Row]:
+    def draw_rows(width: int) -> list[Row]:
         style = ui.appearance.styles.of("text")
-        return [row for line in lines(width) for row in wrap_line([Segment(escape_controls(line), style)], width)]
+        return [
+            row for line in format_lines(width) for row in wrap_line([Segment(escape_controls(line), style)], width)
+        ]
 
-    await show_dialog(ui, ReadingScreen(title, rows, lambda: ui.appearance.styles))
+    await show_dialog(ui, ReadingScreen(title, draw_rows, lambda: ui.appearance.styles))
 
 
 async def show_status(ui: Ui, _words: str) -> None:

@@ -111,7 +111,7 @@ async def reload_queues(ui: Ui) -> None:
             await tab.prompt.queue.reload()
 
 
-async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
+async def run_project_command(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
     """Run a command of the project. Raises CodeloopError."""
     entry = PromptEntry(f"/{name} {words}".rstrip(), files=files)
     async with _keep_on_failure(ui, tab, entry) as message_id:

@@ -32,7 +32,7 @@ from codeloop.tui.settings.session_pins import SessionPins
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
-_MAX_TITLE = 40
+_MAX_TITLE_LENGTH = 40
 """Characters of a session's title that a notice shows."""
 
 
@@ -74,17 +74,17 @@ async def stop_all(ui: Ui, _words: str) -> None:
     """Stop the running turns of all of this user's servers, terminals and runs."""
     result = await ui.client.call(STOP_ALL, NoArguments())
     if result.left:
-        names = ", ".join(one_line(each.title, _MAX_TITLE) for each in result.left)
-        ui.say(f"{_count_sessions(len(result.stopped))} stopped. Still running: {names}", "warning")
+        names = ", ".join(one_line(each.title, _MAX_TITLE_LENGTH) for each in result.left)
+        ui.say(f"{_format_session_count(len(result.stopped))} stopped. Still running: {names}", "warning")
     else:
         ui.say(
-            f"{_count_sessions(len(result.stopped))} stopped." if result.stopped else "Nothing was running.",
+            f"{_format_session_count(len(result.stopped))} stopped." if result.stopped else "Nothing was running.",
             "success",
         )
 
 
-def _count_sessions(sessions: int) -> str:
-    return "1 session" if sessions == 1 else f"{sessions} sessions"
+def _format_session_count(count: int) -> str:
+    return "1 session" if count == 1 else f"{count} sessions"
 
 
 async def undo_turn(ui: Ui, _words: str) -> None:
@@ -93,7 +93,7 @@ async def undo_turn(ui: Ui, _words: str) -> None:
     prompt_before, skipped_files = _find_undone_prompt(ui, session), list[str]()
     await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=skipped_files.append)
     ui.tab.clear_notices()
-    # The conversation shows what was undone.
+    # The conversation itself shows what was undone, so only what was not is said.
     if skipped_files:
         ui.say("\n".join(skipped_files), "warning")
     if ui.tab.prompt.entry.text in {"", prompt_before}:
@@ -108,7 +108,7 @@ async def redo_turn(ui: Ui, _words: str) -> None:
     ui.tab.clear_notices()
     if lines:
         ui.say("\n".join(lines), "success")
-    # Empty: /redo itself was typed over it.
+    # The prompt is empty if `/redo` itself was typed over the undone one.
     if prompt_before and ui.tab.prompt.entry.text in {"", prompt_before}:
         await _edit_undone_prompt(ui)
 
@@ -147,11 +147,12 @@ async def fork_session(ui: Ui, _words: str) -> None:
 async def copy_answer(ui: Ui, _words: str) -> None:
     """Copy the text of the last answer."""
     view = ui.tab.view
-    for message_id in reversed(view.log.ids if view is not None else []):
-        message = view.log.messages[message_id] if view is not None else None
-        if message is None or not isinstance(message.info, AssistantMessage):
-            continue
-        if text := "\n\n".join(part.text for part in message.parts.values() if isinstance(part, TextPart)):
+    messages = [view.log.messages[message_id] for message_id in view.log.ids] if view is not None else []
+    answers = [message for message in messages if isinstance(message.info, AssistantMessage)]
+    for answer in reversed(answers):
+        text = "\n\n".join(part.text for part in answer.parts.values() if isinstance(part, TextPart))
+        # An answer may consist of tool calls alone.
+        if text:
             ui.copy_to_clipboard(text)
             ui.notify("The last answer is copied.")
             return

@@ -19,7 +19,9 @@ async def refresh_sidebar(ui: Ui, _words: str = "") -> None:
     # The widgets may be gone after the requests.
     if ui.is_ending:
         return
-    ui.query_one(Sidebar).data = SidebarData(session.id if session else "", branch, files, mcp, lsp)
+    ui.query_one(Sidebar).data = SidebarData(
+        session_id=session.id if session else "", branch=branch, files=files, mcp=mcp, lsp=lsp
+    )
     ui.draw()
 
 

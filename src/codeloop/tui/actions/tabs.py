@@ -80,8 +80,9 @@ async def _move_to_child(ui: Ui, step: int) -> None:
         raise UsageProblem("No subagent was started here.")
     ids = [child.id for child in children]
     # From the parent, the first step leads to the first subagent, or backwards to the last one.
-    index = ids.index(session.id) if session.id in ids else -1 if step > 0 else 0
-    # From subagent to subagent in the same tab; the parent keeps its own.
+    parent_index = -1 if step > 0 else 0
+    index = ids.index(session.id) if session.id in ids else parent_index
+    # A subagent replaces another one in its tab; the parent session keeps its own tab.
     tab = ui.tab if session.parent_id is not None else None
     await ui.open_tab(children[(index + step) % len(ids)], tab)
 
@@ -89,9 +90,9 @@ async def _move_to_child(ui: Ui, step: int) -> None:
 async def show_waiting_session(ui: Ui, _words: str) -> None:
     """Show the next session that waits for the user: one of the tabs, else one that is not open here."""
     tabs = ui.tabs
-    after = tabs.index(ui.tab) + 1
+    shown_index = tabs.index(ui.tab)
     # From the tab after the shown one on, so that repeated calls visit all of them.
-    for tab in (*tabs[after:], *tabs[: after - 1]):
+    for tab in (*tabs[shown_index + 1 :], *tabs[:shown_index]):
         if tab.view is not None and tab.view.requests:
             ui.show_tab(tab)
             return

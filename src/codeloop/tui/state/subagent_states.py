@@ -61,9 +61,9 @@ class SubagentStates:
         return True
 
     def find_starting_message(self, session_id: str, log: MessageLog) -> str | None:
-        """Return the id of the message of this session whose call started a subagent, or the subagent's own parent.
+        """Return the id of the message of this session whose call started a subagent; None: it is not loaded.
 
-        None: the message is not loaded.
+        For the subagent of a subagent, the call counts that started the uppermost one.
         """
         while (session := self.sessions.get(session_id)) is not None and session.parent_id != self._session_id:
             session_id = session.parent_id or ""

@@ -27,13 +27,14 @@ class Styles:
         key = (colour, attributes, on)
         style = self._cache.get(key)
         if style is None:
-            colour_name = self._colour_of(colour)
+            colour_name = self._resolve_colour(colour)
             faint = " dim" if colour_name is None and colour in _FAINT_COLOURS else ""
             style = self._cache[key] = Style.parse(f"{attributes}{faint}".strip() or "none") + Style(
-                color=colour_name, bgcolor=self._colour_of(on)
+                color=colour_name, bgcolor=self._resolve_colour(on)
             )
         return style
 
-    def _colour_of(self, colour: str) -> str | None:
+    def _resolve_colour(self, colour: str) -> str | None:
+        """Return a colour of the theme as Rich names it; None: the terminal's own."""
         value = getattr(self.theme, colour) if colour else ""
         return value.removeprefix("ansi_") or None

@@ -25,11 +25,11 @@ from codeloop.tui.actions.tabs import close_deleted_session
 from codeloop.tui.state.rate_limit import FrameScheduler, Throttle
 from codeloop.tui.ui import Ui
 
-SIDEBAR_DELAY = 0.3
-"""Seconds of events, such as file changes, that are collected before the sidebar or the choices are reloaded once."""
+RELOAD_DELAY_SECONDS = 0.3
+"""Seconds after an event, such as a file change, until the sidebar or the choices are reloaded, once for many."""
 LONG_TURN_SECONDS = 10.0
 """A turn longer than this, in seconds, notifies the user when it ends."""
-QUEUE_DELAY = 0.05
+QUEUE_DELAY_SECONDS = 0.05
 """Seconds after a message's change until the queued prompts are reloaded."""
 TOAST_SECONDS = 10.0
 """Seconds that a toast stays, unless its sender says otherwise."""
@@ -42,16 +42,16 @@ _SEVERITY_BY_VARIANT: dict[str, Literal["information", "warning", "error"]] = {
 
 
 class EventHandler:
-    """Handles every event of the project. There may be hundreds a second, so slow work is debounced."""
+    """Handles every event of the project. There may be hundreds a second, so slow work is done once for many."""
 
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
         self._turn_starts: dict[str, float] = {}
         """When the running turns began (monotonic seconds), by the session's id."""
         self._frames = FrameScheduler(ui.draw)
-        self._sidebar = Throttle(lambda: ui.start_task(refresh_sidebar(ui)), SIDEBAR_DELAY)
-        self._choices = Throttle(lambda: ui.start_task(_reload_choices(ui)), SIDEBAR_DELAY)
-        self._queue = Throttle(lambda: ui.start_task(reload_queues(ui)), QUEUE_DELAY)
+        self._sidebar = Throttle(lambda: ui.start_task(refresh_sidebar(ui)), RELOAD_DELAY_SECONDS)
+        self._choices = Throttle(lambda: ui.start_task(_reload_choices(ui)), RELOAD_DELAY_SECONDS)
+        self._queue = Throttle(lambda: ui.start_task(reload_queues(ui)), QUEUE_DELAY_SECONDS)
 
     def handle(self, event: Event) -> None:
         """React to an event, and redraw with the next frame."""
@@ -99,7 +99,7 @@ class EventHandler:
         self._frames.request()
         self._sidebar.request()
 
-    def _notify_user(self, session_id: str, what: str) -> None:
+    def _notify_user(self, session_id: str, message: str) -> None:
         """Notify the user, if the terminal has no focus, that a session of an open tab needs attention."""
         views = (tab.view for tab in self._ui.tabs)
         view = next((view for view in views if view is not None and view.owns(session_id)), None)
@@ -107,7 +107,7 @@ class EventHandler:
         if view is not None and not self._ui.app_focus and (view.session.id == session_id or view.requests):
             settings = self._ui.choices.settings
             title = f"codeloop: {view.session.title}"
-            self._ui.window.alert(title, what, has_bell=settings.bell, has_notification=settings.notifications)
+            self._ui.window.alert(title, message, has_bell=settings.bell, has_notification=settings.notifications)
 
 
 async def _reload_choices(ui: Ui) -> None:
