@@ -297,6 +297,13 @@ class Project:
         while held_warnings.messages:
             self.publish_live(ToastShown(properties=Toast(message=held_warnings.messages.pop(0), variant="warning")))
 
+    async def wait_for_extensions(self) -> None:
+        """Wait until extensions have started and reported their tools and hooks; show the warnings held back so far."""
+        hosts = self.services.extensions.hosts
+        if hosts is not None:
+            await hosts.wait_for_offers()
+        self.show_warnings()
+
     def watch_files(self, *, on: bool) -> None:
         """Start or stop reporting changed files of the work tree to followers."""
         self.services.watch.switch(on=on)

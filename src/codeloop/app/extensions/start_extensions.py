@@ -16,6 +16,7 @@ import codeloop
 from codeloop.app.extensions.extension_operations import serve_operation
 from codeloop.app.extensions.hooks import PROGRAMS_FOLDER
 from codeloop.app.services import OpenProject
+from codeloop.app.settings import digest_surroundings
 from codeloop.app.toolbox import BUILTIN_TOOLS
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.hooks.answer_filter import Reach
@@ -33,7 +34,7 @@ from codeloop.extend.host.hosts import (
     get_log_path,
     list_tool_names,
 )
-from codeloop.extend.host.offer_cache import OfferCache, hash_surroundings
+from codeloop.extend.host.offer_cache import OfferCache
 from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS
@@ -74,17 +75,16 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
             return extensions
         return extension.is_project or is_in_project(extension, project_root, settings.paths.private_folders)
 
-    def find_reach(is_confined: bool) -> Reach:
-        if is_confined:
+    def find_reach(in_sandbox: bool) -> Reach:
+        if in_sandbox:
             return "project"
         sandbox = settings.config.sandbox
         is_open = sandbox.extensions is False or sandbox.mode == "off"
         return "all" if is_open else "own"
 
-    async def serve(carry_out: RunOperation, call: OperationCall, is_confined: bool) -> Any:
-        return await serve_operation(carry_out, call, find_reach(is_confined), project_root.root)
+    async def serve(carry_out: RunOperation, call: OperationCall, in_sandbox: bool) -> Any:
+        return await serve_operation(carry_out, call, find_reach(in_sandbox), project_root.root)
 
-    digest_surroundings = partial(hash_surroundings, project_root, settings.paths, settings.environment)
     hello = HostHello(
         version=VERSION,
         directory=str(project_root.directory),
@@ -93,7 +93,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         operations=tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     callbacks = HostCallbacks(
-        known=OfferCache(settings.paths.state / EXTENSIONS_FOLDER, digest_surroundings),
+        known=OfferCache(settings.paths.state / EXTENSIONS_FOLDER, partial(digest_surroundings, settings)),
         hello=hello,
         start=start,
         is_confined=is_confined,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.session.store_prompt import wait_for_extensions
 from codeloop.app.project import Project
 from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.credentials.system_keyring import has_keyring
@@ -74,7 +73,7 @@ async def _get_plugin_sign_ins(project: Project) -> "PluginSignIns | None":
     """Wait until the plugins have started, and return their sign-ins; None if there are no extensions."""
     if not project.settings.extensions:
         return None
-    await wait_for_extensions(project)
+    await project.wait_for_extensions()
     return project.services.plugin_sign_ins
 
 

@@ -12,7 +12,6 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.agents import find_commands
 from codeloop.app.handlers.project.mcp import open_mcp_servers
 from codeloop.app.handlers.session.prompt import find_sent_prompt, run_prompt, summarize_session, wait_for_answer
-from codeloop.app.handlers.session.store_prompt import wait_for_extensions
 from codeloop.app.handlers.session.turn_settings import check_model, choose_agent
 from codeloop.app.models.open_models import find_newest_model
 from codeloop.app.project import Project
@@ -81,7 +80,7 @@ async def run_command(project: Project, args: InvokeCommand) -> MessageWithParts
     message_id = args.message_id or new_id("msg")
     text = await _make_text(project, args, command, agent, message_id)
     parts = _make_parts(project, args, command, text, agent)
-    await wait_for_extensions(project)
+    await project.wait_for_extensions()
     if project.engine.hooks.runner is not None:
         from codeloop.app.handlers.session.prompt_hooks import run_command_hooks
 

@@ -30,14 +30,6 @@ from codeloop.store.next_message import choose_creation_time
 _ID_CHARACTERS = re.compile(r"[A-Za-z0-9_-]+")
 
 
-async def wait_for_extensions(project: Project) -> None:
-    """Wait until the project's extensions have started and reported their tools and hooks; show held warnings."""
-    hosts = project.services.extensions.hosts
-    if hosts is not None:
-        await hosts.wait_for_offers()
-    project.show_warnings()
-
-
 def make_user_message(
     project: Project, session_id: str, agent: str, model: ModelRef, message_id: str | None = None
 ) -> UserMessage:
@@ -58,7 +50,7 @@ async def store_prompt(project: Project, args: Prompt) -> tuple[UserMessage, lis
 
 
 async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
-    await wait_for_extensions(project)
+    await project.wait_for_extensions()
     session = project.store.get_session(args.session_id)
     project.store.leases.check_free(session.id)
     output_format = await _check_format(project, args)
