@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import Literal
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from codeloop.workspace.sandbox.protected_files import MovedFile
 # The model may still read the output of ended jobs; of more than this many the oldest are forgotten.
 _MAX_ENDED_JOBS = 64
 
-Status = Literal["running", "exited", "killed"]
+JobStatus = Literal["running", "exited", "killed"]
 
 
 class JobOutput(Struct, frozen=True):
@@ -25,7 +26,7 @@ class JobOutput(Struct, frozen=True):
     output: str
     screen_text: str
     is_cut: bool
-    status: Status
+    status: JobStatus
     code: int | None
     notes: tuple[str, ...] = ()
     moved_files: tuple[MovedFile, ...] = ()
@@ -35,26 +36,24 @@ class JobOutput(Struct, frozen=True):
 class Job:
     """One background command. `id` names it to the model; `session` is the one that started it."""
 
-    def __init__(self, name: str, session: str, command: str, running: RunningCommand) -> None:
-        self.id = name
+    def __init__(self, job_id: str, session: str, command: str, running: RunningCommand) -> None:
+        self.id = job_id
         self.session = session
         self.command = command
-        self.status: Status = "running"
+        self.status: JobStatus = "running"
         self.code: int | None = None
         self.start_time = time.monotonic()
         self.running = running
         self._has_output = asyncio.Event()
         running.on_output = self._has_output.set
-        self._task = asyncio.create_task(self._watch(), name=name)
+        self._task = asyncio.create_task(self._watch(), name=job_id)
 
     async def read(self, wait: float = 0) -> JobOutput:
         """Return the new output. If there is none, wait at most `wait` seconds for output or the end."""
         if wait and self.status == "running" and not self._has_output.is_set():
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._has_output.wait()
-            except TimeoutError:
-                pass
         self._has_output.clear()
         output = self.running.capture.take()
         return JobOutput(
@@ -101,9 +100,9 @@ class Jobs:
         self._count += 1
         job = Job(f"bash_{self._count}", session, command, running)
         self._jobs[job.id] = job
-        ended_ids = [one.id for one in self._jobs.values() if one.status != "running"]
-        for name in ended_ids[:-_MAX_ENDED_JOBS]:
-            del self._jobs[name]
+        ended_ids = [each.id for each in self._jobs.values() if each.status != "running"]
+        for job_id in ended_ids[:-_MAX_ENDED_JOBS]:
+            del self._jobs[job_id]
         return job
 
     def list_jobs(self) -> tuple[Job, ...]:

@@ -55,9 +55,9 @@ _FOLDER_LIST_VARIABLES = frozenset(
 
 
 def make_program_environment(
-    environment: Mapping[str, str], own_variables: Mapping[str, str], excluded_folders: Iterable[Path] = ()
+    environment: Mapping[str, str], configured_variables: Mapping[str, str], excluded_folders: Iterable[Path] = ()
 ) -> dict[str, str]:
-    """Return the environment of a program: our allowed variables, then `own_variables`, those of its definition.
+    """Return the environment of a program: our allowed variables, then `configured_variables`.
 
     `excluded_folders`: variables that lead into these are dropped, so that no file there decides what is run.
     """
@@ -66,33 +66,34 @@ def make_program_environment(
         for name, value in environment.items()
         if name in _ALLOWED_VARIABLES or name.startswith(_ALLOWED_PREFIXES)
     }
-    return {**_drop_paths_into(variables, excluded_folders), **own_variables}
+    return {**_drop_paths_into(variables, excluded_folders), **configured_variables}
 
 
-def _drop_paths_into(variables: dict[str, str], excluded_folders: Iterable[Path]) -> dict[str, str]:
+def _drop_paths_into(variables: Mapping[str, str], excluded_folders: Iterable[Path]) -> dict[str, str]:
     """Return the variables without paths into the excluded folders."""
     # A project that is the home itself contains all tools of the user.
     home = os.path.realpath(variables.get("HOME") or "/")
-    folders = [folder for each in excluded_folders if not _is_below(home, folder := os.path.realpath(each))]
-    if folders:
-        for name in _FOLDER_LIST_VARIABLES & variables.keys():
-            entries = (each for each in variables[name].split(os.pathsep) if not _leads_into(each, folders))
-            variables[name] = os.pathsep.join(entries)
-        variables = {
-            name: value
-            for name, value in variables.items()
-            if name in _FOLDER_LIST_VARIABLES or not _lies_in_any(value, folders)
-        }
-    return variables
+    real_folders = map(os.path.realpath, excluded_folders)
+    folders = [folder for folder in real_folders if not _is_below(home, folder)]
+    if not folders:
+        return dict(variables)
+    remaining: dict[str, str] = {}
+    for name, value in variables.items():
+        if name in _FOLDER_LIST_VARIABLES:
+            entries = (each for each in value.split(os.pathsep) if not _leads_into(each, folders))
+            remaining[name] = os.pathsep.join(entries)
+        elif not _lies_in_any(value, folders):
+            remaining[name] = value
+    return remaining
 
 
 def make_tool_environment(
-    environment: Mapping[str, str], own_variables: Mapping[str, str], excluded_folders: Iterable[Path] = ()
+    environment: Mapping[str, str], configured_variables: Mapping[str, str], excluded_folders: Iterable[Path] = ()
 ) -> dict[str, str]:
-    """Return the environment of a program that runs developer tools: `make_program_environment` and their variables."""
-    more = {name: value for name, value in environment.items() if name in _TOOL_VARIABLES}
+    """Return the environment of a program that runs developer tools: that of any program, with the tools' variables."""
+    tool_variables = {name: value for name, value in environment.items() if name in _TOOL_VARIABLES}
     return make_program_environment(
-        environment, {**_drop_paths_into(more, excluded_folders), **own_variables}, excluded_folders
+        environment, {**_drop_paths_into(tool_variables, excluded_folders), **configured_variables}, excluded_folders
     )
 
 
@@ -102,6 +103,7 @@ def _leads_into(value: str, folders: Iterable[str]) -> bool:
 
 
 def _lies_in_any(value: str, folders: Iterable[str]) -> bool:
+    """Return whether a value is a path into one of the folders, or one relative to wherever the program runs."""
     if not value.startswith("/"):
         return value.startswith(("./", "../"))
     real = os.path.realpath(value)

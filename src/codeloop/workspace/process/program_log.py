@@ -11,6 +11,7 @@ from codeloop.schema.limits import MCP_LOG
 _END_CHARS = 2_000
 # The characters of a line that an error message repeats.
 _LINE_CHARS = 400
+# `ValueError: ...`, `fatal: ...`
 _ERROR_LINE = re.compile(r"^[\w.]*(Error|Exception)\b|\b(error|fatal|panic)\b.*:", re.IGNORECASE)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.process.output_buffer import OutputBuffer
+from codeloop.workspace.process.output.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
 from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
@@ -59,7 +59,9 @@ class RunningCommand:
         self.on_output: Callable[[], None] | None = None
         self._text = text
         self._state_output = bytearray()
+        # For the output, for the state of the shell, and one that shows by its end that no process is left.
         self._pipes = (Pipe(self._take_output), Pipe(self._take_state), Pipe(lambda _chunk: None))
+        # The file with a command that is too long for an argument.
         self._file: Path | None = None
         self._child: LaunchedProcess | None = None
 
@@ -97,16 +99,16 @@ class RunningCommand:
             pipe.listen()
 
     async def finish(self) -> tuple[int, int]:
-        """Wait for the shell's exit. Returns its code (negative: the signal) and the number of processes left running.
+        """Wait for the shell's exit. Return its code (negative: the signal) and the number of processes left running.
 
         These get a short time to end by themselves, then they are ended.
         """
         child = self._running
         code = await asyncio.shield(child.exited)
-        count = 0 if await self._wait_until_silent() else await child.end()
+        leftover_processes = 0 if await self._wait_until_silent() else await child.end()
         self._close()
         await finish_uncancelled(self._restore_files())
-        return code, count
+        return code, leftover_processes
 
     async def stop(self, *, interrupt_seconds: float = 0) -> None:
         """End every process of the command by TERM, then KILL. Completes even when cancelled.
@@ -139,13 +141,13 @@ class RunningCommand:
 
     def take_moved_files(self) -> tuple[MovedFile, ...]:
         """Return the files that were moved away since the last call."""
-        stashed, self._moved_files = self._moved_files, []
-        return tuple(stashed)
+        moved_files, self._moved_files = self._moved_files, []
+        return tuple(moved_files)
 
     def take_warnings(self) -> tuple[str, ...]:
         """Return the warnings about moved files since the last call."""
-        texts, self._warnings = self._warnings, []
-        return tuple(texts)
+        warnings, self._warnings = self._warnings, []
+        return tuple(warnings)
 
     def take_notes(self, output: str, code: int | None) -> tuple[str, ...]:
         """Return notes about refusals of the sandbox, and about files restored since the last call.
@@ -159,13 +161,14 @@ class RunningCommand:
         return (*self.find_refusals(output, code), *notes)
 
     async def _wait_until_silent(self) -> bool:
-        """Wait a short time for the end of all pipes. Returns whether they ended: then no process of it is left."""
-        open_ends = [pipe.ended for pipe in self._pipes if not pipe.ended.done()]
-        if open_ends:
-            await asyncio.wait(open_ends, timeout=SHELL_GRACE.seconds)
+        """Wait a short time for the end of all pipes. Return whether they ended: then no process of it is left."""
+        pending_ends = [pipe.ended for pipe in self._pipes if not pipe.ended.done()]
+        if pending_ends:
+            await asyncio.wait(pending_ends, timeout=SHELL_GRACE.seconds)
         return all(pipe.ended.done() for pipe in self._pipes)
 
     def _make_argument(self) -> str:
+        """Return the command, or a line that reads it from a file if it is too long for an argument."""
         command = self._text
         if (
             len(command) < _MAX_ARGUMENT_BYTES // 4

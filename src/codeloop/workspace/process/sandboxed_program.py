@@ -84,21 +84,23 @@ async def run_sandboxed(
     max_bytes: int,
     grants: SandboxGrants = NO_GRANTS,
     *,
-    is_own: bool = False,
+    is_user_program: bool = False,
     profile: ProgramProfile | None = None,
 ) -> SandboxedResult:
     """Run a program to its end with `stdin` as its input. At most `max_bytes` + 1 bytes of its output are kept.
 
-    `is_own`: it is the user's program, with its own sandbox by `profile`, or without one. It is ended with all its
-    processes when the caller is cancelled. Raises OSError when it cannot start, and its subclass SandboxRefused if a
-    required sandbox does not work.
+    `is_user_program`: it is the user's, not the project's, and runs in its own sandbox by `profile`; without one if
+    that is None. It is ended with all its processes when the caller is cancelled. Raises OSError when it can't be
+    started, and its subclass SandboxRefused if a required sandbox does not work.
     """
-    sandbox = None if is_own else await enter_sandbox(workspace, grants)
-    path = workspace.scratch.with_name("set-aside")
+    sandbox = None if is_user_program else await enter_sandbox(workspace, grants)
     protected: ProtectedFiles | None = None
     if sandbox is not None:
         repositories = await workspace.shells.begin_repositories(sandbox.policy)
-        protected = ProtectedFiles(sandbox.policy, path, repositories, remember_contents=sandbox.backend == "landlock")
+        quarantine = workspace.scratch.with_name("set-aside")
+        protected = ProtectedFiles(
+            sandbox.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
+        )
     output, errors = bytearray(), bytearray()
     pipes = (
         Pipe(partial(_append_up_to, output, max_bytes + 1)),

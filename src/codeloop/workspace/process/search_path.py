@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
 # Variables that make the dynamic linker load code.
 _LOADER_VARIABLES = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_")
-
-
 _PYTHON_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE")
 _STEERING_VARIABLES = {
     "file": ("MAGIC",),
@@ -32,7 +31,7 @@ _STEERING_VARIABLES = {
 _MAX_LINKS = 40
 _ACL_ATTRIBUTE = "system.posix_acl_access"
 _ACL_USER, _ACL_GROUP_OWNER, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
-_ACL_WRITE = 2
+_ACL_WRITE, _ACL_ALL_RIGHTS = 2, 7
 
 
 class ProgramLookup(Struct, frozen=True):
@@ -44,6 +43,14 @@ class ProgramLookup(Struct, frozen=True):
     path: str = ""
     doubt: str = ""
     is_shadowable: bool = False
+
+
+class _AclEntry(NamedTuple):
+    """An entry of an access list (ACL). `tag`: whom it is for; `number`: the id of that user or group, if any."""
+
+    tag: int
+    rights: int
+    number: int
 
 
 class SearchPath:
@@ -61,12 +68,12 @@ class SearchPath:
         A folder of the PATH that others can write to makes every program behind it uncertain. A folder of the project,
         such as an active environment, makes only the programs in it uncertain.
         """
-        above, _, name = name.rpartition("/")
+        folder_part, _, name = name.rpartition("/")
         for variable in _STEERING_VARIABLES.get(name, ()):
             if _leads_inside(self._environment.get(variable, ""), self._roots):
                 return ProgramLookup(doubt=f"{variable} has `{name}` load what lies in the project")
         is_shadowable = False
-        for folder in [above] if above else self._folders:
+        for folder in [folder_part] if folder_part else self._folders:
             path = f"{folder}/{name}"
             if _is_inside(folder, self._roots) or _is_inside(os.path.realpath(folder), self._roots):
                 if os.path.lexists(path):
@@ -94,12 +101,13 @@ def find_loading_variable(environment: Mapping[str, str], roots: Sequence[str]) 
 
 def _leads_inside(value: str, roots: Sequence[str]) -> bool:
     """Return whether a variable's paths lead into the project or the current directory."""
-    parts = value.replace(" ", ":").split(":") if value else []
-    return any(not part.startswith("/") or _is_inside(os.path.realpath(part), roots) for part in parts)
+    # LD_PRELOAD may separate its paths by blanks.
+    paths = value.replace(" ", ":").split(":") if value else []
+    return any(not path.startswith("/") or _is_inside(os.path.realpath(path), roots) for path in paths)
 
 
 def _find_doubt(folder: str) -> str:
-    """Return why a folder of the PATH can't be trusted."""
+    """Return why a folder of the PATH can't be trusted; "": it can."""
     if not folder.startswith("/"):
         return "the PATH has a relative folder"
     writer = find_foreign_writer(folder)
@@ -140,9 +148,11 @@ def find_foreign_writer(folder: str) -> str:
 
 def _list_lookup_steps(path: str) -> Iterator[tuple[Path, str]]:
     """Yield the steps of the kernel's lookup of a path: a folder and the name that is looked up in it, at last ""."""
-    folder_path, rest, links = Path("/"), [part for part in path.split("/") if part and part != "."][::-1], 0
-    while rest:
-        name = rest.pop()
+    folder_path, links = Path("/"), 0
+    # The names that are still to be looked up, the next one last.
+    names = _split_names(path)[::-1]
+    while names:
+        name = names.pop()
         if name == "..":
             folder_path = folder_path.parent
             continue
@@ -156,8 +166,12 @@ def _list_lookup_steps(path: str) -> Iterator[tuple[Path, str]]:
         if links > _MAX_LINKS:
             return
         folder_path = Path("/") if target.startswith("/") else folder_path
-        rest += [part for part in target.split("/") if part and part != "."][::-1]
+        names += _split_names(target)[::-1]
     yield folder_path, ""
+
+
+def _split_names(path: str) -> list[str]:
+    return [name for name in path.split("/") if name and name != "."]
 
 
 def _find_writer(folder: Path, folder_status: os.stat_result) -> str:
@@ -170,24 +184,25 @@ def _find_writer(folder: Path, folder_status: os.stat_result) -> str:
     groups = [folder_status.st_gid] if folder_status.st_mode & stat.S_IWGRP else []
     # With an access list, the mode shows the list's mask in place of the group's rights.
     if groups and (entries := _read_acl(folder)):
-        mask = next((rights for tag, rights, _ in entries if tag == _ACL_MASK), 7)
-        writers = [(tag, number) for tag, rights, number in entries if rights & mask & _ACL_WRITE]
-        groups = [folder_status.st_gid] if any(tag == _ACL_GROUP_OWNER for tag, _ in writers) else []
-        groups += [number for tag, number in writers if tag == _ACL_GROUP]
-        for writer in (_name_foreign_user(number) for tag, number in writers if tag == _ACL_USER):
+        mask = next((entry.rights for entry in entries if entry.tag == _ACL_MASK), _ACL_ALL_RIGHTS)
+        writers = [entry for entry in entries if entry.rights & mask & _ACL_WRITE]
+        groups = [folder_status.st_gid] if any(entry.tag == _ACL_GROUP_OWNER for entry in writers) else []
+        groups += [entry.number for entry in writers if entry.tag == _ACL_GROUP]
+        for writer in (_name_foreign_user(entry.number) for entry in writers if entry.tag == _ACL_USER):
             if writer:
                 return writer
     return next((writer for group in groups if (writer := _name_foreign_group(group))), "")
 
 
-def _read_acl(folder: Path) -> list[tuple[int, int, int]]:
-    """Return the access list of a folder: tag, rights, and the number of a user or group. Empty if it has none."""
+def _read_acl(folder: Path) -> list[_AclEntry]:
+    """Return the access list of a folder; empty if it has none."""
     try:
         data = os.getxattr(folder, _ACL_ATTRIBUTE)
     except (OSError, AttributeError):
         # None is set, or this system has no such lists.
         return []
-    return list(struct.iter_unpack("<HHI", data[4:])) if len(data) % 8 == 4 else []
+    # A version in four bytes, then the entries of eight bytes each.
+    return [_AclEntry(*fields) for fields in struct.iter_unpack("<HHI", data[4:])] if len(data) % 8 == 4 else []
 
 
 @cache

@@ -19,6 +19,7 @@ _BASH_VARIABLES = re.compile(
 # Variables that each shell sets itself: their values are no changes by a command.
 _SHELL_VARIABLES = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
 _UNSHARED_VARIABLES = frozenset({"PWD", "SHLVL", "_"})
+# `declare -x NAME="value"`, or `declare -x NAME=$'value\n'` if it has characters that are not printable.
 _EXPORT_LINE = re.compile(
     r"""declare -[a-zA-Z]*x[a-zA-Z]* ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\$`]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n""",
     re.DOTALL,
@@ -65,8 +66,9 @@ def find_changed_variables(variables: Mapping[str, str] | None, environment: Map
 
 def apply_changes(variables: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with the changes that a command made from `before` to `after`."""
+    removed_names = before.keys() - after.keys()
     changes = {name: value for name, value in after.items() if before.get(name) != value}
-    return {**{name: value for name, value in variables.items() if name in after or name not in before}, **changes}
+    return {**{name: value for name, value in variables.items() if name not in removed_names}, **changes}
 
 
 @lru_cache(maxsize=4)
@@ -75,26 +77,29 @@ def parse_exports(printed: str) -> dict[str, str]:
 
     The result is cached and must not be changed: most commands export nothing, so the next output is the same.
     """
-    # A command may have written anything in its place. Lines that are not understood are left out, and none is run.
+    # A command may have written anything instead. Lines that are not understood are left out, and none is run.
     variables: dict[str, str] = {}
     # The format of `sh`, where there is no bash.
     if printed.startswith("export "):
         with suppress(ValueError):
             variables |= {name: value for name, _, value in (word.partition("=") for word in split(printed))}
-    at = 0
-    while 0 <= at < len(printed):
-        row = _EXPORT_LINE.match(printed, at)
-        if row is None:
-            at = printed.find("\ndeclare -", at) + 1 or len(printed)
+    start = 0
+    while start < len(printed):
+        line = _EXPORT_LINE.match(printed, start)
+        if line is None:
+            # On to the next line that may be understood, or to the end.
+            start = printed.find("\ndeclare -", start) + 1 or len(printed)
             continue
-        name, quoted, escaped = row.groups()
+        name, quoted, escaped = line.groups()
         if escaped is not None:
-            variables[name] = os.fsdecode(_ESCAPED_BYTE.sub(lambda one: _decode_escape(one[1]), os.fsencode(escaped)))
+            value = _ESCAPED_BYTE.sub(lambda match: _decode_escape(match[1]), os.fsencode(escaped))
+            variables[name] = os.fsdecode(value)
         elif quoted is not None:
-            variables[name] = _ESCAPE.sub(lambda one: one[1], quoted)
-        at = row.end()
+            variables[name] = _ESCAPE.sub(lambda match: match[1], quoted)
+        start = line.end()
     return {name: value for name, value in drop_bash_variables(variables).items() if name not in _UNSHARED_VARIABLES}
 
 
 def _decode_escape(code: bytes) -> bytes:
+    """Return the byte for what follows a backslash: three octal digits, or a letter."""
     return bytes([int(code, 8) & 0xFF]) if code.isdigit() else _BYTES_BY_LETTER.get(code, code)

@@ -5,22 +5,20 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-import msgspec
 from msgspec import Struct
 
 from codeloop.kit.programs import find_program
-from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_TIMEOUT
 from codeloop.workspace.git.planted.repositories import PlantedRepositories
 from codeloop.workspace.process.background_jobs import Job, Jobs
-from codeloop.workspace.process.output_buffer import OutputBuffer, OutputThrottle
+from codeloop.workspace.process.output.output_buffer import OutputBuffer
+from codeloop.workspace.process.output.output_throttle import OutputThrottle
 from codeloop.workspace.process.running_command import RunningCommand
 from codeloop.workspace.process.shell_state import (
     ShellState,
@@ -28,6 +26,7 @@ from codeloop.workspace.process.shell_state import (
     drop_bash_variables,
     find_changed_variables,
 )
+from codeloop.workspace.process.slow_commands import SlowCommands
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
@@ -41,10 +40,6 @@ if TYPE_CHECKING:
 _BASH_PATHS = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
 # A command may take this many times as long as it took before.
 _TIMEOUT_FACTOR = 3
-_MAX_SLOW_COMMANDS = 100
-# The characters of a command by which it is recognised.
-_NAME_CHARS = 300
-_SLOW_FILE_BYTES = 256 * 1024
 # They keep bash from reading start-up files, which could print, be slow, or change how lines are parsed.
 _BASH_OPTIONS = ("--noprofile", "--norc")
 
@@ -121,14 +116,15 @@ class Shells:
         self._states: dict[str, ShellState] = {}
         self.warned: set[str] = set()
         """Warnings that were already shown to the user, and notes that were shown to the model."""
-        # The file with a project's slow commands -> the seconds that each command took.
-        self._slow_commands: dict[Path, dict[str, float]] = {}
+        self._slow_commands = SlowCommands()
 
-    def directory(self, context: ShellContext) -> Path:
+    def get_directory(self, context: ShellContext) -> Path:
         """Return the directory of the session's next command."""
-        # A command may have removed its directory.
         state = self._states.get(context.session)
-        return state.directory if state is not None and os.access(state.directory, os.X_OK) else context.directory
+        # A command may have removed its directory.
+        if state is None or not os.access(state.directory, os.X_OK):
+            return context.directory
+        return state.directory
 
     def list_changed_variables(self, context: ShellContext, *, is_unsandboxed: bool) -> dict[str, str]:
         """Return the variables that earlier commands changed ("": unset), or only those outside of the sandbox."""
@@ -143,29 +139,7 @@ class Shells:
 
     def choose_timeout(self, context: ShellContext, command: str) -> float:
         """Return the timeout in ms of a command that has none: longer for a command that took long before."""
-        return 1000 * max(
-            self._timeout, _TIMEOUT_FACTOR * self._read_slow_commands(context).get(_name_command(command), 0)
-        )
-
-    def _read_slow_commands(self, context: ShellContext) -> dict[str, float]:
-        """Return the seconds that slow commands of the project took, also in earlier processes."""
-        file = _get_slow_file(context)
-        if file not in self._slow_commands:
-            self._slow_commands[file] = {}
-            with suppress(OSError, msgspec.MsgspecError):
-                self._slow_commands[file] = msgspec.json.decode(
-                    read_start(file, _SLOW_FILE_BYTES), type=dict[str, float]
-                )
-        return self._slow_commands[file]
-
-    def _record_slow_command(self, context: ShellContext, command: str, seconds: float) -> None:
-        slow = self._read_slow_commands(context)
-        slow.pop(command, None)
-        slow[command] = seconds
-        for name in [*slow][:-_MAX_SLOW_COMMANDS]:
-            del slow[name]
-        with suppress(OSError):
-            write_atomically(_get_slow_file(context), msgspec.json.encode(slow))
+        return 1000 * max(self._timeout, _TIMEOUT_FACTOR * self._slow_commands.find_seconds(context.scratch, command))
 
     def reset(self, session: str) -> None:
         """Reset the session's working directory and environment."""
@@ -187,10 +161,10 @@ class Shells:
         start_time = time.monotonic()
         throttle = OutputThrottle(running.capture, on_output)
         running.on_output = throttle.notify
-        code, strays, timed_out = None, 0, False
+        code, leftover_processes, timed_out = None, 0, False
         try:
             async with asyncio.timeout(command.timeout):
-                code, strays = await running.finish()
+                code, leftover_processes = await running.finish()
         except TimeoutError:
             timed_out = True
             await running.stop(interrupt_seconds=SHELL_INTERRUPT.seconds)
@@ -202,7 +176,7 @@ class Shells:
             throttle.close()
         self._store_state(context, command, running.find_state())
         if time.monotonic() - start_time > self._timeout / _TIMEOUT_FACTOR:
-            self._record_slow_command(context, _name_command(command.text), time.monotonic() - start_time)
+            self._slow_commands.record(context.scratch, command.text, time.monotonic() - start_time)
         output = running.capture.take()
         signal_name = _name_signal(code)
         return CommandResult(
@@ -211,9 +185,10 @@ class Shells:
             code=None if signal_name else code,
             signal=signal_name,
             timed_out=timed_out,
-            leftover_processes=strays,
+            leftover_processes=leftover_processes,
             is_cut=output.is_cut,
-            line_count=running.capture.lines + (bool(output.screen_text) and not output.screen_text.endswith("\n")),
+            # A last line without a line end counts too.
+            line_count=running.capture.line_ends + (bool(output.screen_text) and not output.screen_text.endswith("\n")),
             output_file=output.path,
             duration=time.monotonic() - start_time,
             notes=running.take_notes(output.text, None if timed_out else code),
@@ -227,7 +202,7 @@ class Shells:
             raise ValueError(
                 f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
             )
-        running = await self._start(context, command, OutputBuffer(context.scratch, at_once=True))
+        running = await self._start(context, command, OutputBuffer(context.scratch, opens_file=True))
         return self.jobs.add(context.session, command.text, running)
 
     @property
@@ -245,7 +220,7 @@ class Shells:
 
     async def _start(self, context: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
         state = self._states.get(context.session, ShellState(context.directory))
-        directory = command.directory or self.directory(context)
+        directory = command.directory or self.get_directory(context)
         protect_own_memory(context.environment)
         shell = find_shell(context.environment)
         variables = drop_bash_variables(context.environment)
@@ -258,10 +233,10 @@ class Shells:
             )
             return running
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
-            path = context.scratch.with_name("set-aside")
+            quarantine = context.scratch.with_name("set-aside")
             repositories = await self.begin_repositories(command.policy)
             protected = ProtectedFiles(
-                command.policy, path, repositories, remember_contents=sandbox.backend == "landlock"
+                command.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
             )
             running = RunningCommand(command.text, capture, protected)
             environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
@@ -295,9 +270,9 @@ class Shells:
             connections = proxy.list_refused(context.session, seen.get(context.session, 0))
             seen[context.session] = proxy.refused_count
         home = Path(context.environment.get("HOME") or "/nonexistent")
-        own = self.sandboxes.find_private_home(sandbox)
+        private_home = self.sandboxes.find_private_home(sandbox)
         notes = find_refusals(output, code, sandbox.policy, start_state.directory, home, connections, command)
-        notes += find_strayed_writes(own, since) if own else []
+        notes += find_strayed_writes(private_home, since) if private_home else []
         # There is a proxy, and it refused nothing: the mention of its address must have another cause.
         if connections == []:
             notes += find_proxy_mention(output, code, start_state.variables or {})
@@ -308,8 +283,8 @@ class Shells:
     ) -> SandboxPolicy:
         """Return the sandbox policy of a work tree's commands. Reads the disk."""
         repositories = self._repositories.get(Path(os.path.realpath(policy_input.root)))
-        more = repositories.list_protected_paths() if repositories is not None else ()
-        return self._find_policy_maker(policy_input, config).make_policy(grants, more)
+        paths_in_repositories = repositories.list_protected_paths() if repositories is not None else ()
+        return self._find_policy_maker(policy_input, config).make_policy(grants, paths_in_repositories)
 
     def _find_policy_maker(self, policy_input: PolicyInput, config: SandboxConfig) -> PolicyMaker:
         key = (policy_input.root, policy_input.directory)
@@ -332,6 +307,7 @@ class Shells:
             planted_repositories = PlantedRepositories(
                 roots, policy_input.scratch.with_name("set-aside"), policy_input.environment
             )
+            # As around a command that does nothing: this records what there is.
             await asyncio.to_thread(planted_repositories.begin_command)
             await asyncio.to_thread(planted_repositories.end_command)
             self._repositories.setdefault(root, planted_repositories)
@@ -339,18 +315,20 @@ class Shells:
             await asyncio.to_thread(self._repositories[root].record_state)
 
     async def begin_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
-        """Record the repositories before a command under a policy. Returns None if they were not scanned."""
+        """Record the repositories before a command under a policy, and return them; None: they were not scanned."""
         planted_repositories = self._repositories.get(policy.writable[0])
         if planted_repositories is not None and not planted_repositories.try_begin_command():
             await asyncio.to_thread(planted_repositories.begin_command)
         return planted_repositories
 
     def _store_state(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:
+        """Store the state of a command's shell at its end for the session's next commands."""
         if shell_state is None or shell_state.variables is None or command.is_isolated:
             return
         before = self._states.get(context.session, ShellState(context.directory))
-        directory = shell_state.directory if command.directory is None else self.directory(context)
+        directory = shell_state.directory if command.directory is None else self.get_directory(context)
         sandboxed_variables, unsandboxed_variables = shell_state.variables, before.unsandboxed_variables
+        # This command did not start with the variables of sandboxed commands: only its own changes are added to those.
         if command.policy is None or command.has_grants:
             initial = drop_bash_variables(context.environment)
             sandboxed_variables = apply_changes(
@@ -366,25 +344,17 @@ def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
 
     The user's preferred shell is not used: the permission gate parses lines as bash does.
     """
-    bash = next((path for path in _BASH_PATHS if os.access(path, os.X_OK)), None)
-    if bash := bash or find_program("bash", environment.get("PATH")):
+    usual_path = next((path for path in _BASH_PATHS if os.access(path, os.X_OK)), None)
+    bash = usual_path or find_program("bash", environment.get("PATH"))
+    if bash:
         return (bash, *_BASH_OPTIONS)
     if os.access("/bin/sh", os.X_OK):
         return ("/bin/sh",)
     raise FileNotFoundError("no shell was found: neither bash, nor /bin/sh can be run; install bash")
 
 
-def _get_slow_file(context: ShellContext) -> Path:
-    """Return the file with the times of a project's slow commands. Sandboxed commands can't write there."""
-    return context.scratch.with_name(f"{context.scratch.name}.slow.json")
-
-
-def _name_command(command: str) -> str:
-    """Return a command without the rest of its pipeline, such as `| tail`."""
-    return command.partition(" | ")[0].strip()[:_NAME_CHARS]
-
-
 def _name_signal(code: int | None) -> str | None:
+    """Return the name of the signal that ended a command; None: it was not ended by one."""
     if code is None or code >= 0:
         return None
     try:

@@ -112,7 +112,9 @@ async def _run_command(row: CommandHookConfig, payload: JSON, scope: HookScope) 
         )
         given, most = msgspec.json.encode(payload), HOOK_OUTPUT.value
         grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
-        result = await run_sandboxed(workspace, launch, given, most, grants, is_own=not is_confined, profile=profile)
+        result = await run_sandboxed(
+            workspace, launch, given, most, grants, is_user_program=not is_confined, profile=profile
+        )
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
     if len(result.output) > most:

@@ -77,7 +77,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     if params.reset:
         shells.reset(ctx.session_id)
     context = await _make_context(ctx, shells, is_outside=bool(params.outside))
-    directory = shells.directory(context)
+    directory = shells.get_directory(context)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, directory).path
     denials, denials_read_at = add_denied_paths(ctx.workspace, ctx.session), time.monotonic()
     params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, workdir or directory))
@@ -120,7 +120,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     for warning in warnings:
         ctx.session.warn(warning)
     outcome = replace(outcome, notes=(*outcome.notes, *decisions, *warnings))
-    where = _note_folder(ctx, workdir or directory, shells.directory(context), outcome, before=directory)
+    where = _note_folder(ctx, workdir or directory, shells.get_directory(context), outcome, before=directory)
     result = await _format_result(params, outcome, timeout, ctx, (workdir or directory, where))
     return replace(result, metadata={**result.metadata, TERMINAL_KEY: terminal}) if terminal else result
 
@@ -129,7 +129,7 @@ async def _make_context(ctx: ToolContext, shells: Shells, *, is_outside: bool) -
     """Return the shell context of the session, with the variables that extensions set for the command."""
     work = ctx.workspace
     context = ShellContext(ctx.session_id, work.directory, work.environment, work.scratch)
-    arguments = {"cwd": str(shells.directory(context)), "sessionID": ctx.session_id, "callID": ctx.call_id}
+    arguments = {"cwd": str(shells.get_directory(context)), "sessionID": ctx.session_id, "callID": ctx.call_id}
     arguments |= {"outside": True} if is_outside else {}
     variables = await ctx.session.hooks.collect_shell_variables(arguments)
     if not variables:

@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.schema.api.editor import EditorCommand
 from codeloop.schema.errors import CodeloopError
 from codeloop.tool.tool import ToolContext, ToolFailure
-from codeloop.workspace.process.output_buffer import OutputBuffer
+from codeloop.workspace.process.output.output_buffer import OutputBuffer
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, find_shell
 
 TERMINAL_KEY = "terminal"

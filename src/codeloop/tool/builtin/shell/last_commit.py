@@ -81,7 +81,7 @@ async def run_unchanged(
                 left_out = await asyncio.to_thread(_drop_links, root, copy, commit.links)
                 _link_shared_paths(root, copy, ignored_paths)
             inside = root if is_mounted else copy
-            directory = _find_directory(command.directory or shells.directory(context), root, copy, inside)
+            directory = _find_directory(command.directory or shells.get_directory(context), root, copy, inside)
             command_on_copy = replace(command, policy=copy_policy, directory=directory, is_isolated=True)
             outcome = await shells.run(context, command_on_copy, show)
         finally:

@@ -1,20 +1,15 @@
-"""Collects the output of a command in bounded memory, its head and tail, and the whole in a file of limited size.
+"""Collects the output of a command in bounded memory, its head and tail, and the whole in a file of limited size."""
 
-`OutputThrottle` shows the end of it while the command runs.
-"""
-
-import asyncio
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.small_files import write_all
 from codeloop.kit.text.terminal_output import PlainOutput, to_plain_text
 from codeloop.kit.text.truncate import count_bytes, count_lines, cut_text
-from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, SHELL_REPORT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.saved_outputs import create_output_file, shorten_output
-from codeloop.workspace.process.condensed_output import condense_output
+from codeloop.workspace.process.output.condensed_output import condense_output
 
 # A character takes up to four bytes in UTF-8.
 _RECENT_BYTES = 4 * SHELL_OUTPUT.value
@@ -39,35 +34,36 @@ class TakenOutput(NamedTuple):
 
 
 class OutputBuffer:
-    """Collects output. `total`: its bytes; `lines`: its line ends.
+    """Collects output. `total`: its bytes; `line_ends`: their number.
 
-    `path`: the file with the whole output. It is made when a part is left out; with `at_once`, from the start.
+    `path`: the file with the whole output. It is made when a part is left out; with `opens_file`, from the start.
     """
 
-    def __init__(self, folder: Path, *, at_once: bool = False) -> None:
+    def __init__(self, folder: Path, *, opens_file: bool = False) -> None:
         self.path: Path | None = None
         self.total = 0
-        self.lines = 0
+        self.line_ends = 0
         self.folder = folder
         self._head = bytearray()
         self._tail = bytearray()
         self._bytes_taken = 0
+        # The descriptor of the file, -1 while it is not open; and why it could not be written.
         self._file = -1
         self._bytes_stored = 0
         self._failure = ""
-        if at_once:
+        if opens_file:
             self._open_file()
 
     def feed(self, chunk: bytes) -> None:
         """Add output."""
         self.total += len(chunk)
-        self.lines += chunk.count(b"\n")
+        self.line_ends += chunk.count(b"\n")
         if self.path is None and not self._failure and self.total - self._bytes_taken > _KEPT_BYTES:
             self._open_file()
-        room = _KEPT_BYTES - len(self._head)
-        self._head += chunk[:room]
-        self._tail += chunk[room:]
-        # Twice the room, so that bytes are moved rarely.
+        head_space = _KEPT_BYTES - len(self._head)
+        self._head += chunk[:head_space]
+        self._tail += chunk[head_space:]
+        # It may grow to twice its size, so that bytes are moved rarely.
         if len(self._tail) > 2 * _KEPT_BYTES:
             del self._tail[:-_KEPT_BYTES]
         self._write_to_file(chunk)
@@ -84,21 +80,23 @@ class OutputBuffer:
 
     def take(self) -> TakenOutput:
         """Return the output since the last `take`, condensed; if it is too long, its head, a note and its tail."""
+        # The bytes between head and tail that were dropped. Without any, all of the output is in `start`.
         gap = self.total - self._bytes_taken - len(self._head) - len(self._tail)
         start = to_plain_text(_decode(self._head if gap else self._head + self._tail))
         end = to_plain_text(_decode(_drop_partial_line(self._tail))) if gap else PlainOutput("")
-        start_text, has_gaps = condense_output(start.text)
-        end_text, has_gaps_too = condense_output(end.text)
+        start_text, is_start_condensed = condense_output(start.text)
+        end_text, is_end_condensed = condense_output(end.text)
         is_long = len(start_text) > SHELL_OUTPUT.value or count_bytes(start_text) > _MAX_BYTES
         is_cut = bool(gap) or is_long or count_lines(start_text) > _MAX_LINES
-        is_condensed = has_gaps or has_gaps_too
+        is_condensed = is_start_condensed or is_end_condensed
         is_reduced = start.is_reduced or end.is_reduced or is_condensed
         if (is_cut or is_reduced) and self.path is None and not self._failure:
             self._open_file()
             self.close()
-        output = self.read_recent()
+        screen_text = self.read_recent()
         self._clear()
         if is_cut:
+            # A third of the room for the head, the rest for the tail: results and errors come last.
             head = cut_text(start_text, _MAX_LINES // 3, SHELL_OUTPUT.value // 3, "head").head
             rest = end_text if gap else start_text[len(head) :]
             tail = cut_text(rest, _MAX_LINES // 3 * 2, _RECENT_BYTES // 6, "tail")
@@ -110,7 +108,7 @@ class OutputBuffer:
             text = f"{start_text.rstrip()}\n\n[{how}; {self._describe_file()}]"
         else:
             text = start_text
-        return TakenOutput(text, output, is_cut, self.path if is_cut or is_reduced else None)
+        return TakenOutput(text, screen_text, is_cut, path=self.path if is_cut or is_reduced else None)
 
     def close(self) -> None:
         """Close the file."""
@@ -124,8 +122,10 @@ class OutputBuffer:
         self._tail.clear()
 
     def _describe_file(self) -> str:
-        capped = f", up to its first {SHELL_FILE.value} bytes" if self.total > SHELL_FILE.value else ""
-        return f"the whole is in {shorten_output(self.path)}{capped}" if self.path else f"not saved: {self._failure}"
+        if not self.path:
+            return f"not saved: {self._failure}"
+        extent = f", up to its first {SHELL_FILE.value} bytes" if self.total > SHELL_FILE.value else ""
+        return f"the whole is in {shorten_output(self.path)}{extent}"
 
     def _open_file(self) -> None:
         try:
@@ -136,40 +136,17 @@ class OutputBuffer:
         self._write_to_file(bytes(self._head + self._tail))
 
     def _write_to_file(self, chunk: bytes) -> None:
-        rest = SHELL_FILE.value - self._bytes_stored
-        if self._file < 0 or rest <= 0:
+        remaining_bytes = SHELL_FILE.value - self._bytes_stored
+        if self._file < 0 or remaining_bytes <= 0:
             return
         try:
-            write_all(self._file, chunk[:rest])
+            write_all(self._file, chunk[:remaining_bytes])
         except OSError as error:
             self.close()
             self._failure = str(error)
             self.path = None
             return
-        self._bytes_stored += len(chunk[:rest])
-
-
-class OutputThrottle:
-    """Calls `show` with the latest output after a change, at most once every SHELL_REPORT."""
-
-    def __init__(self, capture: OutputBuffer, show: Callable[[str], None]) -> None:
-        self._capture = capture
-        self._show = show
-        self._timer: asyncio.TimerHandle | None = None
-
-    def notify(self) -> None:
-        """Report that there is more output."""
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(SHELL_REPORT.seconds, self._show_output)
-
-    def close(self) -> None:
-        """Stop showing."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _show_output(self) -> None:
-        self._timer = None
-        self._show(self._capture.read_recent())
+        self._bytes_stored += len(chunk[:remaining_bytes])
 
 
 def _drop_partial_line(tail: bytearray) -> bytearray:

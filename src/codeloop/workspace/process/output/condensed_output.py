@@ -78,9 +78,11 @@ _PACKAGE_NOTICES = re.compile(
 _DEPRECATION_WARNINGS = re.compile(r"^(?:npm (?:warn|WARN) deprecated .*(?:\n|\Z)){2,}", re.MULTILINE)
 _NODE_FRAME = re.compile(r"^ +at (?:.* \()?node:[\w/.-]+:\d+:\d+\)?\n", re.MULTILINE)
 """A line of a stack trace in Node's own code, which no project can change."""
+# Of pytest's output: `____ test_a ____`, `==== short test summary info ====`, `tests/test_a.py:12: AssertionError`.
 _FAILURE_HEADING = re.compile(r"_{2,} .+ _{2,}$")
 _SECTION_RULE = re.compile(r"=+ .+ =+$")
 _LOCATION = re.compile(r"\S+:\d+: \w+")
+# Of mocha's output: `  1) Suite`.
 _NUMBERED_NAME = re.compile(r" {2,}\d+\) \S")
 _FAILED_NAME = re.compile(
     r"_{3,} \S.* _{3,}$|(?:FAILED|ERROR) \S+|(?:FAIL|ERROR): \S+ \(|\s*(?:FAIL|\u25cf|\u2715|\u2716|\u2717|\u00d7) \S"
@@ -90,7 +92,7 @@ _FAILED_NAME = re.compile(
 """A line with the name of a failed test, as the known runners print it."""
 # Mocha prints a failed test's name after a line for each suite around it; at most this many lines after the first.
 _MAX_NAME_LINES = 5
-# The number of pytest's failures at one location that are shown whole.
+# The number of failures at one location that are shown whole, of those that pytest prints.
 _MAX_WHOLE_FAILURES = 5
 # The lines of the message of each further failure there.
 _MESSAGE_LINES = 6
@@ -107,17 +109,18 @@ def condense_output(text: str) -> tuple[str, bool]:
     if "node:" in text:
         text = _NODE_FRAME.sub("", text)
     runner = next((each for each in RUNNERS.values() if each.marker.search(text)), None)
-    counted = _count_passes(text, runner) if runner is not None else text.split("\n")
-    shorter = _shorten_alike(counted) if runner is RUNNERS["pytest"] else counted
+    lines = _count_passes(text, runner) if runner is not None else text.split("\n")
+    shorter = _shorten_failures(lines) if runner is RUNNERS["pytest"] else lines
     lines_left = _drop_repeats(shorter)
-    return "\n".join(lines_left), len(lines_left) < len(counted)
+    return "\n".join(lines_left), len(lines_left) < len(lines)
 
 
-def _shorten_alike(lines: Sequence[str]) -> list[str]:
+def _shorten_failures(lines: Sequence[str]) -> list[str]:
     """Shorten pytest's failures at the same location to heading and message, after the first five."""
     kept: list[str] = []
     section: list[str] = []
-    counts = dict[str, int]()
+    counts: dict[str, int] = {}
+    # The last line ends the last section; it is not kept.
     for line in (*lines, "= end ="):
         if not _FAILURE_HEADING.match(line) and not _SECTION_RULE.match(line):
             section.append(line)
@@ -141,55 +144,73 @@ def _count_passes(text: str, runner: TestRunner) -> list[str]:
     kept: list[str] = []
     run: list[str] = []
     # The indexes in `kept` of the lines of shorter runs.
-    short: list[int] = []
-    at = start = 0
-    while at <= len(lines):
-        found = runner.passed.match(text, start) if at < len(lines) else None
-        if found is None and len(run) >= _MIN_RUN_LINES:
-            kept.append(f"... {len(run)} lines of what passed or was skipped")
-        elif found is None:
-            short += range(len(kept), len(kept) + len(run))
-            kept += run
-        if found is None:
+    short_runs: list[int] = []
+    # The index of the next line, and its offset in the text: a match may take several lines.
+    index = offset = 0
+    while index <= len(lines):
+        passed = runner.passed.match(text, offset) if index < len(lines) else None
+        if passed is not None:
+            line_count = passed[0].count("\n") + 1
+            run += lines[index : index + line_count]
+        else:
+            # The run, if there is one, ends before this line, or at the end of the text.
+            if len(run) >= _MIN_RUN_LINES:
+                kept.append(f"... {len(run)} lines of what passed or was skipped")
+            else:
+                short_runs += range(len(kept), len(kept) + len(run))
+                kept += run
             run = []
-        if at == len(lines):
-            break
-        count = found[0].count("\n") + 1 if found is not None else 1
-        (kept if found is None else run).extend(lines[at : at + count])
-        start += sum(len(line) + 1 for line in lines[at : at + count])
-        at += count
-    note = f"... {len(short)} lines in between of what passed or was skipped"
-    if not runner.are_separate or len(short) < _MIN_RUN_LINES or sum(len(kept[each]) for each in short) <= len(note):
-        return kept
-    rows = {**dict.fromkeys(short, ""), short[-1]: note}
-    return [row for index, line in enumerate(kept) if (row := rows.get(index, line)) or index not in rows]
+            if index == len(lines):
+                break
+            line_count = 1
+            kept.append(lines[index])
+        offset += sum(len(line) + 1 for line in lines[index : index + line_count])
+        index += line_count
+    return _replace_short_runs(kept, short_runs) if runner.are_separate else kept
+
+
+def _replace_short_runs(lines: list[str], passed: Sequence[int]) -> list[str]:
+    """Replace the lines with the indexes `passed` by one after the last of them, if that makes the text shorter."""
+    note = f"... {len(passed)} lines in between of what passed or was skipped"
+    if len(passed) < _MIN_RUN_LINES or sum(len(lines[each]) for each in passed) <= len(note):
+        return lines
+    last = passed[-1]
+    dropped = set(passed)
+    shown = [*lines[:last], note, *lines[last + 1 :]]
+    dropped.discard(last)
+    return [line for index, line in enumerate(shown) if index not in dropped]
 
 
 def _drop_repeats(lines: Sequence[str]) -> list[str]:
     """Replace each run of four or more lines that occurred before by one line. Names of failed tests always stay."""
     kept: list[str] = []
+    # Each four lines that were kept -> the indexes at which they begin.
     seen: dict[tuple[str, ...], list[int]] = {}
-    names = _find_names(lines)
-    at = 0
-    while at < len(lines):
-        window = tuple(lines[at : at + _MIN_RUN_LINES])
-        positions = seen.get(window, ()) if len(window) == _MIN_RUN_LINES and at not in names else ()
-        length = max((_count_repeated(lines, start, at) for start in positions), default=0)
-        length = next((each - at for each in range(at, at + length) if each in names), length)
-        if length >= _MIN_RUN_LINES and sum(map(len, lines[at : at + length])) >= _MIN_REPEATED_CHARS:
-            first = next((line.strip() for line in lines[at : at + length] if line.strip()), "")
-            kept.append(f"... {length} lines as above, from: {first[:_SHOWN_CHARS]}")
-            at += length
+    names = _find_failed_names(lines)
+    index = 0
+    while index < len(lines):
+        window = tuple(lines[index : index + _MIN_RUN_LINES])
+        is_full = len(window) == _MIN_RUN_LINES
+        positions = seen.get(window, ()) if is_full and index not in names else ()
+        length = max((_count_repeated(lines, start, index) for start in positions), default=0)
+        # The run ends before the name of a failed test.
+        length = next((each - index for each in range(index, index + length) if each in names), length)
+        repeated = lines[index : index + length]
+        if length >= _MIN_RUN_LINES and sum(map(len, repeated)) >= _MIN_REPEATED_CHARS:
+            first_text = next((line.strip() for line in repeated if line.strip()), "")
+            kept.append(f"... {length} lines as above, from: {first_text[:_SHOWN_CHARS]}")
+            index += length
             continue
-        if len(window) == _MIN_RUN_LINES and any(window):
-            where = seen.setdefault(window, [])
-            where += [at] if len(where) < _MAX_POSITIONS else []
-        kept.append(lines[at])
-        at += 1
+        if is_full and any(window):
+            window_positions = seen.setdefault(window, [])
+            if len(window_positions) < _MAX_POSITIONS:
+                window_positions.append(index)
+        kept.append(lines[index])
+        index += 1
     return kept
 
 
-def _find_names(lines: Sequence[str]) -> set[int]:
+def _find_failed_names(lines: Sequence[str]) -> set[int]:
     """Return the indexes of the lines with names of failed tests."""
     names: set[int] = set()
     # A name of mocha goes on until a line ends with a colon.
@@ -204,9 +225,9 @@ def _find_names(lines: Sequence[str]) -> set[int]:
     return names
 
 
-def _count_repeated(lines: Sequence[str], start: int, at: int) -> int:
-    """Return the number of lines from `at` on that equal those from `start` on, which end before `at`."""
+def _count_repeated(lines: Sequence[str], first: int, second: int) -> int:
+    """Return the number of lines from `second` on that equal those from `first` on, which end before `second`."""
     length = 0
-    while at + length < len(lines) and start + length < at and lines[start + length] == lines[at + length]:
+    while second + length < len(lines) and first + length < second and lines[first + length] == lines[second + length]:
         length += 1
     return length
