@@ -194,7 +194,7 @@ _DISK_ERRORS = {
 def serve_extensions(project: Project) -> None:
     """Start serving the operations that a project's extensions request.
 
-    Not done when they are started: the handlers import `app.project`, which imports what starts them.
+    The module that starts extensions can't do it: `app.project` imports that one, and handlers import `app.project`.
     """
     hosts = project.services.extensions.hosts
     if hosts is not None and not hosts.operations.done():

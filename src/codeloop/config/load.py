@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -40,6 +40,13 @@ _LAYER_RANKS = {"global": 0, "project": 2, "extensions": 2, "command line": 3}
 """The rank of layers by name: a layer overrides those of lower ranks. Layers with other names have rank 1."""
 
 
+class SettingPlace(NamedTuple):
+    """Where a setting is written, and what the user does to change it: texts for error messages."""
+
+    place: str
+    advice: str
+
+
 class LoadedConfig(Struct, frozen=True):
     """The effective configuration, and the origin of its values.
 
@@ -56,8 +63,8 @@ class LoadedConfig(Struct, frozen=True):
     files: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
     """The files that references and `hooks` name, each with its state when it was read."""
 
-    def describe_origin(self, keys: KeyPath) -> tuple[str, str] | None:
-        """Return the place of a setting and how to change it, without its value; None: nothing sets it."""
+    def describe_origin(self, keys: KeyPath) -> SettingPlace | None:
+        """Return the place of a setting, without its value; None: no file or variable sets it."""
         origin = self.provenance.get(format_keys(keys))
         if origin is None or origin.layer.name == "command line":
             return None
@@ -67,14 +74,14 @@ class LoadedConfig(Struct, frozen=True):
             REFERENCE_PATTERN.finditer(origin.raw if isinstance(origin.raw, str) else "")
         )
         if not references:
-            return f"`{keys[-1]}` at {text}", "Correct it there."
+            return SettingPlace(f"`{keys[-1]}` at {text}", "Correct it there.")
         names = [match[2].strip() for match in references]
         reference = " and ".join(f"{{{match[1]}:{name}}}" for match, name in zip(references, names, strict=True))
         if references[0][1] == "env":
             variable = names[0].partition(":-")[0]
-            where = f"the environment variable {variable}"
-            return f"{where}, by `{reference}` at {text}", f"Set {variable} to another one and start codeloop again."
-        return f"the file {names[0]}, by `{reference}` at {text}", "Put another one into that file."
+            place = f"the environment variable {variable}, by `{reference}` at {text}"
+            return SettingPlace(place, f"Set {variable} to another one and start codeloop again.")
+        return SettingPlace(f"the file {names[0]}, by `{reference}` at {text}", "Put another one into that file.")
 
 
 class _MergedValues(Struct, frozen=True):

@@ -247,7 +247,7 @@ class McpRequestHandler:
         elif request := next(iter(served_session.pending_requests.values()), None):
             served_session.asked_id = request.id
             question_task = asyncio.create_task(self._ask(context, served_session, request))
-            question_task.add_done_callback(lambda _: served_session.touch())
+            question_task.add_done_callback(lambda _: served_session.announce_change())
         return question_task
 
     async def _ask(self, context: "ServerRequestContext[Any]", served_session: ServedSession, request: Request) -> None:

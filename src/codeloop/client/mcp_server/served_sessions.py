@@ -109,7 +109,7 @@ class ServedSession:
         """Whether a prompt has no answer yet."""
         return bool(self.tasks)
 
-    def touch(self) -> None:
+    def announce_change(self) -> None:
         """Wake the tasks that wait for a change."""
         # A new event for the next change: tasks that wake late still see the old one set.
         self.change.set()
@@ -131,7 +131,7 @@ class ServedSession:
                 self.lines.append(line)
             case _:
                 return
-        self.touch()
+        self.announce_change()
 
 
 class ServedSessions:
@@ -284,7 +284,7 @@ class ServedSessions:
             message = " ".join(filter(None, (served_session.report.message, explanation)))
             served_session.report = replace(served_session.report, status=status, answer=text.strip(), message=message)
         served_session.pending_requests.clear()
-        served_session.touch()
+        served_session.announce_change()
 
     async def _delete_if_empty(self, served_session: ServedSession) -> None:
         """Delete a session whose first prompt could not be stored: it would stay in lists without a message."""
@@ -311,7 +311,7 @@ class ServedSessions:
             case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
                 for served_session in self.by_id.values():
                     if served_session.pending_requests.pop(p.request_id, None) is not None:
-                        served_session.touch()
+                        served_session.announce_change()
             case _:
                 served_session = self.by_id.get(get_session_id(event) or "")
                 if served_session is not None:
@@ -335,7 +335,7 @@ class ServedSessions:
             await self.refuse(served_session, request, _NO_SECRETS)
         else:
             served_session.pending_requests[request.id] = request
-            served_session.touch()
+            served_session.announce_change()
 
     def _start_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

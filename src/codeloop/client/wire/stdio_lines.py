@@ -37,7 +37,7 @@ async def open_stdio_lines() -> AsyncGenerator[StdioLines]:
     writer = threading.Thread(target=_write_lines, args=(sink, lines), daemon=True)
     writer.start()
     try:
-        yield StdioLines(lambda handle_line: start_line_reader(source, handle_line), lines.put)
+        yield StdioLines(start=lambda handle_line: start_line_reader(source, handle_line), write=lines.put)
     finally:
         # Give the client a moment to read the last lines, but do not wait for one that hangs.
         lines.put(None)

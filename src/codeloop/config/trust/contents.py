@@ -217,7 +217,7 @@ def _read_named_files(reader: _ContentReader, paths: Paths, directory: Path, fil
                 add_named(file.parent / paths.expand_home(match[2].strip()), is_hidden=True)
     for form in forms:
         _add_plugins(reader, paths, file, form)
-        for word in (*_list_command_words(form), *_read_hook_commands(reader, paths, file, form)):
+        for word in (*_list_command_words(form), *_read_hook_words(reader, paths, file, form)):
             for folder in folders:
                 plain = Path(os.path.normpath(folder / paths.expand_home(word)))
                 if plain.is_relative_to(reader.root) and "\0" not in word:
@@ -275,7 +275,7 @@ def _list_command_words(values: Any) -> Iterator[str]:
                     yield f"{folder}/{word}" if isinstance(folder, str) and not word.startswith("/") else word
 
 
-def _read_hook_commands(reader: _ContentReader, paths: Paths, file: Path, values: Any) -> Iterator[str]:
+def _read_hook_words(reader: _ContentReader, paths: Paths, file: Path, values: Any) -> Iterator[str]:
     """Yield the words of the commands in `hooks`; if `hooks` names a file, add that file and read it."""
     hooks = values.get("hooks") if is_object(values) else None
     if isinstance(hooks, str):

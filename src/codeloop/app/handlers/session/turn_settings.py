@@ -65,6 +65,8 @@ def _find_budget(project: Project, session: Session, limits: RunLimits) -> Share
 
 
 def _wants_hour_cache(project: Project, session_id: str, info: ModelInfo) -> bool:
+    """Return whether the session's requests would cost less if the service kept its cache for an hour."""
+    # Looked at before the import: most models have no cache of that kind.
     if info.prices.hour_write <= info.prices.cache_write:
         return False
     from codeloop.agent.request.cache_lifetime import saves_with_hour_cache
@@ -144,4 +146,4 @@ def _add_setting_to_errors(project: Project, keys: KeyPath) -> Generator[None]:
         origin = project.settings.loaded.describe_origin(keys)
         if origin is None:
             raise
-        raise UnknownModel(f"{error}\nIt is chosen by {origin[0]}.") from error
+        raise UnknownModel(f"{error}\nIt is chosen by {origin.place}.") from error

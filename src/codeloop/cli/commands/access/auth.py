@@ -118,7 +118,7 @@ def _list_key_rows(settings: ProjectSettings, providers: Providers) -> list[tupl
         note = _explain_unusable(providers, provider, stored_keys.keys())
         if provider.configured_key:
             key_origin = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
-            source = key_origin[0] if key_origin else "configuration"
+            source = key_origin.place if key_origin else "configuration"
             rows.append((provider.id, mask_key(provider.configured_key), origin, source, note))
         if (variable := find_environment_key(provider.env, os.environ)) is not None:
             name, key = variable
