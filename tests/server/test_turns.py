@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.model.testing.script import CallBlock, ScriptedAnswer, ScriptedBlock, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
+from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, OverflowData
 from codeloop.schema.ids import now_ms
 from tests.server.support.hearing import Event, Hearing, hearing, of

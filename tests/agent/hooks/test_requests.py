@@ -8,9 +8,9 @@ import pytest
 from codeloop.model.chat import ModelInfo, TextPiece, TokenLimits, UserModelMessage
 from codeloop.model.protocols.anthropic.adapter import AnthropicMessages
 from codeloop.model.protocols.chat_completions.adapter import ChatCompletionsModel
-from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.wire.endpoint import Endpoint
+from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.api.pty import CreatePty
 from codeloop.schema.api.session_inputs import InvokeCommand, RunShell, Summarize
 from codeloop.schema.errors import OperationError

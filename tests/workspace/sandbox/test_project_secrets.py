@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.sandbox.secret_files import ProjectSecrets
+from codeloop.workspace.sandbox.paths.secret_files import ProjectSecrets
 from tests.support.audit_hook import add_audit
 
 KEY = "-----BEGIN PRIVATE KEY-----"

@@ -14,8 +14,8 @@ from codeloop.kit.guarded_paths import SECRET_FOLDERS, SECRET_NAMES, is_secret
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
+from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.restricted_paths import SOCKET_VARIABLES
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 IN_HOME = (

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from codeloop.workspace.sandbox.home_paths import BASE_FOLDER_VARIABLES, FOLDER_VARIABLES
+from codeloop.workspace.sandbox.paths.home_paths import BASE_FOLDER_VARIABLES, FOLDER_VARIABLES
 
 # Names that are allowed, instead of names that are removed: no list of secret names would be complete.
 _ALLOWED_VARIABLES = frozenset(

@@ -27,11 +27,11 @@ from codeloop.workspace.process.shell_state import (
     find_changed_variables,
 )
 from codeloop.workspace.process.slow_commands import SlowCommands
+from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
 from codeloop.workspace.sandbox.refusals import find_proxy_mention, find_refusals, find_strayed_writes
-from codeloop.workspace.sandbox.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
 
 if TYPE_CHECKING:

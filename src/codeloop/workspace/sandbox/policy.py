@@ -21,10 +21,10 @@ from codeloop.workspace.git.planted.layout import (
     find_git_folders,
     list_foreign_files,
 )
-from codeloop.workspace.sandbox.linked_paths import is_below_any, keep_outermost, resolve_links
-from codeloop.workspace.sandbox.restricted_paths import CONFIG_NAMES, VCS_CONFIG_NAMES
-from codeloop.workspace.sandbox.secret_files import ProjectSecrets
-from codeloop.workspace.sandbox.surroundings import (
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost, resolve_links
+from codeloop.workspace.sandbox.paths.restricted_paths import CONFIG_NAMES, VCS_CONFIG_NAMES
+from codeloop.workspace.sandbox.paths.secret_files import ProjectSecrets
+from codeloop.workspace.sandbox.paths.surroundings import (
     Surroundings,
     SurroundingsInput,
     find_surroundings,

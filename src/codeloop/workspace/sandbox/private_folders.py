@@ -16,7 +16,7 @@ from msgspec import Struct
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import make_private
 from codeloop.schema.bounds.sandbox import SANDBOX_PRIVATE_AGE, SANDBOX_PRIVATE_SIZE
-from codeloop.workspace.sandbox.home_paths import CACHES, COPYING_VARIABLES
+from codeloop.workspace.sandbox.paths.home_paths import CACHES, COPYING_VARIABLES
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 OWN_CACHES_NAME = "caches"

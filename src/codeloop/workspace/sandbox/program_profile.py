@@ -11,7 +11,7 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import make_private
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.linked_paths import is_below_any, leads_out_of_project
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, leads_out_of_project
 from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 
 _TOP_MARKERS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")

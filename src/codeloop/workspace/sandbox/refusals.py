@@ -12,9 +12,9 @@ from pathlib import Path
 
 from codeloop.schema.bounds.sandbox import SANDBOX_STRAYED
 from codeloop.schema.limits import SANDBOX_BLOCKED
-from codeloop.workspace.sandbox.home_paths import CACHES
-from codeloop.workspace.sandbox.linked_paths import is_below_any
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
+from codeloop.workspace.sandbox.paths.home_paths import CACHES
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _REFUSAL_WORDS = re.compile(

@@ -11,8 +11,8 @@ from codeloop.schema.wire import replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.files.file_access import make_permission_name
 from codeloop.workspace.git.planted.quarantine import move_away
+from codeloop.workspace.sandbox.paths.restricted_paths import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
-from codeloop.workspace.sandbox.restricted_paths import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.workspace import Workspace
 
 # A name that no file has (of the private use area): a rule that denies it in a folder denies every new file there.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold_path
 from codeloop.schema.bounds.sandbox import GIT_SEARCH_FOLDERS, GIT_SEARCH_NEW_FOLDERS, GIT_SEARCH_TIME
-from codeloop.workspace.sandbox.restricted_paths import FOLDERS_NOT_SEARCHED
+from codeloop.workspace.sandbox.paths.restricted_paths import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.watch.inotify import InotifyWatch
 
 _GIT_NAME = ".git"

@@ -17,8 +17,8 @@ from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import read_tracked_files
-from codeloop.workspace.sandbox.linked_paths import resolve_links
-from codeloop.workspace.sandbox.restricted_paths import (
+from codeloop.workspace.sandbox.paths.linked_paths import resolve_links
+from codeloop.workspace.sandbox.paths.restricted_paths import (
     FOLDERS_NOT_SEARCHED,
     TEST_FOLDER_NAMES,
     TOKEN_FILES,

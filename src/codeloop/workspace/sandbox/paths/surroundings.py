@@ -13,7 +13,7 @@ from msgspec import Struct
 import codeloop
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS
 from codeloop.kit.small_files import read_start
-from codeloop.workspace.sandbox.home_paths import (
+from codeloop.workspace.sandbox.paths.home_paths import (
     BASE_FOLDER_VARIABLES,
     CACHES,
     CLONED_TOOLS,
@@ -24,15 +24,15 @@ from codeloop.workspace.sandbox.home_paths import (
     SETTINGS_FILES,
     TOOL_FOLDERS,
 )
-from codeloop.workspace.sandbox.linked_paths import LinkTracer, is_below_any, keep_outermost, resolve_links
-from codeloop.workspace.sandbox.restricted_paths import (
+from codeloop.workspace.sandbox.paths.linked_paths import LinkTracer, is_below_any, keep_outermost, resolve_links
+from codeloop.workspace.sandbox.paths.restricted_paths import (
     DATA_FOLDERS,
     SOCKET_VARIABLES,
     SYSTEM_FOLDER_NAMES,
     SYSTEM_SECRETS,
     TOKEN_FILES,
 )
-from codeloop.workspace.sandbox.secret_files import (
+from codeloop.workspace.sandbox.paths.secret_files import (
     find_home_secrets,
     find_shallow_secrets,
     holds_token,
