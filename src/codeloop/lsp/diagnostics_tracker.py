@@ -66,8 +66,11 @@ class DiagnosticsTracker:
         self._answered_paths: set[Path] = set()
         """The edited files that the server has reported on since its start."""
         self._reported: dict[Path, tuple[Diagnostic, ...]] = {}
+        """The diagnostics of each file that are not new any more."""
         self._client: LanguageClient | None = None
+        """The connection that all of this is about: it starts again when the server does."""
         self._waiting_count = 0
+        """How many tasks wait for their turn."""
         self.collecting_task: asyncio.Task[None] | None = None
         """The task that collects the last edits' effects on other files."""
         self._has_analysed_project = False
@@ -108,7 +111,7 @@ class DiagnosticsTracker:
                     self._reported.setdefault(edit.path, ())
             self._record_first_reports(client)
             self._has_analysed_project = self._has_analysed_project or _is_idle(client)
-            self._apply(client, edits)
+            self._send_edits(client, edits)
             others = [path for path in client.documents if path not in self._edited_paths]
             for path in others:
                 # The file may depend on the change, so its diagnostics are requested again.
@@ -132,7 +135,7 @@ class DiagnosticsTracker:
                 await asyncio.sleep(_BURST_SECONDS)
                 await self._wait_until_quiet(client)
 
-    def _apply(self, client: LanguageClient, edits: Sequence[FileEdit]) -> None:
+    def _send_edits(self, client: LanguageClient, edits: Sequence[FileEdit]) -> None:
         """Send edits to the server: the new texts of files, and what has changed on the disk."""
         for edit in edits:
             if edit.after is None:

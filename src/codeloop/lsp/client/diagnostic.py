@@ -89,11 +89,11 @@ def _get_line(lines: Sequence[str], number: int) -> str:
 
 
 def format_new_diagnostics(
-    diagnostics: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str], lead: str = ""
+    diagnostics: Sequence[tuple[Path, Diagnostic]], format_path: Callable[[Path], str], lead: str = ""
 ) -> str:
     """Format diagnostics for a model: their number, then one a line as `path:line: message`; "" for none.
 
-    `name`: formats a path; `lead`: the text before the number.
+    `lead`: the text before the number.
     """
     if not diagnostics:
         return ""
@@ -101,10 +101,10 @@ def format_new_diagnostics(
     lines = [f"{lead}{_format_counts(diagnostics)}:"]
     for path, diagnostic in shown:
         label = "warning: " if diagnostic.severity >= WARNING else ""
-        lines.append(format_diagnostic(diagnostic, name(path), label))
+        lines.append(format_diagnostic(diagnostic, format_path(path), label))
     if rest:
         other_paths = {path for path, _ in rest} - {path for path, _ in shown}
-        names = ", ".join(sorted(map(name, other_paths))[:_MAX_NAMED_FILES])
+        names = ", ".join(sorted(map(format_path, other_paths))[:_MAX_NAMED_FILES])
         if len(other_paths) > _MAX_NAMED_FILES:
             names += ", ..."
         lines.append(f"({len(rest)} more, also in {names})" if names else f"({len(rest)} more)")
@@ -119,7 +119,7 @@ def _format_counts(diagnostics: Sequence[tuple[Path, Diagnostic]]) -> str:
 
 
 def format_diagnostic(diagnostic: Diagnostic, name: str, label: str = "") -> str:
-    """Format one diagnostic as compilers print it: `name:line: label message (source code)`."""
+    """Format one diagnostic as compilers print it: `name:line: label message (source code)`. `name`: of its file."""
     lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MAX_MESSAGE_LINES]
     origin = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
     return f"{name}:{diagnostic.start.line + 1}: {label}{'; '.join(lines)}{f' ({origin})' if origin else ''}"

@@ -47,7 +47,7 @@ CACHE_MARK, HOUR_CACHE_MARK = {"type": "ephemeral"}, {"type": "ephemeral", "ttl"
 MARKED_MESSAGE_COUNT = 2
 """Messages at the end that get a mark: with those of tools and system prompt four, the most that the service takes."""
 EFFORT_BY_BUDGET = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
-"""From which thinking budget (tokens) on an effort replaces it, for models that take no budget; largest first."""
+"""Least thinking budgets (tokens), and the efforts that replace them for models that take no budget."""
 _THINKING_TYPES = ("thinking", "redacted_thinking")
 THINKING_BLOCK_STARTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
 """The beginnings of thinking blocks, which can't carry a cache mark."""
