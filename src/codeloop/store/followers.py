@@ -7,7 +7,7 @@ Events that other processes store are found by polling the database.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Collection, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
 
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import PartUpdated, StampedEvent, StoredEvent, get_session_id
@@ -105,6 +105,7 @@ class Followers:
         root = root or session
         roots = None if root is None else (root,)
         follower = Follower(session)
+        # The number of the last stored event that was read, yielded or not.
         last = after
         self._followers.add(follower)
         self._start_timer()
@@ -113,27 +114,24 @@ class Followers:
             follower.is_behind = True
             while True:
                 while follower.queue:
-                    item = follower.queue.popleft()
-                    if item.seq is not None:
+                    queued_event = follower.queue.popleft()
+                    if queued_event.seq is not None:
                         # It was read from the outbox already.
-                        if item.seq <= last:
+                        if queued_event.seq <= last:
                             continue
                         # Numbers in between are events of other processes, or were dropped from the queue.
-                        for stamped_event in read_event_range(self._outbox, last, item.seq, roots):
-                            if follower.accepts(stamped_event):
-                                yield stamped_event
-                        last = item.seq
-                    if follower.accepts(item):
-                        yield item
+                        for stored_event in self._read_accepted(follower, last, queued_event.seq, roots):
+                            yield stored_event
+                        last = queued_event.seq
+                    if follower.accepts(queued_event):
+                        yield queued_event
                 if follower.is_behind:
                     follower.is_behind = False
                     # Only up to what is stored now: later events are in the queue, in order with live ones.
                     until = self._outbox.read_last_seq() + 1
-                    for stamped_event in read_event_range(self._outbox, last, until, roots):
-                        last = stamped_event.seq or last
-                        if follower.accepts(stamped_event):
-                            self._empty_polls = 0
-                            yield stamped_event
+                    for stored_event in self._read_accepted(follower, last, until, roots):
+                        self._empty_polls = 0
+                        yield stored_event
                     last = max(last, until - 1)
                     continue
                 follower.wake.clear()
@@ -141,6 +139,12 @@ class Followers:
         finally:
             self._followers.discard(follower)
             self._stop_timer()
+
+    def _read_accepted(
+        self, follower: Follower, after: int, until: int, roots: Collection[str] | None
+    ) -> Iterator[StampedEvent]:
+        """Yield the events that `read_event_range` yields and the follower accepts."""
+        return filter(follower.accepts, read_event_range(self._outbox, after, until, roots))
 
     def close(self) -> None:
         """Stop polling and delivering: the store is closed."""

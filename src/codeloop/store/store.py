@@ -153,7 +153,7 @@ class Store:
         """Yield a session, then its parent, and so on up to the session without one; none: there is no such session."""
         seen: set[str] = set()
         current: str | None = session_id
-        # Sessions that name each other as parents end the walk.
+        # The walk ends even if sessions name each other as parents.
         while current is not None and current not in seen and (session := self.find_session(current)) is not None:
             seen.add(current)
             yield session

@@ -1,1 +1,1 @@
-"""Text processing: truncation, terminal rendering, hiding of secrets."""
+"""Texts: cut, compared, searched, made safe to print, and freed from secrets and from what terminals render."""
