@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -165,37 +166,21 @@ def find_settings(startup: Startup, extra_layers: tuple[Layer, ...] = ()) -> Pro
 
 
 def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> ProjectSettings:
+    """Read the settings without the changes that extensions make to the configuration."""
     paths = find_paths(startup.environment)
     project_root = find_project_root(startup.directory, paths, startup.environment)
     homes = find_homes(project_root, paths)
     sources = list_config_paths(project_root, paths, config_file=startup.config_file, environment=startup.environment)
-    entries = (path for home in homes for path in list_watched_paths(home))
+    pages = (path for home in homes for path in list_watched_paths(home))
     # Taken before the files are read: a file that changes meanwhile counts as changed, and is read again.
-    files = read_file_states((*sources, paths.trust_file, *entries))
+    states = read_file_states((*sources, paths.trust_file, *pages)).states
     root, directory = project_root.root, project_root.directory
     trust_state = TrustState(trusted=True) if startup.trust else find_trust_state(paths, root, directory)
     trusted = trust_state.trusted
-
-    def load_with(homes: tuple[Home, ...], package_layers: tuple[Layer, ...]) -> LoadedConfig:
-        extra = find_pages(project_root, homes, trusted=trusted)
-        extended_homes = tuple(home for home in homes if home.has_extensions)
-        if extended_homes and not trusted:
-            from codeloop.extend.host.discovery import find_ignored_files
-
-            ignored_files = find_ignored_files(extended_homes, project_root.root)
-            extra = replace(extra, ignored=(*extra.ignored, *ignored_files))
-        return load_config(
-            project_root,
-            paths,
-            config_file=startup.config_file,
-            environment=startup.environment,
-            command_line=startup.settings,
-            trusted=trusted,
-            extra=replace(extra, layers=(*package_layers, *extra.layers, *extra_layers), distrust=trust_state.why),
-        )
-
-    loaded = load_with(homes, ())
-    states = read_file_states(trust_state.files).states | files.states
+    load_with = partial(_load_with_homes, startup, paths, project_root, trust_state, extra_layers)
+    loaded = load_with(homes)
+    # Where both have a state of a file, the earlier one counts.
+    states = read_file_states(trust_state.files).states | states
     package_warnings: tuple[str, ...] = ()
     # Packages are named in the configuration and bring configuration, so it is loaded a second time with them.
     if loaded.config.plugin:
@@ -225,6 +210,34 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
         files=FileStates(states),
         distrust=trust_state.why,
         extensions=found_extensions.extensions,
+    )
+
+
+def _load_with_homes(
+    startup: Startup,
+    paths: Paths,
+    project_root: ProjectRoot,
+    trust_state: TrustState,
+    extra_layers: tuple[Layer, ...],
+    homes: tuple[Home, ...],
+    package_layers: tuple[Layer, ...] = (),
+) -> LoadedConfig:
+    """Load the configuration with the pages (agents and commands) in `homes`, and the layers that packages bring."""
+    extra = find_pages(project_root, homes, trusted=trust_state.trusted)
+    extended_homes = tuple(home for home in homes if home.has_extensions)
+    if extended_homes and not trust_state.trusted:
+        from codeloop.extend.host.discovery import find_ignored_files
+
+        ignored_files = find_ignored_files(extended_homes, project_root.root)
+        extra = replace(extra, ignored=(*extra.ignored, *ignored_files))
+    return load_config(
+        project_root,
+        paths,
+        config_file=startup.config_file,
+        environment=startup.environment,
+        command_line=startup.settings,
+        trusted=trust_state.trusted,
+        extra=replace(extra, layers=(*package_layers, *extra.layers, *extra_layers), distrust=trust_state.why),
     )
 
 

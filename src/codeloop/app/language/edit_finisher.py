@@ -25,9 +25,10 @@ def make_formatters(settings: ProjectSettings, workspace: Workspace) -> Formatte
 
 
 def _make_format_files(formatters: Formatters, workspace: Workspace) -> FormatFiles:
+    """Return a function that formats edited files; their runner is imported for the first file that has one."""
+
     async def format_edited_files(files: Sequence[Path]) -> dict[Path, FormattedFile]:
-        formatters_by_file = {file: formatters.find_formatters(file) for file in files}
-        formatters_by_file = {file: found for file, found in formatters_by_file.items() if found}
+        formatters_by_file = {file: found for file in files if (found := formatters.find_formatters(file))}
         if not formatters_by_file:
             return {}
         from codeloop.workspace.format.run_formatters import format_files
