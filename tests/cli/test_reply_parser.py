@@ -1,8 +1,10 @@
 """What a person means by the words of an answer."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from codeloop.cli.questions.reply_parser import ReplyMeaning, parse_choice, parse_reply
+from codeloop.cli.questions.reply_parser import OptionChoice, ReplyMeaning, parse_choice, parse_reply
 
 
 @pytest.mark.parametrize(
@@ -54,18 +56,21 @@ LABELS = ["SQLite", "Postgres", "My SQL"]
     ],
 )
 def test_options_are_chosen_by_number_or_by_their_words(line: str, labels: list[str]) -> None:
-    assert parse_choice(line, LABELS, several=True, free=False).labels == labels
+    assert parse_choice(line, LABELS, allows_several=True, allows_own_words=False).labels == labels
 
 
 @pytest.mark.parametrize("line", ["0", "4", "1 9", "99999999999999999999", "-1", "oracle", "", "1.5"])
 @pytest.mark.parametrize("several", [True, False])
 def test_an_option_that_does_not_exist_is_refused(line: str, *, several: bool) -> None:
-    assert parse_choice(line, LABELS, several=several, free=False).labels == []
+    assert parse_choice(line, LABELS, allows_several=several, allows_own_words=False).labels == []
 
 
 def test_one_is_one_and_own_words_count_where_they_are_welcome() -> None:
-    assert parse_choice("1 2", LABELS, several=False, free=True).problem == "Only one can be chosen."
-    assert parse_choice("oracle, or 3 of them", LABELS, several=False, free=True).labels == ["oracle, or 3 of them"]
-    assert parse_choice("7", LABELS, several=False, free=True).problem.startswith("There is no option 7.")
-    assert parse_choice("8080", [], several=False, free=True).labels == ["8080"]
-    assert parse_choice("  ", [], several=False, free=True).labels == []
+    def parse(line: str, labels: Sequence[str] = LABELS) -> OptionChoice:
+        return parse_choice(line, labels, allows_several=False, allows_own_words=True)
+
+    assert parse("1 2").problem == "Only one can be chosen."
+    assert parse("oracle, or 3 of them").labels == ["oracle, or 3 of them"]
+    assert parse("7").problem.startswith("There is no option 7.")
+    assert parse("8080", []).labels == ["8080"]
+    assert parse("  ", []).labels == []

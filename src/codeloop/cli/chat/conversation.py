@@ -18,11 +18,11 @@ from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.target.selection import check_agent, check_model, choose_session, prepare_session
 from codeloop.client.client import ServerLost
 from codeloop.client.target import Target
-from codeloop.schema.api.session_requests import ListMessages
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import ATTACH_SHOWN
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_MESSAGES
+from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
 
 
 class LineConversation:
@@ -41,12 +41,12 @@ class LineConversation:
         self._answerer = Answerer(terminal if terminal.is_attended else None, auto=options.auto)
         self._open_session: OpenSession | None = None
         self._idle = asyncio.Event()
-        # Whether the next Ctrl-C ends the conversation.
+        # Whether the user was told that the next Ctrl-C ends the conversation.
         self._is_warned = False
         self._is_over = False
         # Whether the loss of the server was shown: everything that waits for the server reports it.
         self._is_lost = False
-        self._code = exit_codes.DONE
+        self._exit_code = exit_codes.DONE
 
     @property
     def session(self) -> Session | None:
@@ -95,7 +95,7 @@ class LineConversation:
                     await self._idle.wait()
         finally:
             await self._stop()
-        return self._code
+        return self._exit_code
 
     async def _show_start(self, session: Session | None) -> None:
         if self._target.connection is not None:
@@ -105,9 +105,9 @@ class LineConversation:
         if self.is_attended:
             self.show_text(f"{self.location}  /help lists the commands, Ctrl-D leaves.")
         await self.switch_session(session)
-        if first := " ".join(self.options.message).strip():
-            self.show_text("\n".join(f"> {line}" for line in first.splitlines()), "cyan")
-            self._terminal.lines.put(first)
+        if prompt := " ".join(self.options.message).strip():
+            self.show_text("\n".join(f"> {line}" for line in prompt.splitlines()), "cyan")
+            self._terminal.lines.put(prompt)
         else:
             self._refresh_prompt()
 
@@ -127,6 +127,12 @@ class LineConversation:
             list_messages = ListMessages(session_id=session.id, limit=ATTACH_SHOWN.value)
             await self._terminal.show_transcript(session, await client.call(SESSION_MESSAGES, list_messages))
             await self._follow(session)
+
+    async def load_session(self) -> Session:
+        """Return the session as it is now. Raises UsageProblem if there is none yet."""
+        if self.session is None:
+            raise UsageProblem("There is no session yet; it starts with the first prompt.")
+        return await self.client.call(SESSION_GET, SessionId(session_id=self.session.id))
 
     async def send(self, send_call: SendCall, text: str = "", message_id: str | None = None) -> None:
         """Make a call that returns when a turn ends; the session is created first if there is none.
@@ -148,7 +154,7 @@ class LineConversation:
     def _interrupt(self) -> None:
         """Handle Ctrl-C: drop the lines that wait and stop the turn; the second time, end the conversation."""
         if not self.is_attended:
-            self._code = exit_codes.INTERRUPTED
+            self._exit_code = exit_codes.INTERRUPTED
             self._terminal.lines.end_input()
         elif count := self._terminal.lines.drop_waiting():
             self.show_text(f"{count:,} lines that waited were dropped.", "yellow")
@@ -178,7 +184,7 @@ class LineConversation:
     def _end_after_loss(self, error: BaseException) -> None:
         """End the conversation, because its events can't be followed any more."""
         self._show_failure(error, is_end=True)
-        self._code = exit_codes.ERROR
+        self._exit_code = exit_codes.ERROR
         self.leave()
 
     def _format_resume_hint(self, session: Session) -> str:
@@ -195,7 +201,8 @@ class LineConversation:
         code, text = exit_codes.ERROR, f"codeloop: Unexpected error: {error!r}"
         if isinstance(error, CodeloopError):
             code, text = exit_codes.choose_error_code(error), f"codeloop: {error}"
-        self._code = code if not self.is_attended else self._code
+        if not self.is_attended:
+            self._exit_code = code
         self._is_lost = isinstance(error, ServerLost)
         self.show_text(text, "red")
         if (is_end or self._is_lost) and self.session is not None and not self.is_attended:
@@ -205,7 +212,7 @@ class LineConversation:
         """Show the prompt if nothing runs. `code`: the exit code of the turn that has ended, if any."""
         # In a pipe, the last failure is the exit code of the whole conversation.
         if not self.is_attended:
-            self._code = code or self._code
+            self._exit_code = code or self._exit_code
         self._terminal.set_ready(is_ready=not self.is_busy)
         if self.is_busy and not self._is_over:
             self._idle.clear()

@@ -96,14 +96,14 @@ class OpenSession:
         """
         if not self.is_busy:
             self._answer, self._follower.tally = None, Tally(self.session)
-        tasks: set[asyncio.Future[Any]] = set()
+        stored: asyncio.Future[None] | None = None
         if message_id is not None:
-            tasks.add(self._prompts.expect(message_id, text if self._follower.is_running else ""))
+            stored = self._prompts.expect(message_id, text if self._follower.is_running else "")
         turn = self._start_task(send_call(self.client, self.session.id), self._turn_tasks)
         self._handle_change()
         # The call ends first if the prompt was refused, and never stored.
-        if tasks:
-            await asyncio.wait({turn, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        if stored is not None:
+            await asyncio.wait({turn, stored}, return_when=asyncio.FIRST_COMPLETED)
 
     def abort(self) -> None:
         """Ask the server to end the turn that runs."""
@@ -144,15 +144,17 @@ class OpenSession:
         seconds = time.monotonic() - self._start_time if self._start_time is not None else 0.0
         outcome = self._follower.tally.make_outcome(ending, session_id=self.session.id, seconds=seconds)
         self._follower.tally = Tally(self.session)
-        self._answer, self._start_time, self._prompts.error, self._answerer.refusals = None, None, "", 0
+        # The next turn begins anew.
+        self._answer, self._start_time = None, None
+        self._prompts.error, self._answerer.refusals = "", 0
         self._view.finish(outcome)
         return outcome.exit_code
 
 
 class _PromptDisplay:
-    """Shows queued prompts when their turn comes, and prompts of other clients.
+    """Shows queued prompts when their turn comes, prompts of other clients, and errors of the session.
 
-    `session`: the session as last seen. `error`: the last error of the session that was shown.
+    `session`: the session as last seen. `error`: the error of the present turn that was shown; "": none.
     """
 
     def __init__(self, session: Session, show_text: Callable[[str, TextStyle], object]) -> None:
@@ -201,14 +203,15 @@ class _PromptDisplay:
                 p.part.message_id in self._prompts_of_others and p.part.id not in self._shown_ids
             ):
                 self._shown_ids.add(p.part.id)
-                self._show(p.part)
+                self._show_prompt_part(p.part)
             case SessionErrored(properties=p):
                 self.error = get_error_message(p.error)
                 self._show_text(self.error, "red")
             case _:
                 pass
 
-    def _show(self, part: object) -> None:
+    def _show_prompt_part(self, part: object) -> None:
+        """Show a part of another client's prompt."""
         match part:
             case TextPart(text=text) if not part.synthetic:
                 self._show_text("\n".join(f"> {line}" for line in text.splitlines()), "cyan")

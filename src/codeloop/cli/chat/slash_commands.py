@@ -7,19 +7,22 @@ from functools import partial
 from msgspec import Struct
 
 from codeloop.cli.chat.conversation import LineConversation
+from codeloop.cli.chat.report_commands import (
+    TITLE_CHARS,
+    find_text,
+    list_sessions,
+    show_context,
+    show_cost,
+    show_memory,
+    show_permissions,
+    show_status,
+)
 from codeloop.cli.run.send import OutgoingMessage, send_message
 from codeloop.cli.target.selection import check_agent, check_model, find_session, parse_model, set_profile
 from codeloop.client.client import Client
-from codeloop.client.formatting import format_cost, format_time
 from codeloop.client.mentions import find_mentions
 from codeloop.client.slash.commands import COMMANDS_BY_ANY_NAME, COMMANDS_BY_NAME, suggest_commands
 from codeloop.client.slash.goal import parse_goal
-from codeloop.client.slash.reports import (
-    format_context_report,
-    format_cost_report,
-    format_memory_report,
-    format_permission_report,
-)
 from codeloop.client.slash.waiting_session import find_waiting_session
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.client.worktrees import (
@@ -33,27 +36,16 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
 from codeloop.schema.api.session_inputs import MessageWithParts, RunShell, Summarize, TextPartInput
-from codeloop.schema.api.session_reports import FindInSession, PermissionQuery, RevokeGrant
-from codeloop.schema.api.session_requests import ListSessions, MessageId, SessionId, UpdatePart
+from codeloop.schema.api.session_requests import MessageId, SessionId, UpdatePart
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
-from codeloop.schema.limits import ATTACH_LISTED
-from codeloop.schema.message import Session
 from codeloop.schema.operation import (
     COMMAND_LIST,
     MCP_AUTH_CALLBACK,
     MCP_AUTH_START,
     MCP_STATUS,
-    MEMORY_LIST,
     MESSAGE_DELETE,
     PART_UPDATE,
-    PERMISSION_REVOKE,
-    PERMISSION_RULES,
-    SESSION_CONTEXT,
-    SESSION_COST,
-    SESSION_FIND,
-    SESSION_GET,
-    SESSION_LIST,
     SESSION_QUEUED,
     SESSION_SHELL,
     SUMMARIZE,
@@ -63,8 +55,6 @@ from codeloop.schema.part import TextPart
 from codeloop.schema.permission import PROFILE_KEY, PROFILES, Profile
 from codeloop.schema.wire import replace
 
-# Characters of a title or a prompt on a line.
-TITLE_CHARS = 70
 BUSY_MESSAGE = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
 
 
@@ -90,25 +80,22 @@ async def run_line(chat: LineConversation, line: str) -> None:
             raise UsageProblem(BUSY_MESSAGE)
         # The session may not be created yet; its id is filled in when the command is sent.
         shell = RunShell(session_id="", command=command, agent=agent, model=parse_model(chat.options.model))
-        await chat.send(lambda client, session: client.call(SESSION_SHELL, replace(shell, session_id=session)))
+        await chat.send(lambda client, session_id: client.call(SESSION_SHELL, replace(shell, session_id=session_id)))
     elif line.strip():
         await _send_prompt(chat, line)
 
 
 async def _send_prompt(chat: LineConversation, line: str, goal: Goal | None = None) -> None:
     parts = [TextPartInput(text=line), *(await find_mentions(chat.client, line, chat.show_text))]
-    await _send_message(chat, line, OutgoingMessage(parts, chat.is_attended, goal=goal))
+    await _send_message(chat, line, OutgoingMessage(parts, is_attended=chat.is_attended, goal=goal))
 
 
-async def _send_message(chat: LineConversation, text: str, sending: OutgoingMessage) -> None:
+async def _send_message(chat: LineConversation, text: str, message: OutgoingMessage) -> None:
+    """Send a message; `text`: the line that was typed, to show it when its turn comes."""
     message_id, options = new_id("msg"), chat.options
     await chat.send(
-        lambda client, session: send_message(client, session, message_id, options, sending), text, message_id
+        lambda client, session_id: send_message(client, session_id, message_id, options, message), text, message_id
     )
-
-
-async def _show_memory(chat: LineConversation, _words: str) -> None:
-    chat.show_text("\n".join(format_memory_report(await chat.client.call(MEMORY_LIST, NoArguments()))))
 
 
 async def _pursue_goal(chat: LineConversation, words: str) -> None:
@@ -119,37 +106,42 @@ async def _pursue_goal(chat: LineConversation, words: str) -> None:
 
 
 async def _run_slash_command(chat: LineConversation, name: str, words: str) -> None:
-    # The terminal UI has most of the commands, too; `shared` is the one of this name or alias.
-    shared = COMMANDS_BY_ANY_NAME.get(name)
-    command_name = shared.name if shared is not None and name not in LINE_COMMANDS else name
-    if (row := LINE_COMMANDS.get(command_name)) is not None:
-        if words and not _describe_arguments(command_name, row):
+    # The command of the terminal UI that has this name or alias.
+    ui_command = COMMANDS_BY_ANY_NAME.get(name)
+    command_name = ui_command.name if ui_command is not None and name not in LINE_COMMANDS else name
+    if (line_command := LINE_COMMANDS.get(command_name)) is not None:
+        if words and not _describe_arguments(command_name, line_command):
             raise UsageProblem(f"/{name} takes no words. To say this to the model, put a space first.")
-        await row.run(chat, words)
+        await line_command.run(chat, words)
         return
     commands = [command.name for command in await chat.client.call(COMMAND_LIST, NoArguments())]
-    if name not in commands and shared is not None:
-        raise UsageProblem(f"/{name} ({shared.title}) needs the terminal UI: start codeloop without --plain.")
+    if name not in commands and ui_command is not None:
+        raise UsageProblem(f"/{name} ({ui_command.title}) needs the terminal UI: start codeloop without --plain.")
     if name not in commands:
-        close = format_suggestion(f"/{command}" for command in suggest_commands(name, [*LINE_COMMANDS, *commands]))
+        suggestion = format_suggestion(f"/{command}" for command in suggest_commands(name, [*LINE_COMMANDS, *commands]))
         raise UsageProblem(
-            f"Unknown command: /{name}.{close} /help lists them. To send it as a prompt, put a space first."
+            f"Unknown command: /{name}.{suggestion} /help lists them. To send it as a prompt, put a space first."
         )
-    await _send_message(chat, f"/{name} {words}".rstrip(), OutgoingMessage([], chat.is_attended, name, words))
+    message = OutgoingMessage(parts=[], is_attended=chat.is_attended, command=name, arguments=words)
+    await _send_message(chat, f"/{name} {words}".rstrip(), message)
 
 
-def _describe_arguments(name: str, row: LineCommand) -> str:
-    return COMMANDS_BY_NAME[name].arguments if row.arguments is None else row.arguments
+def _describe_arguments(name: str, command: LineCommand) -> str:
+    return COMMANDS_BY_NAME[name].arguments if command.arguments is None else command.arguments
 
 
 async def _show_help(chat: LineConversation, _words: str) -> None:
     rows = [
-        (f"/{name} {_describe_arguments(name, row)}".rstrip(), row.text or COMMANDS_BY_NAME[name].title)
-        for name, row in LINE_COMMANDS.items()
+        (f"/{name} {_describe_arguments(name, command)}".rstrip(), command.text or COMMANDS_BY_NAME[name].title)
+        for name, command in LINE_COMMANDS.items()
     ]
     rows += [("!COMMAND", "run a shell command that the model sees"), ("@FILE", "in a prompt: attach a file")]
     commands = await chat.client.call(COMMAND_LIST, NoArguments())
-    rows += [(f"/{row.name}", row.description or row.source or "") for row in commands if row.name not in LINE_COMMANDS]
+    rows += [
+        (f"/{command.name}", command.description or command.source or "")
+        for command in commands
+        if command.name not in LINE_COMMANDS
+    ]
     name_width = max(len(name) for name, _ in rows)
     # Two spaces before the name and two after it, and the last column stays free.
     text_width = max(shutil.get_terminal_size().columns - name_width - 5, 20)
@@ -165,21 +157,6 @@ async def _start_new(chat: LineConversation, words: str) -> None:
         await run_line(chat, words)
     else:
         chat.show_text("The next prompt starts a new session.")
-
-
-async def _list_sessions(chat: LineConversation, _words: str) -> None:
-    sessions = await chat.client.call(
-        SESSION_LIST, ListSessions(scope="project", roots=True, limit=ATTACH_LISTED.value)
-    )
-    current_id = chat.session.id if chat.session else ""
-    shows_directory = len({row.directory for row in sessions}) > 1
-    lines = [
-        f"{'*' if row.id == current_id else ' '} {row.id}  {format_time(row.time.updated)}  "
-        + one_line(row.title, TITLE_CHARS)
-        + (f"  {row.directory}" if shows_directory else "")
-        for row in sessions
-    ]
-    chat.show_text("\n".join(lines) or "No sessions yet.")
 
 
 async def _switch_session(chat: LineConversation, words: str) -> None:
@@ -208,7 +185,7 @@ async def _choose_model(chat: LineConversation, words: str) -> None:
 
 async def _choose_profile(chat: LineConversation, words: str) -> None:
     if not words:
-        session = await _load_session(chat) if chat.session is not None else None
+        session = await chat.load_session() if chat.session is not None else None
         current = (session.metadata or {}).get(PROFILE_KEY) if session else chat.options.profile
         chat.show_text(f"profile {current or 'as configured'}; there are {', '.join(PROFILES)}")
         return
@@ -220,17 +197,26 @@ async def _choose_profile(chat: LineConversation, words: str) -> None:
         )
     chat.options = replace(chat.options, profile=profile)
     if chat.session is not None:
-        await set_profile(chat.client, await _load_session(chat), profile)
+        await set_profile(chat.client, await chat.load_session(), profile)
     chat.show_text(f"From the next call on, profile {profile} holds in this session.")
 
 
-async def _undo_turn(chat: LineConversation, _words: str, change: Callable[..., Awaitable[int]] = undo_last) -> None:
+async def _undo_turn(chat: LineConversation, _words: str) -> None:
+    await _change_last_turn(chat, undo_last)
+
+
+async def _redo_turn(chat: LineConversation, _words: str) -> None:
+    await _change_last_turn(chat, redo_last)
+
+
+async def _change_last_turn(chat: LineConversation, change: Callable[..., Awaitable[int]]) -> None:
+    """Undo or redo the last turn. `change`: `undo_last` or `redo_last`."""
     warn = partial(chat.show_text, style="red")
-    await change(chat.client, await _load_session(chat), dry_run=False, say=chat.show_text, warn=warn)
+    await change(chat.client, await chat.load_session(), dry_run=False, say=chat.show_text, warn=warn)
 
 
 async def _summarize_session(chat: LineConversation, _words: str) -> None:
-    session = await _load_session(chat)
+    session = await chat.load_session()
     if session.model is None:
         raise UsageProblem("There is nothing to summarize yet.")
     provider_id, model_id = session.model.provider_id, session.model.id
@@ -241,34 +227,18 @@ async def _summarize_session(chat: LineConversation, _words: str) -> None:
     await chat.send(send)
 
 
-async def _show_status(chat: LineConversation, _words: str) -> None:
-    lines = [chat.location]
-    agent, model = chat.options.agent, chat.options.model
-    if chat.session is not None:
-        session = await _load_session(chat)
-        lines.append(
-            f"{session.id}  {one_line(session.title, TITLE_CHARS)}  {format_cost(session.cost or 0, session.tokens)}"
-        )
-        agent = agent or session.agent
-        if model is None and session.model is not None:
-            model = f"{session.model.provider_id}/{session.model.id}"
-    state = "working" if chat.is_busy else "idle"
-    lines.append(f"agent {agent or 'as configured'}, model {model or 'as configured'}, {state}")
-    chat.show_text("\n".join(lines))
-
-
 async def _edit_queue(chat: LineConversation, words: str) -> None:
-    session = await _load_session(chat)
+    session = await chat.load_session()
     waiting = await chat.client.call(SESSION_QUEUED, SessionId(session_id=session.id))
     if not words:
-        lines = (f"  {at} {one_line(_join_text(row), TITLE_CHARS)}" for at, row in enumerate(waiting, 1))
+        lines = (f"  {position} {one_line(_join_text(each), TITLE_CHARS)}" for position, each in enumerate(waiting, 1))
         chat.show_text("\n".join(lines) or "No prompts are queued.")
         return
     action, _, arguments = words.partition(" ")
     number, _, text = arguments.strip().partition(" ")
     if action not in {"edit", "cancel"} or not number.isdecimal() or (action == "edit" and not text.strip()):
         raise UsageProblem("Usage: /queue, /queue edit N NEW WORDS, or /queue cancel N.")
-    # Python refuses to convert numbers of some thousand digits.
+    # Python raises an error for numbers of some thousand digits.
     if len(number) > 6 or not 0 < int(number) <= len(waiting):
         raise UsageProblem(f"There is no queued prompt {number[:6]}. /queue lists them.")
     message = waiting[int(number) - 1]
@@ -282,40 +252,6 @@ async def _edit_queue(chat: LineConversation, words: str) -> None:
         raise UsageProblem("That prompt has no text. Cancel it with /queue cancel N.")
     await chat.client.call(PART_UPDATE, UpdatePart(**ids, part_id=part.id, part=replace(part, text=text.strip())))
     chat.show_text("Changed.")
-
-
-async def _show_context(chat: LineConversation, _words: str) -> None:
-    session_context = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await _load_session(chat)).id))
-    chat.show_text("\n".join(format_context_report(session_context)))
-
-
-async def _show_cost(chat: LineConversation, _words: str) -> None:
-    session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await _load_session(chat)).id))
-    chat.show_text("\n".join(format_cost_report(session_cost)))
-
-
-async def _show_permissions(chat: LineConversation, words: str) -> None:
-    action, _, name = words.partition(" ")
-    if action == "revoke" and name:
-        await chat.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=name.strip()))
-        chat.show_text("Revoked: it is asked again from the next call on.")
-    elif words:
-        raise UsageProblem("Usage: /permissions, or /permissions revoke ID.")
-    else:
-        session_id = chat.session.id if chat.session else None
-        query = PermissionQuery(session_id=session_id, agent=chat.options.agent)
-        chat.show_text("\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query))))
-
-
-async def _find_text(chat: LineConversation, words: str) -> None:
-    if not words:
-        raise UsageProblem("Name the text: /find TEXT.")
-    result = await chat.client.call(SESSION_FIND, FindInSession(session_id=(await _load_session(chat)).id, query=words))
-    rows = [
-        f"  {format_time(hit.created)}  {hit.tool or hit.kind:10} {one_line(hit.text, TITLE_CHARS * 2)}"
-        for hit in result.found[-ATTACH_LISTED.value :]
-    ]
-    chat.show_text("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
 
 
 async def _enter_waiting_session(chat: LineConversation, _words: str) -> None:
@@ -367,13 +303,6 @@ async def _leave(chat: LineConversation, _words: str) -> None:
     chat.leave()
 
 
-async def _load_session(chat: LineConversation) -> Session:
-    """Return the session as it is now. Raises UsageProblem if there is none yet."""
-    if chat.session is None:
-        raise UsageProblem("There is no session yet; it starts with the first prompt.")
-    return await chat.client.call(SESSION_GET, SessionId(session_id=chat.session.id))
-
-
 def _join_text(message: MessageWithParts) -> str:
     return " ".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
 
@@ -383,23 +312,23 @@ def _join_text(message: MessageWithParts) -> str:
 LINE_COMMANDS: dict[str, LineCommand] = {
     "help": LineCommand(_show_help, text="List the commands"),
     "new": LineCommand(_start_new),
-    "sessions": LineCommand(_list_sessions, text="List this project's sessions"),
+    "sessions": LineCommand(list_sessions, text="List this project's sessions"),
     "session": LineCommand(_switch_session, "ID", "Switch session"),
     "agents": LineCommand(_choose_agent, "NAME"),
     "models": LineCommand(_choose_model, "PROVIDER/MODEL"),
     "profile": LineCommand(_choose_profile),
     "goal": LineCommand(_pursue_goal),
     "undo": LineCommand(_undo_turn),
-    "redo": LineCommand(partial(_undo_turn, change=redo_last)),
+    "redo": LineCommand(_redo_turn),
     "compact": LineCommand(_summarize_session),
-    "context": LineCommand(_show_context),
-    "cost": LineCommand(_show_cost),
-    "memory": LineCommand(_show_memory),
-    "permissions": LineCommand(_show_permissions, "[revoke ID]"),
-    "find": LineCommand(_find_text, "TEXT"),
+    "context": LineCommand(show_context),
+    "cost": LineCommand(show_cost),
+    "memory": LineCommand(show_memory),
+    "permissions": LineCommand(show_permissions, "[revoke ID]"),
+    "find": LineCommand(find_text, "TEXT"),
     "next": LineCommand(_enter_waiting_session),
     "worktree": LineCommand(_use_worktree),
-    "status": LineCommand(_show_status),
+    "status": LineCommand(show_status),
     "queue": LineCommand(_edit_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"),
     "mcp": LineCommand(_manage_mcp_servers, "[auth NAME [ADDRESS]]"),
     "exit": LineCommand(_leave),

@@ -45,16 +45,18 @@ class FollowCallbacks(Struct, frozen=True):
 class SessionFollower:
     """Shows and counts the events of one session, and answers its requests and those of its subagents."""
 
-    def __init__(self, client: Client, session: Session, view: View, answerer: Answerer, on: FollowCallbacks) -> None:
+    def __init__(
+        self, client: Client, session: Session, view: View, answerer: Answerer, callbacks: FollowCallbacks
+    ) -> None:
         self.tally = Tally(session)
-        """Counts since it was last replaced."""
+        """The counts of the present turn; replaced at the start of each turn."""
         self.is_running = False
         self.subagents = SessionSubagents(session.id)
         self._client = client
         self._session_id = session.id
         self._view = view
-        self._on = on
-        self._requests = OpenRequests(client, session.id, view, answerer, on.on_failure)
+        self._callbacks = callbacks
+        self._requests = OpenRequests(client, session.id, view, answerer, callbacks.on_failure)
         self._idle = asyncio.Event()
         self._follow_task: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -62,7 +64,7 @@ class SessionFollower:
     async def start(self) -> None:
         """Start to follow the session."""
         self._follow_task = asyncio.create_task(self._follow())
-        self._follow_task.add_done_callback(lambda task: report_failure(task, self._on.on_loss))
+        self._follow_task.add_done_callback(lambda task: report_failure(task, self._callbacks.on_loss))
         if self._view.is_live:
             self._tasks.append(asyncio.create_task(self._tick_view()))
         # Let the task subscribe, so that it misses no event of what the caller does next.
@@ -79,10 +81,12 @@ class SessionFollower:
     async def wait_until_shown(self) -> None:
         """Wait until the events of the turn are shown, the following has ended, or TURN_EVENTS_TIME is over."""
         # From a server, events may arrive later than the answer to the prompt.
-        task = asyncio.create_task(self._idle.wait())
-        tasks = {task, *([self._follow_task] if self._follow_task else [])}
+        idle_task = asyncio.create_task(self._idle.wait())
+        tasks = {idle_task}
+        if self._follow_task is not None:
+            tasks.add(self._follow_task)
         await asyncio.wait(tasks, timeout=TURN_EVENTS_TIME.seconds, return_when=asyncio.FIRST_COMPLETED)
-        task.cancel()
+        idle_task.cancel()
 
     async def confirm_end(self) -> None:
         """Ask the server whether the session still works, unless an event reports its end within TURN_EVENTS_TIME."""
@@ -149,7 +153,7 @@ class SessionFollower:
             if isinstance(event, StatusChanged | SessionIdle):
                 status = event.properties.status if isinstance(event, StatusChanged) else Idle()
                 self._set_running(is_running=not isinstance(status, Idle))
-            self._on.on_event(event)
+            self._callbacks.on_event(event)
         elif (title := self.subagents.handle_event(event)) is not None:
             self.tally.handle_change(event)
             self._view.show_subagent(event, title)
@@ -161,4 +165,4 @@ class SessionFollower:
             self._idle.set()
         if is_running != self.is_running:
             self.is_running = is_running
-            self._on.on_change()
+            self._callbacks.on_change()

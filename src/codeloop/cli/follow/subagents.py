@@ -89,18 +89,20 @@ async def wait_for_background(
     if policy.waits:
         names = _join_names(sessions_at_start.values())
         note(f"Waiting for background work: {names}. Ctrl-C stops it; --no-wait never waits.")
-        waits = {asyncio.create_task(subagents.all_idle.wait()), asyncio.create_task(end_event.wait())}
-        done, _ = await asyncio.wait(waits, timeout=BACKGROUND_WAIT.seconds, return_when=asyncio.FIRST_COMPLETED)
+        tasks = {asyncio.create_task(subagents.all_idle.wait()), asyncio.create_task(end_event.wait())}
+        done, _ = await asyncio.wait(tasks, timeout=BACKGROUND_WAIT.seconds, return_when=asyncio.FIRST_COMPLETED)
         has_timed_out = not done
-        for wait in waits:
-            wait.cancel()
+        for task in tasks:
+            task.cancel()
     for session_id in sessions_at_start:
         if session_id in subagents.background:
             continue
         session = subagents.by_id[session_id]
         state = read_state(session)
-        how = f"{state.state}{f' ({state.reason})' if state.reason else ''}" if state else "ended"
-        note(escape_controls(f"{session.title}: {how}. See: codeloop session show {session.id}"))
+        ending = state.state if state is not None else "ended"
+        if state is not None and state.reason:
+            ending += f" ({state.reason})"
+        note(escape_controls(f"{session.title}: {ending}. See: codeloop session show {session.id}"))
     if sessions := list(subagents.background.values()):
         note(f"{'Still working on the server' if policy.on_server else 'Stopped'}: {_join_names(sessions)}.")
     return has_timed_out

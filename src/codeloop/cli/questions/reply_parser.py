@@ -42,6 +42,8 @@ _NO_WORDS = {
     *("n", "no", "nope", "nah", "never", "reject", "deny", "denied", "refuse", "stop", "cancel", "abort", "dont"),
     *("do not", "not now", "no way", "please dont", "better not", "rather not", "absolutely not", "of course not"),
 }
+# Words that may mean yes, but also begin instructions: "go on with the other file".
+_INSTRUCTION_STARTS = {"go", "do", "please", "run", "once", "continue"}
 # Words that do not change the meaning of an answer.
 _POLITE_PATTERN = re.compile(r"\b(please|thanks|thank you|thx|pls|just)\b")
 # A word: two letters or more, of any alphabet.
@@ -63,28 +65,28 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
     """
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
     numbers: dict[str, ReplyMeaning] = {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
-    # "please stop" is a no; "please" alone is a yes, so both forms are looked up.
-    short = " ".join(_POLITE_PATTERN.sub(" ", plain).split())
-    for form in (plain, short):
-        if form in numbers:
-            return numbers[form]
-        if form in _ALWAYS_WORDS:
+    # "please stop" is a no; "please" alone is a yes, so the text is looked up with and without such words.
+    without_polite_words = " ".join(_POLITE_PATTERN.sub(" ", plain).split())
+    for text in (plain, without_polite_words):
+        if text in numbers:
+            return numbers[text]
+        if text in _ALWAYS_WORDS:
             return "always" if always else "unclear"
-        if _has_only(form, _NO_WORDS):
+        if _has_only(text, _NO_WORDS):
             return "no"
-        if _has_only(form, _YES_WORDS):
+        if _has_only(text, _YES_WORDS):
             return "yes"
-    # "yes, but only the first file" must neither allow the call nor deny it. The verbs also begin instructions.
     words = _WORD_PATTERN.findall(plain)
-    if len(words) < 2 or plain.split()[0] in (_YES_WORDS - {"go", "do", "please", "run", "once", "continue"}):
+    # "yes, but only the first file" must neither allow the call nor deny it.
+    if len(words) < 2 or plain.split()[0] in _YES_WORDS - _INSTRUCTION_STARTS:
         return "unclear"
     return "words"
 
 
-def parse_choice(line: str, labels: Sequence[str], *, several: bool, free: bool) -> OptionChoice:
-    """Return the options that an answer names by their numbers or labels, or with `free` the user's own words.
+def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allows_own_words: bool) -> OptionChoice:
+    """Return the options that an answer names by their numbers or labels, or the user's own words.
 
-    `several`: more than one option may be chosen.
+    `labels`: those of the options. `allows_several`: more than one may be chosen.
     """
     text = line.strip()
     labels_by_text = {label.strip().lower(): label for label in labels}
@@ -104,24 +106,22 @@ def parse_choice(line: str, labels: Sequence[str], *, several: bool, free: bool)
         elif piece in labels_by_text:
             chosen_labels.append(labels_by_text[piece])
         # One piece that is no option makes the whole line the user's own words.
-        elif free:
+        elif allows_own_words:
             return OptionChoice([text])
         else:
             return OptionChoice(problem="That is not one of the options. Answer with a number.")
     chosen_labels = list(dict.fromkeys(chosen_labels))
-    if len(chosen_labels) > 1 and not several:
+    if len(chosen_labels) > 1 and not allows_several:
         return OptionChoice(problem="Only one can be chosen.")
-    return (
-        OptionChoice(chosen_labels)
-        if chosen_labels
-        else OptionChoice(problem="Answer with a number." if labels else "")
-    )
+    if not chosen_labels:
+        return OptionChoice(problem="Answer with a number." if labels else "")
+    return OptionChoice(chosen_labels)
 
 
-def _has_only(form: str, vocabulary: set[str]) -> bool:
-    """Return whether a text consists of words and phrases of the vocabulary alone."""
-    remainder = form
+def _has_only(text: str, vocabulary: set[str]) -> bool:
+    """Return whether a text consists of words and phrases of the vocabulary alone, such as "no, stop"."""
+    remainder = text
     for phrase in vocabulary:
         if " " in phrase:
             remainder = re.sub(rf"\b{phrase}\b", " ", remainder)
-    return bool(form) and all(word in vocabulary for word in remainder.split())
+    return bool(text) and all(word in vocabulary for word in remainder.split())

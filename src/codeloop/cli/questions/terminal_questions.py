@@ -6,6 +6,7 @@ It is imported when there is something to ask.
 import shutil
 import sys
 from collections.abc import Callable
+from typing import NamedTuple
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.streams import OutputStream
@@ -23,8 +24,8 @@ from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 
 VIEW_ALL_LINE = "  v  view all of it\n"
-# About the rows of a question that codeloop writes around the text of a model: title, answers, prompt.
-OWN_ROWS = 9
+# About so many rows of a question are not the text of a model: title, answers, prompt.
+FRAME_ROWS = 9
 # Rows of such a text that are shown on the smallest screen.
 MIN_TEXT_ROWS = 6
 
@@ -32,20 +33,19 @@ MIN_TEXT_ROWS = 6
 async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> tuple[Reply, str | None]:
     """Ask for a permission, until the answer is clear; return the reply, and words for the model, if there are any."""
     requester = await find_requester(client, request)
-    text, letters, has_always = _format_permission(request, requester, is_full=False)
+    question = _make_permission_question(request, requester, is_full=False)
     problem = ""
     while True:
-        line = await prompter.ask(f"{text}{problem}{letters}, or what to do instead: ")
+        line = await prompter.ask(f"{question.text}{problem}{question.letters}, or what to do instead: ")
         if line is None:
             return "reject", None
         if is_command(line):
             problem = _queue_command(prompter, line)
             continue
-        if _asks_for_all(line) and letters.endswith("v"):
-            text, letters, has_always = _format_permission(request, requester, is_full=True)
-            problem = ""
+        if _asks_for_all(line) and question.is_cut:
+            question, problem = _make_permission_question(request, requester, is_full=True), ""
             continue
-        match parse_reply(line, always=has_always):
+        match parse_reply(line, always=question.has_always):
             case "yes":
                 return "once", None
             case "always":
@@ -58,27 +58,37 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
 
-def _format_permission(request: PermissionRequest, requester: Requester, *, is_full: bool) -> tuple[str, str, bool]:
-    """Return a question, the letters that answer it, and whether `always` is an answer.
+class _ShownQuestion(NamedTuple):
+    """A permission request as it is asked.
 
-    `is_full`: show the whole text of the request, instead of the rows that fit the screen.
+    `letters`: the letters that answer it, such as `y, n`. `has_always`: `always` is an answer. `is_cut`: only a part of
+    the request's text is shown.
     """
-    words = describe_request(
+
+    text: str
+    letters: str
+    has_always: bool
+    is_cut: bool
+
+
+def _make_permission_question(request: PermissionRequest, requester: Requester, *, is_full: bool) -> _ShownQuestion:
+    """Make the question for a request. `is_full`: show its whole text, instead of the rows that fit the screen."""
+    request_text = describe_request(
         request, requester, shutil.get_terminal_size().columns, UNLIMITED_ROWS if is_full else _count_text_rows()
     )
     colour = has_colour(sys.stderr)
-    title = paint(words.title, "yellow", colour=colour) + "\n"
-    text = title + "".join(f"{paint(row, style, colour=colour)}\n" for style, row in words.rows)
+    title = paint(request_text.title, "yellow", colour=colour) + "\n"
+    text = title + "".join(f"{paint(row, style, colour=colour)}\n" for style, row in request_text.rows)
     # The title has scrolled away above a long text.
     text += title if is_full else ""
     text += "  y  allow once\n"
-    if words.always:
-        text += f"  a  allow always: {words.always}\n"
+    if request_text.always:
+        text += f"  a  allow always: {request_text.always}\n"
     text += f"  n  deny, and stop the {'subagent' if requester.subagent else 'turn'}\n"
-    has_more = words.is_cut and not is_full
-    text += VIEW_ALL_LINE if has_more else ""
-    letters = ["y", *(["a"] if words.always else []), "n", *(["v"] if has_more else [])]
-    return text, ", ".join(letters), bool(words.always)
+    is_cut = request_text.is_cut and not is_full
+    text += VIEW_ALL_LINE if is_cut else ""
+    letters = ["y", *(["a"] if request_text.always else []), "n", *(["v"] if is_cut else [])]
+    return _ShownQuestion(text, ", ".join(letters), has_always=bool(request_text.always), is_cut=is_cut)
 
 
 def _queue_command(prompter: Prompter, line: str) -> str:
@@ -90,10 +100,11 @@ def _queue_command(prompter: Prompter, line: str) -> str:
 
 def _count_text_rows() -> int:
     """Return the rows of a model's text that leave the rest of the question on the screen."""
-    return max(shutil.get_terminal_size().lines - OWN_ROWS, MIN_TEXT_ROWS)
+    return max(shutil.get_terminal_size().lines - FRAME_ROWS, MIN_TEXT_ROWS)
 
 
 def _asks_for_all(line: str) -> bool:
+    """Return whether the user wants to see the whole text."""
     return line.strip().lower() in {"v", "view", "show all"}
 
 
@@ -119,11 +130,12 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -
 
     Return the chosen options or the user's own words; None at the end of the input. `asker`: "model", or a subagent.
     """
-    several, free = bool(question.multiple), question.custom is not False
+    allows_several, allows_own_words = bool(question.multiple), question.custom is not False
     labels = [option.label for option in question.options]
     prompt = "Your answer: "
     if labels:
-        prompt = ("Numbers (such as 1 3)" if several else "A number") + (", or your own words: " if free else ": ")
+        prompt = "Numbers (such as 1 3)" if allows_several else "A number"
+        prompt += ", or your own words: " if allows_own_words else ": "
     text = _format_question(question, asker, _count_text_rows())
     problem = ""
     while True:
@@ -136,7 +148,7 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -
         if _asks_for_all(line) and text.endswith(VIEW_ALL_LINE):
             text, problem = _format_question(question, asker, UNLIMITED_ROWS), ""
             continue
-        answer = parse_choice(line, labels, several=several, free=free)
+        answer = parse_choice(line, labels, allows_several=allows_several, allows_own_words=allows_own_words)
         if answer.labels:
             return answer.labels
         problem = f"{answer.problem}\n" if answer.problem else ""

@@ -18,11 +18,13 @@ from codeloop.client.target import Target
 def open_conversation(options: Options, ask_trust: AskTrust | None = None) -> AbstractAsyncContextManager[Target]:
     """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it; None: nobody can be asked."""
     # A recording belongs to one project from the beginning to the end, so a changed configuration must not reopen it.
-    return (open_local if options.record or options.replay else _open)(options, ask_trust)
+    if options.record or options.replay:
+        return open_local(options, ask_trust)
+    return _open_reloadable(options, ask_trust)
 
 
 @asynccontextmanager
-async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[Target]:
+async def _open_reloadable(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[Target]:
     startup = make_startup(options, None)
     with open_log(options):
         if ask_trust is not None:
@@ -39,7 +41,7 @@ async def _open(options: Options, ask_trust: AskTrust | None) -> AsyncGenerator[
                 DirectoryClient(app, directory),
                 project,
                 options,
-                lambda name: DirectoryClient(app, Path(name).resolve()),
+                get_directory_client=lambda name: DirectoryClient(app, Path(name).resolve()),
             )
         finally:
             await app.close()

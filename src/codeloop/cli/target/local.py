@@ -1,4 +1,4 @@
-"""Opens a project in this process, for one turn of `run` or `mcp serve`, and makes its `Target`."""
+"""Opens a project in this process, for `run` and `mcp serve`, and makes its `Target`."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
@@ -26,23 +26,16 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
     """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it; None: nobody can be asked."""
-    with open_log(options), _open_recording(options) as record:
-        async with _open(options, ask_trust, record) as target:
-            yield target
-
-
-@asynccontextmanager
-async def _open(options: Options, ask_trust: AskTrust | None, record: "RecordingFile | None") -> AsyncGenerator[Target]:
-    startup = make_startup(options, record.path if record is not None else None)
-    project = await open_with_extensions(
-        await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup
-    )
-    try:
-        yield make_local_target(LocalClient(project), project, options)
-    finally:
-        await project.close()
-        if record is not None:
-            record.is_whole = not project.models.list_problems()
+    with open_log(options), _open_recording(options) as record_file:
+        startup = make_startup(options, record_file.path if record_file is not None else None)
+        settings = await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup
+        project = await open_with_extensions(settings)
+        try:
+            yield make_local_target(LocalClient(project), project, options)
+        finally:
+            await project.close()
+            if record_file is not None:
+                record_file.is_whole = not project.models.list_problems()
 
 
 def make_local_target(

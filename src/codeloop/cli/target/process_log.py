@@ -105,7 +105,8 @@ def log_to_file(folder: Path, level: str, name: str = SERVER_LOG_NAME, *, is_pri
     stream_handler.setFormatter(SafeFormatter("%(levelname)s %(message)s"))
     own_logger = logging.getLogger("codeloop")
     loggers = [own_logger, *(logging.getLogger(name) for name in ("uvicorn.error", "asyncio"))]
-    before = [(logger, logger.level, logger.propagate) for logger in loggers]
+    # To restore them at the end.
+    old_settings = [(logger, logger.level, logger.propagate) for logger in loggers]
     for logger in loggers:
         logger.addHandler(handler)
         if is_printed:
@@ -121,7 +122,7 @@ def log_to_file(folder: Path, level: str, name: str = SERVER_LOG_NAME, *, is_pri
         error = sys.exc_info()[1]
         if error is not None and not isinstance(error, _ORDINARY_EXITS):
             own_logger.critical("crashed: %s", " ".join(traceback.format_exception(error)))
-        for logger, old_level, propagates in before:
+        for logger, old_level, propagates in old_settings:
             logger.removeHandler(handler)
             logger.removeHandler(stream_handler)
             logger.setLevel(old_level)

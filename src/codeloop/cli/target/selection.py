@@ -55,12 +55,12 @@ async def find_session(client: Client, name: str | None) -> Session:
         with suppress(OperationError):
             return await client.call(SESSION_GET, SessionId(session_id=name))
     sessions = await client.call(SESSION_LIST, ListSessions(scope="project", limit=MAX_SESSIONS))
-    matching = _filter_by_name(sessions, name)
-    if len(matching) > 1:
-        names = ", ".join(session.id for session in matching[:3])
-        raise UsageProblem(f"{name} matches {len(matching)} sessions: {names}. Give more of the id.")
-    if matching:
-        return matching[0]
+    matching_sessions = _filter_by_name(sessions, name)
+    if len(matching_sessions) > 1:
+        ids = ", ".join(session.id for session in matching_sessions[:3])
+        raise UsageProblem(f"{name} matches {len(matching_sessions)} sessions: {ids}. Give more of the id.")
+    if matching_sessions:
+        return matching_sessions[0]
     problem = f"There is no session {name} in this project."
     elsewhere = _filter_by_name(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), name)
     if elsewhere:
@@ -153,10 +153,12 @@ async def find_message(client: Client, session: Session, at: str) -> MessageWith
     Raises UsageProblem if there is none.
     """
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
-    # More digits are the end of an id.
+    # More digits than that are the end of an id.
     if at.isdecimal() and len(at) < 8:
         prompts = [message for message in messages if _is_prompt(message)]
-        matching_messages = prompts[int(at) - 1 : int(at)] if int(at) else []
+        number = int(at)
+        # Number 0 would be the slice from the last prompt on.
+        matching_messages = prompts[number - 1 : number] if number else []
         hint = f"It has {len(prompts)} prompt{'' if len(prompts) == 1 else 's'}."
     else:
         matching_messages = [
@@ -198,21 +200,20 @@ def parse_model(name: str | None) -> ModelRef | None:
 
 def _filter_by_name(sessions: list[Session], name: str) -> list[Session]:
     """Return the sessions with this id or slug, else those whose id begins or ends with it."""
-    exact = [session for session in sessions if name in {session.id, session.slug}]
+    exact_matches = [session for session in sessions if name in {session.id, session.slug}]
     # A few letters would match ids by chance.
-    if exact or len(name) < 4:
-        return exact
+    if exact_matches or len(name) < 4:
+        return exact_matches
     return [session for session in sessions if session.id.startswith(name) or session.id.endswith(name)]
 
 
 def _suggest_sessions(sessions: list[Session], query: str) -> str:
     """Return a suggestion of the sessions whose id, slug or title is similar, "" if there are none."""
-    by_id = {session.id: session for session in sessions}
     # Reversed, so that the newest of several sessions with one title is kept.
-    by_name = {name.lower(): session for session in reversed(sessions) for name in (session.title, session.slug)}
-    close = [by_id[name] for name in find_similar(query, by_id, most_edits=MAX_ID_EDITS)]
-    close += [by_name[name] for name in find_similar(query, by_name)]
-    return format_suggestion(list(dict.fromkeys(session.id for session in close))[:MAX_SUGGESTIONS])
+    ids_by_name = {name.lower(): session.id for session in reversed(sessions) for name in (session.title, session.slug)}
+    similar_ids = find_similar(query, [session.id for session in sessions], most_edits=MAX_ID_EDITS)
+    similar_ids += [ids_by_name[name] for name in find_similar(query, ids_by_name)]
+    return format_suggestion(list(dict.fromkeys(similar_ids))[:MAX_SUGGESTIONS])
 
 
 def _is_prompt(message: MessageWithParts) -> bool:

@@ -48,9 +48,9 @@ def move_to_worktree(options: Options) -> Options:
 
 async def _find_directory(options: Options) -> Path:
     """Make or find the work tree, and return the folder in it that corresponds to the current directory."""
-    # The recording is for the run that follows.
+    # The recording is for the run that follows, not for the project that only makes the work tree.
     open_options = options if options.attach is not None else replace(options, record=None, replay=None)
-    async with _open(open_options) as (client, paths):
+    async with _open_client(open_options) as (client, paths):
         name = options.worktree or ""
         if not name and options.message:
             project = await client.call(PROJECT_CURRENT, NoArguments())
@@ -65,14 +65,14 @@ async def _find_directory(options: Options) -> Path:
             await _ask_to_copy(client, tree)
         subfolder = os.path.relpath(paths.directory, paths.worktree)
         folder = Path(tree.directory, subfolder)
-        # A folder that is not committed is not in the work tree. That of a server can't be looked at.
-        is_there = subfolder == "." or options.attach is not None or folder.is_dir()
-        return folder if is_there else Path(tree.directory)
+        # A folder that is not committed is not in the work tree. One on a server can't be looked at.
+        exists = subfolder == "." or options.attach is not None or folder.is_dir()
+        return folder if exists else Path(tree.directory)
 
 
 @asynccontextmanager
-async def _open(options: Options) -> AsyncGenerator[tuple[Client, PathInfo]]:
-    """Open the project of this machine, or connect to the server, which makes the work tree where it runs."""
+async def _open_client(options: Options) -> AsyncGenerator[tuple[Client, PathInfo]]:
+    """Open the project on this machine or connect to the server; yields its client and the paths of the project."""
     if options.attach is not None:
         from codeloop.cli.target.remote import open_remote
 
@@ -88,7 +88,7 @@ async def _open(options: Options) -> AsyncGenerator[tuple[Client, PathInfo]]:
 
 
 async def _ask_to_copy(client: Client, tree: Worktree) -> None:
-    """Ask for each file that may hold secrets whether it shall be in the work tree, too."""
+    """Ask for each file that may hold secrets whether to copy it to the work tree."""
     for name in tree.asks:
         question = f"codeloop: {escape_controls(name)} is not in the work tree, as it may hold secrets. Copy it there?"
         if await asyncio.to_thread(click.confirm, question, default=False, err=True):
