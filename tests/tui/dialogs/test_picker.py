@@ -21,7 +21,7 @@ from tests.tui.stage import Stage, staged
 PICKS = [
     Pick(1, "Fix the parser", "src", "2 min", group="Today"),
     Pick(2, "Write the docs", "docs", "1 h", group="Today", mark="●"),
-    Pick(3, "An old thing\x1b[2J\n\u202egnp", "src", "3 d", group="Older", also="hidden words"),
+    Pick(3, "An old thing\x1b[2J\n\u202egnp", "src", "3 d", group="Older", search_text="hidden words"),
     Pick(4, "No key", group="Older", problem="needs a key"),
 ]
 

@@ -94,7 +94,7 @@ async def show_permissions(ui: Ui, _words: str) -> None:
         title=f"Permissions, profile {ui.choices.get_profile(ui.tab) or 'auto'}",
         load=list_permissions,
         actions=(PickAction("ctrl+d", "revoke", revoke),),
-        choose="close",
+        choose_label="close",
     )
     await show_dialog(ui, Picker(source, lambda: ui.appearance.styles))
 

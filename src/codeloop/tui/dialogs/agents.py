@@ -31,6 +31,10 @@ def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str
         ]
 
     source = PickSource(
-        title="Agents", load=list_agents, start=current or None, empty="There is no agent.", choose="use it"
+        title="Agents",
+        load=list_agents,
+        start=current or None,
+        empty_message="There is no agent.",
+        choose_label="use it",
     )
     return Picker(source, context.get_styles)

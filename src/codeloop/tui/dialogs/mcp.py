@@ -44,8 +44,8 @@ class McpPicker(Picker[str]):
                 PickAction("ctrl+k", "sign in", self._sign_in),
                 PickAction("ctrl+o", "sign out", self._sign_out),
             ),
-            empty="No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND",
-            choose="connect",
+            empty_message="No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND",
+            choose_label="connect",
         )
         super().__init__(source, context.get_styles)
 

@@ -33,8 +33,8 @@ class ModelPicker(Picker[ModelRef]):
             load=self._load_rows,
             actions=actions,
             start=current,
-            empty="No model can be used yet: add a provider first, or start a local server.",
-            choose="use it",
+            empty_message="No model can be used yet: add a provider first, or start a local server.",
+            choose_label="use it",
         )
         super().__init__(source, context.get_styles)
 
@@ -85,7 +85,7 @@ class ModelPicker(Picker[ModelRef]):
                 hint=describe_costs(model),
                 group=provider.name,
                 mark="●" if is_current else "",
-                also=name,
+                search_text=name,
                 problem=problem,
             )
 
@@ -127,7 +127,7 @@ def create_variant_picker(context: DialogContext, model: ModelRef) -> Picker[Mod
         title=f"Thinking effort of {model.model_id}",
         load=list_variants,
         start=model,
-        empty="This model has one way of thinking only.",
+        empty_message="This model has one way of thinking only.",
     )
     return Picker(source, context.get_styles)
 

@@ -48,4 +48,4 @@ def _create_picker(rows: Sequence[PaletteRow], get_styles: GetStyles, title: str
             for row in sorted(rows, key=lambda row: groups.index(row.group))
         ]
 
-    return Picker(PickSource(title=title, load=list_rows, choose=choose_label, finds_groups=False), get_styles)
+    return Picker(PickSource(title=title, load=list_rows, choose_label=choose_label, finds_groups=False), get_styles)

@@ -112,7 +112,7 @@ class Picker(Dialog[T | None], Generic[T]):
         kept_value = self.current if self._list.picks else self.source.start
         picks: Sequence[Pick[T]] = ()
         try:
-            picks, self._message = await self.source.load(), self.source.empty
+            picks, self._message = await self.source.load(), self.source.empty_message
         except CodeloopError as error:
             self._message = f"{escape_controls(str(error))}\n\nEnter tries again."
         self._list.set_picks(picks)
@@ -138,7 +138,7 @@ class Picker(Dialog[T | None], Generic[T]):
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         self.query_one("#picker-title", RowsView).show([draw_title(self.source.title, styles, width)], 1)
-        keys = [("enter", self.source.choose), *((action.key, action.title) for action in self.source.actions)]
+        keys = [("enter", self.source.choose_label), *((action.key, action.title) for action in self.source.actions)]
         note = pick.note if (pick := self._list.current) is not None else ""
         note_rows = (
             [*draw_text(one_line(note, _MAX_NOTE), styles, width, "text_muted"), list[Segment]()] if note else []

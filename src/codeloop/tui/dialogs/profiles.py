@@ -16,5 +16,5 @@ def create_profile_picker(current: str, get_styles: GetStyles) -> Picker[str]:
             Pick(name, name, words, mark="●" if name == current else "") for name, words in PROFILE_DESCRIPTIONS.items()
         ]
 
-    source = PickSource(title="Permission profile", load=list_profiles, start=current or None, choose="use it")
+    source = PickSource(title="Permission profile", load=list_profiles, start=current or None, choose_label="use it")
     return Picker(source, get_styles)

@@ -79,8 +79,8 @@ class SessionPicker(Picker[str]):
             search=self._search,
             preview=partial(draw_last_messages, context),
             start=current or None,
-            empty="No session yet. What you write begins one.",
-            choose="open",
+            empty_message="No session yet. What you write begins one.",
+            choose_label="open",
         )
         super().__init__(source, context.get_styles)
 
@@ -113,7 +113,7 @@ class SessionPicker(Picker[str]):
             hint=label or f"{updated_at:%H:%M}",
             group=group,
             mark="●" if session.id == self._current else "",
-            also=f"{session.slug} {session.id}",
+            search_text=f"{session.slug} {session.id}",
         )
 
     async def _search(self, text: str) -> Sequence[Pick[str]]:
@@ -215,7 +215,7 @@ class ForkPicker(Picker[str]):
             load=self._load_rows,
             preview=partial(draw_last_messages, context),
             start=session.id,
-            choose="open",
+            choose_label="open",
         )
         super().__init__(source, context.get_styles)
 
@@ -287,8 +287,8 @@ class ChildPicker(Picker[str]):
             load=self._load_rows,
             preview=partial(draw_last_messages, context),
             start=current or None,
-            empty="No subagent was started here.",
-            choose="open",
+            empty_message="No subagent was started here.",
+            choose_label="open",
         )
         super().__init__(source, context.get_styles)
 

@@ -90,7 +90,7 @@ class SettingsPicker(Picker[str]):
             title="Settings",
             load=self._load_rows,
             actions=(PickAction("ctrl+d", "reset to default", self._reset),),
-            choose="change",
+            choose_label="change",
         )
         super().__init__(source, context.get_styles)
 
@@ -113,7 +113,7 @@ class SettingsPicker(Picker[str]):
                 detail=each.value or (f"{each.default} (default)" if each.default else "not set"),
                 hint=_shorten_path(each.origin),
                 group=each.group,
-                also=each.description,
+                search_text=each.description,
                 note=each.description,
             )
             for name, each in self._settings.items()

@@ -30,7 +30,7 @@ def create_stash_picker(store: PromptStore, get_styles: GetStyles) -> Picker[int
         title="Stashed prompts",
         load=list_prompts,
         actions=(PickAction("ctrl+d", "delete", delete),),
-        empty="No prompt is stashed.",
-        choose="restore",
+        empty_message="No prompt is stashed.",
+        choose_label="restore",
     )
     return Picker(source, get_styles)

@@ -31,8 +31,8 @@ class ThemePicker(Picker[str]):
             load=self._load_rows,
             on_move=self._show_theme,
             start=current,
-            choose="use it",
-            empty="No theme.",
+            choose_label="use it",
+            empty_message="No theme.",
         )
         super().__init__(source, get_styles)
 

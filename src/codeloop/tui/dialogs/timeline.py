@@ -65,8 +65,8 @@ class Timeline(Picker[TimelineStep]):
             load=self._load_rows,
             actions=actions,
             preview=self._draw_turn,
-            empty="Nothing was said yet.",
-            choose="go back to before it" if goes_back else "go there",
+            empty_message="Nothing was said yet.",
+            choose_label="go back to before it" if goes_back else "go there",
         )
         super().__init__(source, context.get_styles)
 

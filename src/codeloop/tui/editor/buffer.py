@@ -67,13 +67,13 @@ class Buffer:
         """Return the offset one character to the right."""
         return find_next_edge(self.text, self.cursor)
 
-    def find_line_start(self, at: int | None = None) -> int:
+    def find_line_start(self, offset: int | None = None) -> int:
         """Return the start of the line around an offset, by default the cursor."""
-        return self.text.rfind("\n", 0, self.cursor if at is None else at) + 1
+        return self.text.rfind("\n", 0, self.cursor if offset is None else offset) + 1
 
-    def find_line_end(self, at: int | None = None) -> int:
+    def find_line_end(self, offset: int | None = None) -> int:
         """Return the end of the line around an offset, by default the cursor: before its line feed."""
-        end = self.text.find("\n", self.cursor if at is None else at)
+        end = self.text.find("\n", self.cursor if offset is None else offset)
         return len(self.text) if end < 0 else end
 
     def type_text(self, text: str) -> None:

@@ -10,57 +10,53 @@ _MAX_GRAPHEME_LENGTH = 96
 def find_grapheme_bounds(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each grapheme of a text."""
     if text.isascii():
-        return [(at, at + 1) for at in range(len(text))]
+        return [(offset, offset + 1) for offset in range(len(text))]
     return [piece for start, end, _ in split_graphemes(text) for piece in _split_blanks(text, start, end)]
 
 
 def _split_blanks(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Split line feeds and tabs off a grapheme, to which they were joined because they have no width."""
     pieces: list[tuple[int, int]] = []
-    for at in range(start, end):
-        if text[at] in "\n\t" or (pieces and text[at - 1] in "\n\t"):
-            pieces.append((at, at + 1))
+    for offset in range(start, end):
+        if text[offset] in "\n\t" or (pieces and text[offset - 1] in "\n\t"):
+            pieces.append((offset, offset + 1))
         elif pieces:
-            pieces[-1] = (pieces[-1][0], at + 1)
+            pieces[-1] = (pieces[-1][0], offset + 1)
         else:
-            pieces.append((start, at + 1))
+            pieces.append((start, offset + 1))
     return pieces
 
 
-def find_next_edge(text: str, at: int) -> int:
+def find_next_edge(text: str, offset: int) -> int:
     """Return the end of the grapheme that begins at an offset."""
-    if at >= len(text):
+    if offset >= len(text):
         return len(text)
     # A character is never joined to an ASCII character behind it.
-    if at + 1 >= len(text) or text[at + 1].isascii():
-        return at + 1
-    return at + find_grapheme_bounds(text[at : at + _MAX_GRAPHEME_LENGTH])[0][1]
+    if offset + 1 >= len(text) or text[offset + 1].isascii():
+        return offset + 1
+    return offset + find_grapheme_bounds(text[offset : offset + _MAX_GRAPHEME_LENGTH])[0][1]
 
 
-def find_previous_edge(text: str, at: int) -> int:
+def find_previous_edge(text: str, offset: int) -> int:
     """Return the start of the grapheme that ends at an offset."""
-    if at <= 1:
+    if offset <= 1:
         return 0
-    if text[at - 1].isascii():
-        return at - 1
-    start = at - 1
-    while start > 0 and at - start < _MAX_GRAPHEME_LENGTH and not text[start].isascii():
+    if text[offset - 1].isascii():
+        return offset - 1
+    start = offset - 1
+    while start > 0 and offset - start < _MAX_GRAPHEME_LENGTH and not text[start].isascii():
         start -= 1
-    return start + find_grapheme_bounds(text[start:at])[-1][0]
+    return start + find_grapheme_bounds(text[start:offset])[-1][0]
 
 
-def snap_to_edge(text: str, at: int) -> int:
+def snap_to_edge(text: str, offset: int) -> int:
     """Return the start of the grapheme around an offset."""
-    if at <= 0 or at >= len(text) or text[at].isascii():
-        return min(max(at, 0), len(text))
-    start = at - 1
-    while start > 0 and at - start < _MAX_GRAPHEME_LENGTH and not text[start].isascii():
+    if offset <= 0 or offset >= len(text) or text[offset].isascii():
+        return min(max(offset, 0), len(text))
+    start = offset - 1
+    while start > 0 and offset - start < _MAX_GRAPHEME_LENGTH and not text[start].isascii():
         start -= 1
-    return next(
-        (
-            start + first
-            for first, end in find_grapheme_bounds(text[start : at + _MAX_GRAPHEME_LENGTH])
-            if start + end > at
-        ),
-        at,
-    )
+    for first, end in find_grapheme_bounds(text[start : offset + _MAX_GRAPHEME_LENGTH]):
+        if start + end > offset:
+            return start + first
+    return offset

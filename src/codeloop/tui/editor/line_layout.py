@@ -66,10 +66,10 @@ class LineLayout:
         self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         self._tops = list(accumulate((len(breaks) + 1 for breaks in self._breaks), initial=0))
 
-    def locate(self, at: int) -> tuple[int, int]:
+    def locate(self, offset: int) -> tuple[int, int]:
         """Return the row of an offset in the text, and the cell within that row."""
-        line = max(bisect_right(self._starts, at, hi=len(self._lines)) - 1, 0)
-        within = at - self._starts[line]
+        line = max(bisect_right(self._starts, offset, hi=len(self._lines)) - 1, 0)
+        within = offset - self._starts[line]
         section = bisect_right(self._breaks[line], within)
         start, end = self._find_bounds(line, section)
         column = sum(
@@ -82,13 +82,14 @@ class LineLayout:
         row = min(max(row, 0), self.row_count - 1)
         line, start, end = self._find_section(row)
         glyphs = self.split_glyphs(self._lines[line][start:end])
-        at = 0
+        used_cells = 0
         for glyph in glyphs:
-            if at + glyph.cells > column:
+            if used_cells + glyph.cells > column:
                 return self._starts[line] + start + glyph.start
-            at += glyph.cells
-        is_last = end == len(self._lines[line])
-        last = end if is_last or not glyphs else start + glyphs[-1].start
+            used_cells += glyph.cells
+        # The end of a row that the line continues behind is the start of the next row: the last character counts.
+        is_last_row = end == len(self._lines[line])
+        last = end if is_last_row or not glyphs else start + glyphs[-1].start
         return self._starts[line] + last
 
     def get_row(self, row: int) -> tuple[int, str]:
@@ -100,7 +101,7 @@ class LineLayout:
         """Return the graphemes of a piece of a line, as they are displayed."""
         chips = self._chips()
         if text.isascii() and text.isprintable():
-            return [Glyph(at, at + 1, char, 1) for at, char in enumerate(text)]
+            return [Glyph(offset, offset + 1, char, 1) for offset, char in enumerate(text)]
         glyphs: list[Glyph] = []
         for start, end in find_grapheme_bounds(text):
             char = text[start:end]

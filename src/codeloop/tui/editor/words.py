@@ -32,26 +32,26 @@ def _is_same_class(text: str, first: int, second: int, *, big: bool) -> bool:
     return kind != "chip" and classify_character(text[second], big=big) == kind
 
 
-def find_next_word(text: str, at: int, *, big: bool = False) -> int:
+def find_next_word(text: str, offset: int, *, big: bool = False) -> int:
     """Return the start of the next word, as vi's `w` does; an empty line is a word."""
     end = len(text)
-    if at >= end:
+    if offset >= end:
         return end
-    index = at + 1
-    if not text[at].isspace():
-        while index < end and _is_same_class(text, at, index, big=big):
+    index = offset + 1
+    if not text[offset].isspace():
+        while index < end and _is_same_class(text, offset, index, big=big):
             index += 1
     while index < end and text[index].isspace():
-        if text[index] == "\n" and text[index - 1] == "\n" and index > at:
+        if text[index] == "\n" and text[index - 1] == "\n" and index > offset:
             return index
         index += 1
     return index
 
 
-def find_word_end(text: str, at: int, *, big: bool = False) -> int:
+def find_word_end(text: str, offset: int, *, big: bool = False) -> int:
     """Return the offset of the last character of this word, or at its end, of the next one, as vi's `e` does."""
     end = len(text)
-    index = at + 1
+    index = offset + 1
     while index < end and text[index].isspace():
         index += 1
     if index >= end:
@@ -61,12 +61,12 @@ def find_word_end(text: str, at: int, *, big: bool = False) -> int:
     return index
 
 
-def find_previous_word(text: str, at: int, *, big: bool = False) -> int:
+def find_previous_word(text: str, offset: int, *, big: bool = False) -> int:
     """Return the start of this word, or at its start, of the previous one, as vi's `b` does."""
-    index = at
+    index = offset
     while index > 0 and text[index - 1].isspace():
         index -= 1
-        if index < at and text[index] == "\n" and (index == 0 or text[index - 1] == "\n"):
+        if index < offset and text[index] == "\n" and (index == 0 or text[index - 1] == "\n"):
             return index
     if index == 0:
         return 0
@@ -77,9 +77,9 @@ def find_previous_word(text: str, at: int, *, big: bool = False) -> int:
     return index
 
 
-def find_end_forward(text: str, at: int) -> int:
+def find_end_forward(text: str, offset: int) -> int:
     """Return the end of the word at an offset or after it, as readline's alt+f does."""
-    index = at
+    index = offset
     while index < len(text) and not _is_letter(text[index]):
         if is_chip(text[index]):
             return index + 1
@@ -89,9 +89,9 @@ def find_end_forward(text: str, at: int) -> int:
     return index
 
 
-def find_start_backward(text: str, at: int) -> int:
+def find_start_backward(text: str, offset: int) -> int:
     """Return the start of the word before an offset, as readline's alt+b does."""
-    index = at
+    index = offset
     while index > 0 and not _is_letter(text[index - 1]):
         if is_chip(text[index - 1]):
             return index - 1
@@ -101,10 +101,10 @@ def find_start_backward(text: str, at: int) -> int:
     return index
 
 
-def find_blank_backward(text: str, at: int) -> int:
+def find_blank_backward(text: str, offset: int) -> int:
     """Return the start of the text that readline's ctrl+w deletes: back to a blank, or a chip."""
     # Bounded, since the search starts anew at each character, and so takes the square of the text's length.
-    head = text[:at].rstrip()
+    head = text[:offset].rstrip()
     match = re.search(r"\S+\Z", head[-_MAX_WORD_LENGTH:])
     if match is None:
         return 0
@@ -117,12 +117,14 @@ def find_blank_backward(text: str, at: int) -> int:
     return start
 
 
-def find_word_span(text: str, at: int) -> tuple[int, int]:
+def find_word_span(text: str, offset: int) -> tuple[int, int]:
     """Return the start and end of the word, the blanks or the punctuation marks at an offset."""
-    start = end = at
-    while start > 0 and text[start - 1] != "\n" and at < len(text) and _is_same_class(text, at, start - 1, big=False):
-        start -= 1
-    while end < len(text) and text[end] != "\n" and (end == at or _is_same_class(text, at, end, big=False)):
+    start = end = offset
+    # Behind the last character there is no class to compare with.
+    if offset < len(text):
+        while start > 0 and text[start - 1] != "\n" and _is_same_class(text, offset, start - 1, big=False):
+            start -= 1
+    while end < len(text) and text[end] != "\n" and (end == offset or _is_same_class(text, offset, end, big=False)):
         end += 1
     return start, end
 

@@ -37,7 +37,11 @@ async def show_changes(ui: Ui, words: str) -> None:
         return draw_diff(name, width)
 
     source = PickSource(
-        title="Changed files", load=list_files, preview=preview, empty="No file was changed.", choose="show"
+        title="Changed files",
+        load=list_files,
+        preview=preview,
+        empty_message="No file was changed.",
+        choose_label="show",
     )
     # Without the dialog, nothing else loads the diffs.
     if words:

@@ -37,8 +37,8 @@ class PlanPicker(Picker[int]):
             load=self._load_lines,
             start=start,
             actions=(PickAction("ctrl+s", "send", self._send), PickAction("ctrl+d", "remove", self._remove)),
-            empty="The plan is empty.",
-            choose="comment",
+            empty_message="The plan is empty.",
+            choose_label="comment",
         )
         super().__init__(source, get_styles)
 

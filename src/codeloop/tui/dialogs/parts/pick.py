@@ -14,7 +14,7 @@ class Pick(Struct, Generic[T], frozen=True):
     """One row of a picker; `value`: the result of choosing it. The texts may be untrusted: the picker escapes them.
 
     A row shows `mark` (one cell), `title`, `detail`, and at its right end `hint`. `group`: the heading above it.
-    `also`: a text that the filter searches, but that is not shown. `detail_colour`: of the theme.
+    `search_text`: the filter searches it, but it is not shown. `detail_colour`: of the theme.
     `problem`: why the row can't be chosen, "" if it can; shown up to its first colon, instead of the hint.
     `note`: a text shown below the list while the cursor is on the row.
     """
@@ -25,7 +25,7 @@ class Pick(Struct, Generic[T], frozen=True):
     hint: str = ""
     group: str = ""
     mark: str = ""
-    also: str = ""
+    search_text: str = ""
     problem: str = ""
     note: str = ""
     detail_colour: str = "text_muted"
@@ -47,7 +47,7 @@ class PickSource(Struct, Generic[T], frozen=True):
 
     `search`: finds more rows for the typed text. `preview`: draws the details of a value for a width in cells.
     `on_move`: called with the value under the cursor. `start`: the value that the cursor is on at first.
-    `empty`: shown when there are no rows.
+    `empty_message`: shown when there are no rows.
     """
 
     title: str
@@ -57,8 +57,8 @@ class PickSource(Struct, Generic[T], frozen=True):
     preview: Callable[[T, int], Awaitable[Sequence[Row]]] | None = None
     on_move: Callable[[T | None], None] | None = None
     start: T | None = None
-    empty: str = "There is nothing here yet."
-    choose: str = "choose"
+    empty_message: str = "There is nothing here yet."
+    choose_label: str = "choose"
     """The label of Enter."""
     finds_groups: bool = True
     """Whether the filter also matches group names."""

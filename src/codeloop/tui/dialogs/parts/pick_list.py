@@ -172,7 +172,7 @@ class PickList(Generic[T]):
         self.picks, self._result_count = [*picks, *results], len(results)
         groups = [pick.group if self._finds_groups else "" for pick in self.picks]
         pairs = zip(self.picks, groups, strict=True)
-        self._index = FuzzyIndex([f"{pick.title} {pick.detail} {group} {pick.also}" for pick, group in pairs])
+        self._index = FuzzyIndex([f"{pick.title} {pick.detail} {group} {pick.search_text}" for pick, group in pairs])
 
     def drop_results(self) -> None:
         """Drop the results of the source's search, since the filter has changed."""

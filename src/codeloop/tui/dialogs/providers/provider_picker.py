@@ -78,7 +78,7 @@ class ProviderPicker(Picker[ModelRef]):
             title=title,
             load=self._load_rows,
             actions=actions,
-            choose="use it",
+            choose_label="use it",
         )
         super().__init__(source, context.get_styles)
 
@@ -92,7 +92,7 @@ class ProviderPicker(Picker[ModelRef]):
             CUSTOM_SERVER_TITLE,
             detail="by its address",
             group=COMMON_GROUP,
-            also=_CUSTOM_SERVER_WORDS,
+            search_text=_CUSTOM_SERVER_WORDS,
         )
         return sorted([*map(self._make_pick, self._providers.all), custom_server], key=_rank_pick)
 
@@ -111,8 +111,8 @@ class ProviderPicker(Picker[ModelRef]):
             group = COMMON_GROUP if provider.id in _COMMON_IDS and can_connect else OTHER_GROUP
         hint = ", ".join(provider.env[:1]) if can_connect else "needs more than a key"
         value = ModelRef(provider_id=provider.id, model_id=self._providers.default.get(provider.id, ""))
-        also = f"{provider.id} {' '.join(provider.env)}"
-        return Pick(value, provider.name, detail=detail, hint=hint, group=group, also=also)
+        search_text = f"{provider.id} {' '.join(provider.env)}"
+        return Pick(value, provider.name, detail=detail, hint=hint, group=group, search_text=search_text)
 
     def choose(self, value: ModelRef) -> None:
         """Ask for a key if needed; then try the provider."""

@@ -12,26 +12,26 @@ INDENT = "    "
 
 def replace_characters(buffer: Buffer, char: str, times: int) -> None:
     """Replace each of the next `times` characters by `char`; nothing is changed if the line has fewer."""
-    at = end = buffer.cursor
+    offset = end = buffer.cursor
     for _ in range(times):
-        if end >= find_line_end(buffer.text, at):
+        if end >= find_line_end(buffer.text, offset):
             return
         end = find_next_edge(buffer.text, end)
-    buffer.replace(at, end, char * times)
+    buffer.replace(offset, end, char * times)
     if char != "\n":
         buffer.move(find_previous_edge(buffer.text, buffer.cursor))
 
 
 def put_register(buffer: Buffer, register: Register, times: int, *, after: bool) -> None:
     """Insert the content of a register `times` times, behind the cursor (`after`) or before it."""
-    text, at = buffer.text, buffer.cursor
+    text, offset = buffer.text, buffer.cursor
     if register.is_lines:
         lines = "\n".join([register.text] * times)
-        index = find_line_end(text, at) if after else find_line_start(text, at)
+        index = find_line_end(text, offset) if after else find_line_start(text, offset)
         buffer.replace(index, index, f"\n{lines}" if after else f"{lines}\n")
         buffer.move(find_first_nonblank(buffer.text, index + after))
     elif register.text:
-        index = min(find_next_edge(text, at), find_line_end(text, at)) if after else at
+        index = min(find_next_edge(text, offset), find_line_end(text, offset)) if after else offset
         buffer.replace(index, index, register.text * times)
         buffer.move(find_previous_edge(buffer.text, index + len(register.text) * times))
 
@@ -123,5 +123,5 @@ def _outdent(line: str) -> str:
 
 def overwrite_character(buffer: Buffer, char: str) -> None:
     """Replace the character under the cursor; at the end of a line, insert."""
-    at = buffer.cursor
-    buffer.replace(at, min(find_next_edge(buffer.text, at), find_line_end(buffer.text, at)), char)
+    offset = buffer.cursor
+    buffer.replace(offset, min(find_next_edge(buffer.text, offset), find_line_end(buffer.text, offset)), char)

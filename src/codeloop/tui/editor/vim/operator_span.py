@@ -15,17 +15,17 @@ class OperatorSpan(Struct, frozen=True):
     is_lines: bool = False
 
 
-def find_change_word_span(text: str, at: int, count: int, *, big: bool) -> OperatorSpan:
+def find_change_word_span(text: str, offset: int, count: int, *, big: bool) -> OperatorSpan:
     """Return the span of `cw` on a word: up to the word's end, without the blank behind it that `dw` includes."""
-    index = at - 1
+    index = offset - 1
     for _ in range(count):
         index = find_word_end(text, index, big=big)
-    return OperatorSpan(at, min(find_next_edge(text, index), len(text)))
+    return OperatorSpan(offset, min(find_next_edge(text, index), len(text)))
 
 
-def find_motion_span(text: str, at: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:
+def find_motion_span(text: str, offset: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:
     """Return the span of an operator from an offset to the end of a motion."""
-    low, high = sorted((at, target.at))
+    low, high = sorted((offset, target.offset))
     if target.reach == "lines":
         return OperatorSpan(low, high, is_lines=True)
     if target.reach == "inclusive":

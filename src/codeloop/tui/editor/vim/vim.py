@@ -201,7 +201,7 @@ class Vim(VimOperators):
         target = self.find_motion_end(keys, count)
         if target is not None:
             column = self.column
-            self.buffer.move(target.at)
+            self.buffer.move(target.offset)
             if keys == "$":
                 self.column = _END_COLUMN
             else:
@@ -210,21 +210,21 @@ class Vim(VimOperators):
     def _execute_command(self, keys: str, count: int | None, register: str) -> None:
         """Execute a command of normal mode that is neither a motion nor an operator."""
         buffer, times = self.buffer, count or 1
-        text, at = buffer.text, buffer.cursor
+        text, offset = buffer.text, buffer.cursor
         match keys:
             case "i" | "a" | "I" | "A" | "gi":
                 offsets = {
-                    "i": at,
-                    "a": min(find_next_edge(text, at), find_line_end(text, at)),
-                    "I": find_first_nonblank(text, at),
-                    "A": find_line_end(text, at),
+                    "i": offset,
+                    "a": min(find_next_edge(text, offset), find_line_end(text, offset)),
+                    "I": find_first_nonblank(text, offset),
+                    "A": find_line_end(text, offset),
                     "gi": self.memory.insert_end,
                 }
                 buffer.move(offsets[keys])
                 self.start_insert(times)
             case "o" | "O":
                 self.start_insert(times)
-                index = find_line_end(text, at) if keys == "o" else find_line_start(text, at)
+                index = find_line_end(text, offset) if keys == "o" else find_line_start(text, offset)
                 buffer.replace(index, index, "\n")
                 buffer.move(index + (keys == "o"))
             case "R":
@@ -238,12 +238,12 @@ class Vim(VimOperators):
             case "J" | "gJ":
                 join_lines(buffer, max(times - 1, 1), keeps_blanks=keys == "gJ")
             case "~":
-                end = at
+                end = offset
                 for _ in range(times):
-                    end = min(find_next_edge(text, end), find_line_end(text, at))
-                buffer.replace(at, end, text[at:end].swapcase())
+                    end = min(find_next_edge(text, end), find_line_end(text, offset))
+                buffer.replace(offset, end, text[offset:end].swapcase())
             case "v" | "V":
-                self.mode, self._visual_anchor = "visual" if keys == "v" else "lines", at
+                self.mode, self._visual_anchor = "visual" if keys == "v" else "lines", offset
             case "gv":
                 self._select_again()
             case _ if keys[0] == "r":

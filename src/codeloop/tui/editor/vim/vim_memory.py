@@ -21,7 +21,7 @@ class LastSearch:
         self._step = 1
         """The direction of the search for a text: 1 forwards, -1 backwards."""
 
-    def find_character(self, text: str, at: int, keys: str, count: int) -> MotionEnd | None:
+    def find_character(self, text: str, offset: int, keys: str, count: int) -> MotionEnd | None:
         """Return the end of `f`, `F`, `t`, `T`, `;` or `,`; None: the line has no such character."""
         if keys in {";", ","}:
             if not self._motion:
@@ -29,31 +29,31 @@ class LastSearch:
             motion = self._motion if keys == ";" else self._motion.swapcase()
             # The match next to the cursor is skipped, since the last search ended there.
             if motion in "tT":
-                at = at + 1 if motion == "t" else at - 1
+                offset = offset + 1 if motion == "t" else offset - 1
         else:
             motion, self._character = keys
             self._motion = motion
-        index = find_character(text, max(at, 0), motion, self._character, count)
+        index = find_character(text, max(offset, 0), motion, self._character, count)
         if index is None:
             return None
         return MotionEnd(index, "inclusive" if motion in "ft" else "exclusive")
 
-    def find_text(self, text: str, at: int, keys: str, count: int) -> MotionEnd | None:
+    def find_text(self, text: str, offset: int, keys: str, count: int) -> MotionEnd | None:
         """Return the end of `/text`, `?text`, `*`, `#`, `n` or `N`; None: the text does not occur."""
         if keys[0] in "/?":
             # Without a text, the last one is searched for again. Enter, the last key, ends it.
             self._text = keys[1:-1] or self._text
             self._step = 1 if keys[0] == "/" else -1
         elif keys in {"*", "#"}:
-            self._text = find_word_at(text, at)
+            self._text = find_word_at(text, offset)
             self._step = 1 if keys == "*" else -1
         step = -self._step if keys == "N" else self._step
         for _ in range(count):
-            index = find_text(text, at, self._text, step)
+            index = find_text(text, offset, self._text, step)
             if index is None:
                 return None
-            at = index
-        return MotionEnd(at)
+            offset = index
+        return MotionEnd(offset)
 
 
 class LastChange(NamedTuple):

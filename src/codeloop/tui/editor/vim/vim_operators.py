@@ -31,23 +31,23 @@ class VimOperators:
 
     def find_motion_end(self, keys: str, count: int | None) -> MotionEnd | None:
         """Return the end of a motion; None: it is impossible."""
-        text, at = self.buffer.text, self.buffer.cursor
+        text, offset = self.buffer.text, self.buffer.cursor
         if keys in {"j", "k"}:
             index = self.find_line_offset(keys, count)
             return None if index is None else MotionEnd(index, "lines")
         if keys[0] in "fFtT;,":
-            return self.memory.search.find_character(text, at, keys, count or 1)
+            return self.memory.search.find_character(text, offset, keys, count or 1)
         if keys[0] in "/?nN*#":
-            return self.memory.search.find_text(text, at, keys, count or 1)
-        return find_motion_end(text, at, keys, count)
+            return self.memory.search.find_text(text, offset, keys, count or 1)
+        return find_motion_end(text, offset, keys, count)
 
     def find_line_offset(self, keys: str, count: int | None) -> int | None:
         """Return the offset `count` lines below or above, or as many as there are; None: there is none."""
-        text, at = self.buffer.text, self.buffer.cursor
+        text, offset = self.buffer.text, self.buffer.cursor
         if self.column is None:
-            self.column = at - find_line_start(text, at)
+            self.column = offset - find_line_start(text, offset)
         step = 1 if keys == "j" else -1
-        targets = (find_vertical_offset(text, at, lines * step, self.column) for lines in range(count or 1, 0, -1))
+        targets = (find_vertical_offset(text, offset, lines * step, self.column) for lines in range(count or 1, 0, -1))
         return next((index for index in targets if index is not None), None)
 
     def apply_command(
@@ -57,27 +57,27 @@ class VimOperators:
 
         `keys`: the motion or text object; None: the operator was typed twice (`repeated`), which means whole lines.
         """
-        text, at = self.buffer.text, self.buffer.cursor
+        text, offset = self.buffer.text, self.buffer.cursor
         span: OperatorSpan | None = None
         if keys is None:
             # `dd`, and `gugu` or `guu`.
             if repeated in {operator, operator[-1]}:
-                below = self.find_line_offset("j", count - 1) if count is not None and count > 1 else at
-                span = OperatorSpan(at, at if below is None else below, is_lines=True)
+                below = self.find_line_offset("j", count - 1) if count is not None and count > 1 else offset
+                span = OperatorSpan(offset, offset if below is None else below, is_lines=True)
                 self.column = None
         elif keys[0] in "ia" and len(keys) == 2:
-            bounds = find_text_object(text, at, keys[1], around=keys[0] == "a")
+            bounds = find_text_object(text, offset, keys[1], around=keys[0] == "a")
             if bounds is not None and keys[1] == "p":
                 span = OperatorSpan(*bounds, is_lines=True)
             elif bounds is not None:
                 span = OperatorSpan(*bounds)
         # Vi's exception: `cw` on a word changes it like `ce`, without the blank behind it.
-        elif operator == "c" and keys in {"w", "W"} and at < len(text) and not text[at].isspace():
-            span = find_change_word_span(text, at, count or 1, big=keys == "W")
+        elif operator == "c" and keys in {"w", "W"} and offset < len(text) and not text[offset].isspace():
+            span = find_change_word_span(text, offset, count or 1, big=keys == "W")
         else:
             target = self.find_motion_end(keys, count)
-            if target is not None and not (keys in _BACKWARD_MOTIONS and target.at == at):
-                span = find_motion_span(text, at, target, keys, operator)
+            if target is not None and not (keys in _BACKWARD_MOTIONS and target.offset == offset):
+                span = find_motion_span(text, offset, target, keys, operator)
         if span is not None:
             self.apply_to_span(operator, span, register)
 
