@@ -14,7 +14,7 @@ from codeloop.kit.git_folders import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.workspace.git.index import list_submodule_paths
 from codeloop.workspace.git.planted.configured_files import (
-    expand_home,
+    expand_config_path,
     list_user_config_files,
     read_settings_with_includes,
 )
@@ -142,7 +142,9 @@ class UnsandboxedLineCheck:
 
     def _find_hook_doubt(self, name: str, common: Path, settings: Sequence[GitSetting]) -> str:
         set_paths = [setting.value for setting in settings if setting.name == "core.hookspath"]
-        set_folder = Path(os.path.realpath(self._root / expand_home(set_paths[-1], self._home))) if set_paths else None
+        set_folder = (
+            Path(os.path.realpath(self._root / expand_config_path(set_paths[-1], self._home))) if set_paths else None
+        )
         folder = set_folder or common / "hooks"
         try:
             paths = [path for path in folder.iterdir() if path.suffix != ".sample"]
@@ -204,7 +206,7 @@ class UnsandboxedLineCheck:
         """Return whether sandboxed commands may write a path, which may be a `file://` URL or begin with `~`."""
         text = text.removeprefix("file://")
         text = text.removeprefix(".git/") if text.startswith((".git/~", ".git//")) else text
-        real = Path(os.path.realpath(self._root / expand_home(text, self._home)))
+        real = Path(os.path.realpath(self._root / expand_config_path(text, self._home)))
         return any(real.is_relative_to(each) for each in self._writable)
 
 

@@ -56,7 +56,7 @@ def read_settings_with_includes(files: Iterable[Path], home: Path) -> Iterator[t
         for setting in read_file_settings(file):
             included_file = None
             if setting.name == "include.path" or setting.name.startswith("includeif."):
-                included_file = file.parent / _expand_config_path(setting.value, home)
+                included_file = file.parent / expand_config_path(setting.value, home)
                 if included_file not in waiting and len(waiting) < _MAX_CONFIG_FILES:
                     waiting.append(included_file)
             yield setting, included_file
@@ -91,7 +91,7 @@ def find_configured_files(
             scripts = [word for word in line_words[1:] if _SCRIPT_NAME.fullmatch(word)]
             words = [word for word in line_words if "/" in word or word in scripts]
         for position, word in enumerate(words):
-            path = Path(os.path.realpath(included_file or tree / _expand_config_path(word, home)))
+            path = Path(os.path.realpath(included_file or tree / expand_config_path(word, home)))
             # The first word of a command line is its program, unless it is a URL.
             is_program = is_path or word.startswith(("./", "../")) or (position == 0 and "://" not in word)
             if not word or not _is_inside(path, roots) or (not is_path and path.is_dir()):
@@ -101,7 +101,7 @@ def find_configured_files(
                 yield path.parent if is_path and path.name == "_" and path.parent not in roots else path
 
 
-def _expand_config_path(text: str, home: Path) -> Path:
+def expand_config_path(text: str, home: Path) -> Path:
     """Return a path of a configuration file, with the home for `~`."""
     return home / text[2:] if text.startswith("~/") else expand_user_path(text)
 
