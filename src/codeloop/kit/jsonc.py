@@ -58,7 +58,7 @@ class Document(Struct, frozen=True, dict=True):
     depth: int = _MAX_DEPTH
 
     def find_position(self, path: KeyPath, *, of_key: bool = False) -> Position:
-        """Return the position of the value (or of its key) at `path`, else of the nearest value around it."""
+        """Return the position of the value (or of its key) at `path`, or else of the nearest value around it."""
         while path and path not in self.spans:
             path = path[:-1]
         span = self.spans[path]

@@ -58,7 +58,7 @@ def read_start_or_empty(path: Path, max_bytes: int) -> bytes:
 
 
 def read_bounded(path: Path, max_bytes: int) -> bytes:
-    """Return all bytes of a regular file. Raises OSError, also for a file of more than `max_bytes` bytes."""
+    """Return all bytes of a regular file. Raises OSError, for example for a file of more than `max_bytes` bytes."""
     with open_regular(path) as descriptor:
         # A file of many gigabytes is refused before anything of it is read.
         data = _read_at_most(descriptor, max_bytes + 1) if os.fstat(descriptor).st_size <= max_bytes else b""

@@ -96,7 +96,7 @@ class Followers:
             follower.offer(stamped_event)
 
     async def follow(self, after: int, session: str | None, root: str | None) -> AsyncGenerator[StampedEvent, None]:
-        """Yield the stored events after the number `after`, then new ones and live ones in their order, for ever.
+        """Yield the stored events after the number `after`, then new ones and live ones in their order, without end.
 
         `session`: only the events of this session, and of no session. `root`: of the events that are read from the
         database, only those of this session, of its subagents, and of no session. Raises GapError when events were

@@ -60,7 +60,7 @@ def _count_bytes(lines: Iterable[str]) -> int:
 
 
 def _cut_line(line: str, size: int) -> str:
-    """Return a line cut to so many bytes, with an ellipsis."""
+    """Return a line cut to `size` bytes, with an ellipsis at its end."""
     # The ellipsis takes three bytes, the line end one.
     return line.encode()[: size - 4].decode(errors="ignore") + "…"
 

@@ -1,4 +1,4 @@
-"""The work tree that an agent works in: resolves paths, and holds the services that live as long as it."""
+"""The work tree that an agent works in: resolves paths, and holds the services that end with it."""
 
 import os
 from functools import cached_property
@@ -43,7 +43,7 @@ ServiceT = TypeVar("ServiceT", bound=RunningService)
 class ResolvedPath(Struct, frozen=True):
     """A resolved path argument of a tool.
 
-    `path`: absolute, with `.` and `..` resolved but not links; `real`: with every symbolic link followed, also of the
+    `path`: absolute, with `.` and `..` resolved but not links; `real`: with every symbolic link followed, even in the
     parents of a file that does not exist yet; `is_outside`: `real` is not in the work tree.
     """
 

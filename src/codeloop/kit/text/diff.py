@@ -10,13 +10,13 @@ from typing import NamedTuple
 from msgspec import Struct
 
 _CONTEXT_LINES = 3
-# Changes with at most so many unchanged lines between them are named as one range.
+# Changes with at most this many unchanged lines between them are named as one range.
 _MAX_GAP_LINES = 2
 # Further ranges of a description are only counted.
 _MAX_RANGES = 20
 # A text that loses fewer lines is not reported: the number is there to show unintended removals.
 _MIN_LOST_LINES = 20
-# After so many comparisons of lines, the rest of the text is shown as one replacement.
+# After this many comparisons of lines, the rest of the text is shown as one replacement.
 _MAX_COMPARISONS = 300_000
 
 

@@ -70,7 +70,7 @@ def _load_yaml(source: str) -> Any:
 
     # The fast loader is absent where PyYAML was built without libyaml.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    # Each level needs one of these characters, so most heads need no check, which parses them once more.
+    # The check parses a head once more. Each level needs one of these characters, so most heads don't need it.
     if sum(map(source.count, "[{?-:")) > _MAX_DEPTH:
         _check_depth(loader(source), yaml.CollectionStartEvent, yaml.CollectionEndEvent)
     try:

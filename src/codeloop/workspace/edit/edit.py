@@ -30,11 +30,11 @@ from codeloop.workspace.files.encoding import check_surrogates
 
 # The most effort of all edits of one call together, by `estimate_effort`: a unit takes about a nanosecond.
 MAX_EFFORT = 1_000_000_000
-# An inexact match takes so many times the effort of an exact one.
+# An inexact match takes this many times the effort of an exact one.
 _INEXACT_EFFORT = 30
 # The most similar places that `replaceAll` edits. Exact occurrences are replaced all at once, without this limit.
 _MAX_REPLACED_PLACES = 100_000
-# A text of so many characters is not in a file by accident.
+# A text of this many characters is not in a file by accident.
 _MIN_DISTINCTIVE_CHARS = 20
 # How similar the lines that an approximate match removes must be to those that the model remembers, 0 to 1.
 _MIN_REMOVED_SIMILARITY = 0.6

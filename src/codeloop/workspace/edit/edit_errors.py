@@ -25,7 +25,7 @@ _CONTEXT_LINES = 2
 _MAX_QUOTED_CHARS = 200
 # How similar the nearest line must be to be shown, 0 to 1.
 _MIN_LINE_SIMILARITY = 0.55
-# A line of so many characters is long enough to locate the intended place.
+# A line of this many characters is long enough to locate the intended place.
 _MIN_LOCATING_CHARS = 6
 # Lines of the old text that are searched for, the longest of its code first; lines similar to one of them; and places
 # of one line of the old text.
@@ -35,11 +35,11 @@ _MAX_EQUAL_LINES = 20
 # Lines of the old text that are compared with each candidate, and characters of each.
 _MAX_COMPARED_LINES = 60
 _MAX_COMPARED_CHARS = 500
-# A character of code counts so many times as much as one of a comment.
+# A character of code counts this many times as much as one of a comment.
 _CODE_WEIGHT = 4
 # A line that is found one line above or below its place counts a little less.
 _MOVED_LINE_WEIGHT = 0.95
-# Other places are named if their score is at most so much below that of the nearest one; and at most so many.
+# Other places are named if their score is at most this much below that of the nearest one, up to this number of places.
 _MAX_SCORE_DISTANCE = 0.1
 _MAX_OTHER_PLACES = 5
 # A longer line is cut before it is compared with one line of the old text.
@@ -250,7 +250,7 @@ def _rate_place(old_lines: Sequence[str], stripped: Sequence[str], weights: Sequ
 
 
 def _describe_difference(old_lines: Sequence[str], lines: Sequence[str], begin: int) -> str:
-    """Describe the first line that differs in more than whitespace, else the first that differs."""
+    """Describe the first line that differs in more than whitespace, or else the first that differs."""
     whitespace_difference = ""
     for index, line in enumerate(old_lines):
         if index >= len(lines):

@@ -18,7 +18,7 @@ class NormalizedText:
         self._shortened_line_ends: list[int] = []
         self.text = original
         if "\r\n" in original:
-            # Each of the line ends before one has lost a character, too.
+            # Each of the line ends before one has also lost a character.
             line_ends = enumerate(re.finditer("\r\n", original))
             self._shortened_line_ends = [match.start() - index for index, match in line_ends]
             self.text = original.replace("\r\n", "\n")
@@ -32,7 +32,7 @@ class NormalizedText:
         return self.original[self.to_original(start) : self.to_original(end)]
 
     def find_line_end(self, start: int, end: int) -> str:
-        r"""Return the line end between two offsets; without one there, that of the line, else of the line before."""
+        r"""Return the line end between two offsets; without one there, that of the line, or else of the line before."""
         line_end = self.text.find("\n", start, end)
         if line_end < 0:
             line_end = self.text.find("\n", end)

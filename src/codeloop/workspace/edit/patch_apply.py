@@ -92,7 +92,7 @@ def _apply_hunk(content: str, hunk: Hunk, last_end: int) -> tuple[EditResult, in
 
 
 def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
-    """Choose among spans: the one at the end of the file, else the nearest to the line that the hunk names."""
+    """Choose among spans: the one at the end of the file, or else the nearest to the line that the hunk names."""
     if hunk.is_at_end:
         spans = [span for span in spans if not text[span[1] :].strip("\n")] or spans
     if len(spans) == 1:
@@ -135,7 +135,7 @@ def _find_section(text: str, hunk: Hunk, start: int) -> Span:
 
 
 def _insert_lines(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditResult, int]:
-    """Insert lines after the `@@` line, or after the line with the hunk's number, else at the end of the file.
+    """Insert lines after the `@@` line, or after the line with the hunk's number, or else at the end of the file.
 
     `start`: an offset in the `@@` line. Return the result and the offset after the hunk.
     """

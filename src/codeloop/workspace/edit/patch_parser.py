@@ -73,7 +73,7 @@ def _strip_wrapper(lines: list[str]) -> list[str]:
 
 
 def _find_next_nonblank(lines: list[str]) -> list[int]:
-    """Return, for each line, the index of the next line (itself included) that is not blank, else `len(lines)`."""
+    """Return, for each line, the index of the next line (itself included) that is not blank, or `len(lines)`."""
     indexes = [len(lines)]
     for index in range(len(lines) - 1, -1, -1):
         indexes.append(index if lines[index].strip() else indexes[-1])
@@ -257,7 +257,7 @@ class _UnifiedReader:
             return AddFile(new_path, "".join(line + "\n" for hunk in hunks for line in hunk.new))
         if new_path == "/dev/null":
             return DeleteFile(old_path)
-        # git names the new path of a renamed file before its hunks, too.
+        # git also names the new path of a renamed file before its hunks.
         if operations and operations[-1] == UpdateFile(old_path, hunks=(), move_to=new_path):
             operations.pop()
         return UpdateFile(old_path, tuple(hunks), move_to=new_path if new_path != old_path else None)

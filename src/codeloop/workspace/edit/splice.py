@@ -126,11 +126,11 @@ class Indentation:
     def _convert_lead(self, lead: str) -> str:
         if lead in self._cache:
             return self._cache[lead]
-        # From the longest known indent that this one begins with, the rest is converted.
+        # The longest known indent that this one begins with, and the rest converted.
         inner = max((model for model in self._cache if lead.startswith(model)), key=len, default=None)
         if inner is not None:
             return self._cache[inner] + self._convert(lead[len(inner) :])
-        # Else from the shortest known one that begins with it, the rest is taken off.
+        # Otherwise, the rest is taken off the shortest known one that begins with it.
         outer = min((model for model in self._cache if model.startswith(lead)), key=len, default=None)
         if outer is not None:
             extra = self._convert(outer[len(lead) :])

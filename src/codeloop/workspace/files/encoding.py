@@ -28,7 +28,7 @@ _BINARY_CONTROL_SHARE = 0.3
 _UTF16_NUL_SHARE = 0.4
 # In GBK, so much of the bytes beyond ASCII is in runs of even length.
 _GBK_PAIRED_SHARE = 0.8
-# With so many valid characters beyond ASCII, a file is UTF-8, whatever else is in it.
+# With this many valid characters beyond ASCII, a file is UTF-8, whatever else is in it.
 _CONVINCING_UTF8_CHARACTERS = 20
 
 # What an error advises the model to do with a file that can't be edited as text.

@@ -115,7 +115,7 @@ def _check_size(size: PixelSize) -> None:
 
 
 def _decode(data: bytes, mime: str, min_side: int) -> tuple["Image", PixelSize]:
-    """Decode the whole picture, so that a broken one is found here and not by the service. Return its full size, too.
+    """Decode the whole picture, so that a broken one is found here, not by the service. Return it with its full size.
 
     A JPEG is decoded at half, a quarter or an eighth of its size when that is still at least `min_side` a side.
     """

@@ -103,7 +103,7 @@ def _read_chunks(fd: int, encoding: Encoding, on_read: Callable[[bytes], None]) 
 class _LineCollector:
     """Collects the wanted lines from chunks; of each line only as many bytes as can be shown are kept.
 
-    `count`: the number of lines so far, also of those that are not wanted; `reached_limit`: as in LineRange.
+    `count`: the number of lines so far, including those that are not wanted; `reached_limit`: as in LineRange.
     """
 
     def __init__(self, first: int, limit: int) -> None:

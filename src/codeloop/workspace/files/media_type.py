@@ -32,7 +32,7 @@ def detect_media_type(head: bytes) -> str | None:
 
 
 def inspect_media(data: bytes) -> Media | None:
-    """Return the type and size of a file that can be attached, else None. `data`: all of its bytes."""
+    """Return the type and size of a file that can be attached, or None. `data`: all of its bytes."""
     mime = detect_media_type(data)
     if mime is None:
         return None

@@ -11,7 +11,7 @@ MultilineText = str | list[str]
 
 
 class _Data(msgspec.Struct):
-    """An output in several formats, of which the text is shown."""
+    """An output in several formats; only its text is shown."""
 
     plain: MultilineText = msgspec.field(default="", name="text/plain")
     png: MultilineText = msgspec.field(default="", name="image/png")

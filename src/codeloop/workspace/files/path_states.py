@@ -25,7 +25,7 @@ class PathStates:
             self._states = None
 
     def are_unchanged(self) -> bool:
-        """Return whether each path is as it was; False, too, where that can't be known."""
+        """Return whether each path is as it was; False if that can't be known."""
         return self._states is not None and all(_read_state(path) == state for path, state in self._states.items())
 
 

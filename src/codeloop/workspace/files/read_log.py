@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from codeloop.workspace.files.safe_open import FileRefused, FileStamp, read_file
 
-# Only so many of the files, those that were read last, are looked at for changes of others.
+# The number of files that are looked at for changes of others: those that were read last.
 _MAX_COMPARED_FILES = 500
 # Larger files are compared by time alone.
 _MAX_COMPARED_BYTES = 1024 * 1024

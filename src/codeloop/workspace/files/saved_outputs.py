@@ -14,7 +14,7 @@ from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
 _MIN_AGE_SECONDS = 3600.0
 # `tool_12ab34cd`, but not after a slash, since that is a path already.
 _OUTPUT_NAME = re.compile(r"(?<![\w./-])tool_[0-9a-f]{8}(?:\.\w{1,8})?(?![\w-])")
-# A path that a shell reads as it is, also within quotes.
+# A path that a shell reads as it is, with or without quotes.
 _UNQUOTED_PATH = re.compile(r"[\w/.%+@:,-]+", re.ASCII)
 
 

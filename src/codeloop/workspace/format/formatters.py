@@ -39,7 +39,7 @@ class Formatter(Struct, frozen=True):
 
     `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `success_codes`: its exit
     codes on success. `missing_program`: the name of the program when it was not found; then it can't be run.
-    `sandbox`: False for none, else its permissions beyond the default ones of a sandbox.
+    `sandbox`: False for none, or else its permissions beyond the default ones of a sandbox.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Formatters:
         self._configured = config if isinstance(config, dict) else {}
 
     def find_formatters(self, real: Path) -> list[Formatter]:
-        """Return a file's formatters in order: all that are configured, else one that was discovered."""
+        """Return a file's formatters in order: all that are configured, or else one that was discovered."""
         name = self._workspace.format_for_user(real)
         if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
             return []

@@ -65,7 +65,7 @@ async def pack_work(git: Git, file: Path) -> PackedWork:
 
 
 async def import_bundle(git: Git, file: Path, work: PackedWork) -> None:
-    """Add the commits of a bundle to a repository. Raises WorktreeRefused, also when earlier ones are missing."""
+    """Add the commits of a bundle to a repository. Raises WorktreeRefused, such as when earlier ones are missing."""
     output = await git.run("bundle", "unbundle", str(file), seconds=WORKTREE_TIME.seconds)
     if output.code != 0:
         raise WorktreeRefused(

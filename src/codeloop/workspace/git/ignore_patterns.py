@@ -60,7 +60,7 @@ class _PatternRun:
 
 
 class Patterns(Struct, frozen=True, dict=True):
-    """The lines of one file that lies in the folder `base` ("" for the top, else without a slash at its end)."""
+    """The lines of one file that lies in the folder `base` ("" for the top, or else without a slash at its end)."""
 
     base: str
     lines: tuple[Pattern, ...]

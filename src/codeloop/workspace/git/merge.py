@@ -17,7 +17,7 @@ from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describ
 
 # The largest file whose conflicts are shown.
 _CONFLICT_BYTES = 256 * 1024
-# A command line has a limit: only so many files are asked about, and the others are taken to have no filter.
+# A command line has a limit: git is asked about this many files, and the others are taken to have no filter.
 _MAX_NAMED_FILES = 1000
 _HEADS = "refs/heads/"
 

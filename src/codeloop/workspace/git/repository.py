@@ -1,4 +1,4 @@
-"""Runs git in the user's repository, bounded in time and output, and reads branches, commits and files by it."""
+"""Runs git in the user's repository, bounded in time and output, and reads branches, commits and files with it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -56,13 +56,13 @@ class Git(Struct, frozen=True):
     environment: Mapping[str, str]
 
     async def read_branch(self) -> str | None:
-        """Return the branch that is checked out, also one without commits; None: HEAD is detached."""
+        """Return the branch that is checked out, even one without commits; None: HEAD is detached."""
         output = await self.run("symbolic-ref", "-q", "HEAD")
         name = "".join(output.lines[:1])
         return name.removeprefix(_HEADS) if output.code == 0 and name.startswith(_HEADS) else None
 
     async def find_default_branch(self) -> DefaultBranch | None:
-        """Return the default branch: a remote's HEAD (origin's first), else a branch with a usual name."""
+        """Return the default branch: a remote's HEAD (origin's first), or else a branch with a usual name."""
         configured = await self.run_config("--get", "init.defaultBranch")
         names = (*configured.lines[:1], *_USUAL_DEFAULT_BRANCHES)
         patterns = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))

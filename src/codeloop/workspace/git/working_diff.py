@@ -125,7 +125,7 @@ class _TemporaryGit:
         self._options = tuple(word for name, value in settings.items() for word in ("-c", f"{name}={value}"))
 
     async def run(self, *arguments: str, max_bytes: int) -> GitOutput:
-        """Run git with this directory. Raises GitFailed, also for an exit code other than 0."""
+        """Run git with this directory. Raises GitFailed, in particular for an exit code other than 0."""
         output = await self._git.run_in_git_folder(self._folder, self._options, arguments, max_bytes)
         if output.code != 0:
             reason = " ".join(output.stderr.split())

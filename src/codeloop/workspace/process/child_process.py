@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 _CHUNK_BYTES = 65536
-# A writer that is still alive could go on for ever, so the last read is bounded.
+# A writer that is still alive could go on forever, so the last read is bounded.
 _MAX_LAST_CHUNKS = 64
 
 

@@ -65,7 +65,7 @@ class SearchPath:
     def find(self, name: str) -> ProgramLookup:
         """Find a program as a shell does, by a name or a path.
 
-        A folder of the PATH that others can write to makes every program behind it uncertain. A folder of the project,
+        A folder of the PATH that others can write to makes every program after it uncertain. A folder of the project,
         such as an active environment, makes only the programs in it uncertain.
         """
         folder_part, _, name = name.rpartition("/")

@@ -16,7 +16,7 @@ _BASH_VARIABLES = re.compile(
     re.DOTALL,
 )
 """Variables that change how bash parses a line, or that run something before it."""
-# Variables that each shell sets itself: their values are no changes by a command.
+# Variables that each shell sets itself: their values are not changes by a command.
 _SHELL_VARIABLES = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
 _UNSHARED_VARIABLES = frozenset({"PWD", "SHLVL", "_"})
 # `declare -x NAME="value"`, or `declare -x NAME=$'value\n'` if it has characters that are not printable.

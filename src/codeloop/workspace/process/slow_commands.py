@@ -14,7 +14,7 @@ _FILE_BYTES = 256 * 1024
 
 
 class SlowCommands:
-    """The seconds that slow commands took, by project, also in earlier processes. `scratch`: as in Workspace."""
+    """The seconds that slow commands took, by project, even in earlier processes. `scratch`: as in Workspace."""
 
     def __init__(self) -> None:
         # The file of a project -> its commands, the last one that was slow at the end -> seconds.

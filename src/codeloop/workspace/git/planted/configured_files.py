@@ -46,7 +46,7 @@ def _read_cached_settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
 
 
 def read_settings_with_includes(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:
-    """Yield each setting, and the file that it includes, also of included files.
+    """Yield each setting, including those of included files, with the file that it includes, if any.
 
     Conditions of includes (`includeIf`) count as true: a command can make them so, by the name of a branch for example.
     """

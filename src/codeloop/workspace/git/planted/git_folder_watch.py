@@ -19,7 +19,7 @@ class GitFolderWatch:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether nothing has changed since the last reading began; False, too, where that can't be known."""
+        """Whether nothing has changed since the last reading began; False if that can't be known."""
         states, watch = self._states, self._watch
         return states is not None and watch is not None and not watch.has_events and states.are_unchanged()
 
