@@ -84,13 +84,13 @@ def mount_all(plan: Plan) -> None:
     # From here on mounts pass in neither direction between the machine and the sandbox.
     _mount("", "/", "", _RECURSIVE | _PRIVATE)
     caches = [path for _, path in plan.layered]
-    root = plan.writable[:1] if plan.replica else ()
-    sources = {path: path for path in sorted({*plan.writable, *caches, *plan.visible})} | dict.fromkeys(
-        root, plan.replica
-    )
+    # The path at which a replica is mounted, if there is one.
+    replica_points = plan.writable[:1] if plan.replica else ()
+    sources = {path: path for path in sorted({*plan.writable, *caches, *plan.visible})}
+    sources |= dict.fromkeys(replica_points, plan.replica)
     # Opened before anything is mounted: afterwards many of these paths are covered.
     descriptors = {path: _open_path(source) for path, source in sources.items()}
-    layer_folders = [_open_path(f"{plan.replica}{LAYERS_SUFFIX}") for _ in root]
+    layer_folders = [_open_path(f"{plan.replica}{LAYERS_SUFFIX}") for _ in replica_points]
     temporary = _open_path(plan.temporary)
     home_descriptors = {plan.home: _open_path(f"{plan.private}/home")} if plan.home else {}
     empty_covers = _make_empty_covers()
@@ -106,18 +106,30 @@ def mount_all(plan: Plan) -> None:
     writable |= home_descriptors.keys()
     for point in sorted(plan.replaced):
         _cover_replaced(point, home_descriptors.get(point))
-    _bind_descriptors(descriptors, writable, (*REPLACED_FOLDERS, *plan.replaced, *root))
+    _bind_descriptors(descriptors, writable, (*REPLACED_FOLDERS, *plan.replaced, *replica_points))
     for path, target in plan.links:
         make_link(path, target)
     for fd in layer_folders:
-        folders = {path: each for path, each in descriptors.items() if is_below(path, root) and path not in root}
+        folders = {
+            path: source
+            for path, source in descriptors.items()
+            if is_below(path, replica_points) and path not in replica_points
+        }
         writable |= _overlay_folders(folders, fd)
     _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced} - writable)
+    _guard_paths(plan, descriptors, empty_covers)
+    for fd in (*descriptors.values(), *empty_covers, *home_descriptors.values(), *layer_folders, temporary):
+        os.close(fd)
+    os.chdir("/")
+
+
+def _guard_paths(plan: Plan, mounted_paths: Iterable[str], empty_covers: tuple[int, int]) -> None:
+    """Make the protected paths read-only, and cover the hidden ones, except for mounted paths inside them."""
     for path in list_pinned_folders(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
         # A mount point can't be renamed.
         _bind(path, path)
-    # Paths that stay visible inside protected and hidden folders are opened before these are covered.
-    shown_inside = {path: _open_path(path) for path in descriptors if is_below(path, (*plan.protected, *plan.hidden))}
+    # Opened before the folders around them are covered.
+    shown_inside = {path: _open_path(path) for path in mounted_paths if is_below(path, (*plan.protected, *plan.hidden))}
     for path in (*plan.protected, *(f"/proc/{name}" for name in PROC_READ_ONLY)):
         if os.path.lexists(path):
             _bind(path, path)
@@ -128,16 +140,8 @@ def mount_all(plan: Plan) -> None:
     for path in (*plan.hidden, *(f"/proc/{name}" for name in PROC_HIDDEN)):
         if os.path.lexists(path):
             _cover(path, empty_covers, {each: fd for each, fd in shown_inside.items() if is_below(each, (path,))})
-    for fd in (
-        *descriptors.values(),
-        *shown_inside.values(),
-        *empty_covers,
-        *home_descriptors.values(),
-        *layer_folders,
-        temporary,
-    ):
+    for fd in shown_inside.values():
         os.close(fd)
-    os.chdir("/")
 
 
 def _overlay_folders(folders: dict[str, int], layer_folders: int) -> set[str]:

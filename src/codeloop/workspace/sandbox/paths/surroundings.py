@@ -97,17 +97,9 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
     layered = [] if home == Path("/") else keep_outermost(_list_caches(inputs, home))
     tracer = LinkTracer([*replaced, *_TEMPORARY_FOLDERS], inputs.roots)
     settings = [] if holds_home else list(_list_settings(home))
-    paths = [
-        *inputs.readable,
-        inputs.scratch,
-        *inputs.writable,
-        *_list_tools(inputs, home),
-        *settings,
-    ]
-    paths += [
-        *_OWN_PROGRAM_PATHS,
-        *(path for root in inputs.roots for path in _list_project_tools(root, inputs, home)),
-    ]
+    paths = [*inputs.readable, inputs.scratch, *inputs.writable, *_list_tools(inputs, home), *settings]
+    paths += _OWN_PROGRAM_PATHS
+    paths += [path for root in inputs.roots for path in _list_project_tools(root, inputs, home)]
     resolved = [path for path in map(tracer.resolve, paths) if path is not None and not home.is_relative_to(path)]
     visible = keep_outermost(
         path for path in dict.fromkeys(resolved) if is_below_any(path, tracer.replaced_folders) and _exists(path)
@@ -115,15 +107,10 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
     # For the links on the way to these, which the tracer records.
     for each in (*inputs.writable, *(inputs.home / cache.folder for cache in CACHES)):
         tracer.resolve(each)
-    secrets = {*inputs.own_folders, *inputs.hidden, *map(Path, SYSTEM_SECRETS)}
     # `_list_settings` has left out settings with a token, and a visible file can't be hidden as well.
-    secrets |= {*find_home_secrets(home)} - {*settings}
+    home_secrets = {*find_home_secrets(home)} - {*settings}
     tools = [path for path in visible if path.is_relative_to(home) and path.is_dir()]
-    secrets |= {each for folder in tools for each in find_shallow_secrets(folder, _SECRETS_DEPTH)}
-    npm_settings = (*(each for name in NPM_SETTINGS_FILES for each in home.glob(name)), *_SHARED_NPM_SETTINGS)
-    secrets |= {each for each in npm_settings if holds_token(each, TOKEN_FILES[".npmrc"])}
-    secrets |= {each for folder in layered for each in find_shallow_secrets(folder, 0)}
-    secrets |= {each for folder in ("/etc", "/opt") for each in find_shallow_secrets(folder, 1)}
+    secrets = {*inputs.own_folders, *inputs.hidden, *home_secrets, *_list_secrets(home, tools, layered)}
     secrets |= {*_list_named_sockets(inputs.environment), *_list_sockets(inputs.roots, home)}
     # A secret in a folder that looks empty need not be hidden, unless something there is visible.
     shown_there = (*visible, *layered, *inputs.roots, *inputs.writable)
@@ -145,6 +132,19 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
             path for path in hidden if not any(each.is_relative_to(path) for each in (*inputs.roots, home))
         ),
     )
+
+
+def _list_secrets(home: Path, tools: Iterable[Path], caches: Iterable[Path]) -> Iterator[Path]:
+    """Yield the secrets of the system, of installed tools, and in caches."""
+    yield from map(Path, SYSTEM_SECRETS)
+    for folder in tools:
+        yield from find_shallow_secrets(folder, _SECRETS_DEPTH)
+    npm_settings = (*(path for name in NPM_SETTINGS_FILES for path in home.glob(name)), *_SHARED_NPM_SETTINGS)
+    yield from (path for path in npm_settings if holds_token(path, TOKEN_FILES[".npmrc"]))
+    for folder in caches:
+        yield from find_shallow_secrets(folder, 0)
+    for system_folder in ("/etc", "/opt"):
+        yield from find_shallow_secrets(system_folder, 1)
 
 
 def list_watched_paths(inputs: SurroundingsInput) -> tuple[str, ...]:
