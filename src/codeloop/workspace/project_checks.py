@@ -129,7 +129,7 @@ def has_usable_check(folder: Path, root: Path, names: Iterable[str], path: str |
 def _collect_commands(folder: Path, root: Path, names: Iterable[str], path: str | None) -> dict[str, dict[str, None]]:
     """Return the check commands that a project's files name, by kind, in order (a dict is used as an ordered set)."""
     entries = frozenset(names)
-    reader = _Reader(folder, root, entries)
+    reader = _ProjectReader(folder, root, entries)
     checks: dict[str, dict[str, None]] = {kind: {} for kind in CHECK_KINDS}
     for check in chain.from_iterable(read_checks(reader) for read_checks in _CHECK_SOURCES):
         checks[check.kind].setdefault(_add_location(check, folder, entries, path))
@@ -162,7 +162,7 @@ class _Package(msgspec.Struct):
     scripts: dict[str, msgspec.Raw] = {}
 
 
-class _Reader(NamedTuple):
+class _ProjectReader(NamedTuple):
     """Reads the files of a project's folder. `names`: its entries."""
 
     folder: Path
@@ -205,7 +205,7 @@ def _match_names(names: Iterable[str], command: str) -> Iterator[Check]:
         yield from (Check(kind, f"{command} {name}") for name in islice(names_of_kind, _MAX_PER_SOURCE))
 
 
-def _read_makefile(reader: _Reader) -> Iterator[Check]:
+def _read_makefile(reader: _ProjectReader) -> Iterator[Check]:
     for name in ("GNUmakefile", "makefile", "Makefile"):
         if text := reader.read_text(name):
             return _read_targets(text)
@@ -225,14 +225,14 @@ def _read_targets(text: str) -> Iterator[Check]:
         yield check._replace(programs=tuple(command[1] for command in matches if command[1] not in _SHELL_BUILTINS))
 
 
-def _read_justfile(reader: _Reader) -> Iterator[Check]:
+def _read_justfile(reader: _ProjectReader) -> Iterator[Check]:
     for name in ("justfile", "Justfile", ".justfile"):
         if text := reader.read_text(name):
             return _match_names(_JUST_RECIPE.findall(text), "just")
     return iter(())
 
 
-def _read_package_json(reader: _Reader) -> Iterator[Check]:
+def _read_package_json(reader: _ProjectReader) -> Iterator[Check]:
     try:
         package = msgspec.json.decode(reader.read_text("package.json") or "{}", type=_Package)
     except (msgspec.DecodeError, RecursionError):
@@ -248,7 +248,7 @@ def _add_script_programs(checks: Iterable[Check], scripts: Mapping[str, msgspec.
         yield check._replace(script_programs=tuple(dict.fromkeys(_SCRIPT_PROGRAMS.findall(script)))[:_MAX_PER_SOURCE])
 
 
-def _read_pyproject(reader: _Reader) -> Iterator[Check]:
+def _read_pyproject(reader: _ProjectReader) -> Iterator[Check]:
     tables = reader.read_toml("pyproject.toml")
     tools = {name.split(".")[1] for name in tables if name.startswith("tool.")}
     for table, command in _TASK_RUNNERS.items():
@@ -265,7 +265,7 @@ def _read_pyproject(reader: _Reader) -> Iterator[Check]:
             yield Check("build", f"{builders[0]} build")
 
 
-def _find_installed_pytest(reader: _Reader) -> Iterator[Check]:
+def _find_installed_pytest(reader: _ProjectReader) -> Iterator[Check]:
     """Yield pytest where a Python project's own environment has it: few projects name it in their files."""
     if reader.names & {"pyproject.toml", "setup.py", "setup.cfg"} and _find_own_programs(
         reader.folder, reader.names, "pytest"
@@ -273,23 +273,23 @@ def _find_installed_pytest(reader: _Reader) -> Iterator[Check]:
         yield Check("test", "pytest")
 
 
-def _read_cargo(reader: _Reader) -> Iterator[Check]:
+def _read_cargo(reader: _ProjectReader) -> Iterator[Check]:
     if "Cargo.toml" in reader.names:
         yield from (Check("test", "cargo test"), Check("lint", "cargo clippy"), Check("build", "cargo build"))
 
 
-def _read_go_module(reader: _Reader) -> Iterator[Check]:
+def _read_go_module(reader: _ProjectReader) -> Iterator[Check]:
     if "go.mod" in reader.names:
         yield from (Check("test", "go test ./..."), Check("lint", "go vet ./..."), Check("build", "go build ./..."))
 
 
-def _find_marker_files(reader: _Reader) -> Iterator[Check]:
+def _find_marker_files(reader: _ProjectReader) -> Iterator[Check]:
     for name, (kind, command) in _CHECKS_BY_FILE.items():
         if name in reader.names:
             yield Check(kind, command)
 
 
-_CHECK_SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
+_CHECK_SOURCES: tuple[Callable[[_ProjectReader], Iterator[Check]], ...] = (
     _read_makefile,
     _read_justfile,
     _read_package_json,

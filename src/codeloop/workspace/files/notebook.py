@@ -10,7 +10,7 @@ _MAX_OUTPUT_CHARS = 10_000
 MultilineText = str | list[str]
 
 
-class _Data(msgspec.Struct):
+class _OutputData(msgspec.Struct):
     """An output in several formats; only its text is shown."""
 
     plain: MultilineText = msgspec.field(default="", name="text/plain")
@@ -21,7 +21,7 @@ class _Data(msgspec.Struct):
 class _Output(msgspec.Struct):
     output_type: str = ""
     text: MultilineText = ""
-    data: _Data = msgspec.field(default_factory=_Data)
+    data: _OutputData = msgspec.field(default_factory=_OutputData)
     ename: str = ""
     evalue: str = ""
 

@@ -68,17 +68,17 @@ class Patterns(Struct, frozen=True, dict=True):
     def decide(self, path: str, name: str, *, is_folder: bool) -> bool | None:
         """Return whether the last matching line excludes (True) or includes (False) `path`; None: no line matches."""
         relative_path = path[len(self.base) + 1 :] if self.base else path
-        for run in self._for_folders if is_folder else self._for_files:
+        for run in self._folder_runs if is_folder else self._file_runs:
             if run.matches(relative_path, name):
                 return not run.is_negated
         return None
 
     @cached_property
-    def _for_files(self) -> list[_PatternRun]:
+    def _file_runs(self) -> list[_PatternRun]:
         return _group_runs([line for line in self.lines if not line.matches_folders_only])
 
     @cached_property
-    def _for_folders(self) -> list[_PatternRun]:
+    def _folder_runs(self) -> list[_PatternRun]:
         return _group_runs(self.lines)
 
 

@@ -35,7 +35,7 @@ class ProgramLog:
         """The end of the text since the last start."""
         return self._recent_text.strip()
 
-    def begin_start(self) -> None:
+    def record_start(self) -> None:
         """Record a new start of the program. Earlier output stays in the file only."""
         self._recent_text = ""
 

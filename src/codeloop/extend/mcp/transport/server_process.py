@@ -203,7 +203,7 @@ class _Streams(Struct, frozen=True):
 
 async def start_server(program_sandboxes: ProgramSandboxes, spec: LaunchSpec, log: ProgramLog) -> ServerProcess:
     """Start a program. Raises CodeloopError."""
-    log.begin_start()
+    log.record_start()
     errors = Pipe(log.feed)
     ours_in, theirs_in = socket.socketpair()
     ours_out, theirs_out = socket.socketpair()
