@@ -1,4 +1,4 @@
-"""The notes in a project's memory: lists them, finds stale ones, and adds relevant ones to prompts."""
+"""Handler that lists the notes in a project's memory, and says which of them are stale."""
 
 import asyncio
 from collections.abc import Iterable
@@ -6,14 +6,12 @@ from pathlib import Path
 
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.extend.pages.memory_notes import NOTES_FOLDER, Note, find_relevant, format_notes, read_notes
+from codeloop.extend.pages.memory_notes import NOTES_FOLDER, Note, read_notes
 from codeloop.kit.small_files import read_start
 from codeloop.schema import operation
 from codeloop.schema.api.project import MemoryNote
-from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
-from codeloop.schema.bounds.session import MEMORY_NOTE_FILE_BYTES, MEMORY_NOTE_FILES, MEMORY_NOTES_PER_PROMPT
+from codeloop.schema.bounds.session import MEMORY_NOTE_FILE_BYTES, MEMORY_NOTE_FILES
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.part import MEMORY_KEY, TextPart
 from codeloop.workspace.git.repository import Git, GitFailed
 
 
@@ -34,28 +32,6 @@ async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
         )
         for note in notes
     ]
-
-
-async def make_notes_part(project: Project, session_id: str, part_inputs: Iterable[PartInput]) -> TextPartInput | None:
-    """Return a part with the relevant notes for a prompt that the session does not have yet; None if there are none."""
-    if not (project.workspace.root / NOTES_FOLDER).is_dir():
-        return None
-    texts = [part.text for part in part_inputs if isinstance(part, TextPartInput) and not part.synthetic]
-    texts += [part.filename or part.url for part in part_inputs if isinstance(part, FilePartInput)]
-    notes = find_relevant(await asyncio.to_thread(read_notes, project.workspace.root), "\n".join(texts))
-    # By note. The mark changes with the content, so that a changed note is added again.
-    sent_marks: dict[str, str] = {}
-    used_bytes = 0
-    for entry in project.store.read_context(session_id).entries:
-        for part in entry.parts:
-            if isinstance(part, TextPart) and MEMORY_KEY in (part.metadata or {}):
-                sent_marks |= (part.metadata or {})[MEMORY_KEY]
-                used_bytes += len(part.text.encode())
-    new = [note for note in notes if sent_marks.get(note.name) != note.mark][: MEMORY_NOTES_PER_PROMPT.value]
-    offered_notes = format_notes(new, await describe_stale_notes(project, new), used_bytes) if new else None
-    if offered_notes is None:
-        return None
-    return TextPartInput(text=offered_notes.text, synthetic=True, metadata={MEMORY_KEY: offered_notes.marks})
 
 
 async def describe_stale_notes(project: Project, notes: Iterable[Note]) -> dict[str, str]:

@@ -117,7 +117,7 @@ async def _add_context(project: Project, args: Prompt) -> list[PartInput]:
         part_inputs.append(TextPartInput(text=describe_goal(args.goal), synthetic=True))
     # Looked at before the import, since most projects have no memory.
     if (project.workspace.root / ".codeloop" / "memory").is_dir():
-        from codeloop.app.handlers.project.memory import make_notes_part
+        from codeloop.app.handlers.session.prompt_notes import make_notes_part
 
         notes = await make_notes_part(project, args.session_id, part_inputs)
         if notes is not None:
