@@ -72,7 +72,7 @@ def _make_replacer(words: dict[str, str], *, only_full_names: bool = False) -> _
         return None
     # The longest first: of `/home/me/project` and `/home/me` the first has to match.
     body = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    # Full names: `/work/a` is replaced in `/work/a/b.py`, but not in `/work/ab`, `/work/a.py` or `/tmp/work/a`.
+    # Full names: `/home/me/a` is replaced in `/home/me/a/b.py`, but not in `/home/me/ab` or `/old/home/me/a`.
     pattern = rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if only_full_names else body
     return _WordReplacer(re.compile(pattern), words)
 
