@@ -146,19 +146,16 @@ class Gate(Struct, frozen=True):
         open_judgements = [each for each in judgements if each.verdict.action == "ask"]
         answer: PermissionAnswer | None = None
         # A question that a hook asks for is for the user, whatever the profile: yolo answers only those of rules.
-        if open_judgements and not (
-            rules.approves_questions and all(each.need.hooked is None for each in open_judgements)
-        ):
+        is_for_user = not rules.approves_questions or any(each.need.hooked is not None for each in open_judgements)
+        if open_judgements and is_for_user:
             answer = await self._ask_user(open_judgements, session_id, tool)
         by = _describe_answerer(answer) if answer is not None else "profile yolo"
         is_rejected = answer is not None and answer.reply == "reject"
         # After a rejection the call does not run, so the needs that rules allow leave no record.
+        action = "deny" if is_rejected else "allow"
         for each in open_judgements if is_rejected else judgements:
-            is_asked = each.verdict.action == "ask"
-            action = "deny" if is_rejected else "allow"
-            self.store.permissions.store_decision(
-                replace(each.decision, action=action, by=by if is_asked else each.decided_by)
-            )
+            decided_by = by if each.verdict.action == "ask" else each.decided_by
+            self.store.permissions.store_decision(replace(each.decision, action=action, by=decided_by))
         if answer is not None and is_rejected:
             raise Rejected(open_judgements[0].need, answer.message)
         if answer is not None and answer.reply == "once" and by.startswith(BY_USER):

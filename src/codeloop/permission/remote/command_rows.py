@@ -2,8 +2,8 @@
 
 `git push ! -n --dry-run` is a program and the words after it, where options in between are skipped. A word may list
 alternatives (`push,publish`) and contain stars; `add~` means `add` and `add-*`; `**` stands for any words. After `!`:
-options with which the command changes nothing. After `+`: options of which it needs one to change something. After `>`:
-a pattern that its last word must match. `not` before a row: such a command changes nothing.
+options with which the command changes nothing. After `+`: options, one of which it needs to change something. After
+`>`: a pattern that its last word must match. `not` before a row: such a command changes nothing.
 """
 
 GIT_ROWS = """

@@ -163,7 +163,7 @@ def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
 def _may_be_one_of(words: tuple[str, ...], index: int, names: tuple[str, ...]) -> bool:
     """Return whether a word may be one of the names; an unknown one may, unless it can be an option's value."""
     if MARKS.intersection(words[index]):
-        # Only a word of which nothing is known: `pu$X` is not taken for `push`.
+        # Only a word that is not known at all: `pu$X` is not taken for `push`.
         return not words[index].strip("".join(MARKS)) and not words[index - 1].startswith("-")
     return any(fnmatchcase(words[index], name) for name in names)
 

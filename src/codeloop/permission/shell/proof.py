@@ -186,6 +186,7 @@ class _Prover:
             self._check_builtin(name, words)
             self._note_change("" if name in READ_ONLY_BUILTINS else f"`{name}` changes something")
             return
+        # Bare names and programs in folders of the system are looked up. Any other path (`./build.sh`) names a file.
         if name != "command" and (is_bare or name != words[0].value):
             program_facts = self.facts.find_program(words[0].value)
         if program_facts.doubt:

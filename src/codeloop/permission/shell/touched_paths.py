@@ -46,7 +46,7 @@ class Touches(Struct, frozen=True):
       `unpack_folders`: folders in which the input decides the names of the files written; `changed_trees`: folders of
       which everything is changed or removed
     - `lookups`: paths that are only looked up or entered; `possible_reads`: words that are a file to read, if it exists
-    - `git_trees`: paths of which git prints the tracked contents; `git_changes`: those of which it prints the changes;
+    - `git_trees`: paths whose tracked contents git prints; `git_changes`: paths whose changes it prints;
       `git_limits`: words that limit either to a path of this name, if it exists
     """
 

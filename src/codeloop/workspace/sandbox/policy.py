@@ -107,7 +107,7 @@ NO_GRANTS = SandboxGrants()
 
 
 class PolicyInput(Struct, frozen=True):
-    """The input for policies of a work tree. `own_folders`: codeloop's folders, of which only `scratch` may be read."""
+    """The input for policies of a work tree. `own_folders`: codeloop's folders; only `scratch` may be read."""
 
     root: Path
     directory: Path

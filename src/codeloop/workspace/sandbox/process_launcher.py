@@ -19,6 +19,7 @@ from codeloop.workspace.process.child_process import ChildProcess
 from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launched_process import ANSWER_BYTES, Launch, LaunchedProcess, resolve_future
 from codeloop.workspace.sandbox.launcher.descendants import KILL, list_descendants, send_signal
+from codeloop.workspace.sandbox.launcher.messages import COMMAND_KIND, LISTEN_KIND, SANDBOX_KIND
 
 _LAUNCHER_PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from codeloop.workspace.sandbox.launcher.main import {function}; "
@@ -85,7 +86,7 @@ class ProcessStarter:
             *(f"{name}={value}" for name, value in launch.environment.items()),
         )
         with self.mark_busy():
-            channel = await self._send_request(b"c", request, tuple(launch.descriptors.values()))
+            channel = await self._send_request(COMMAND_KIND, request, tuple(launch.descriptors.values()))
             process = LaunchedProcess(channel, self.kill_all)
             self._processes = {each for each in self._processes if not each.has_ended} | {process}
         try:
@@ -98,7 +99,7 @@ class ProcessStarter:
 
     async def open_listener(self, port: int) -> socket.socket:
         """Open a socket that listens on 127.0.0.1 of the network of programs here. `port` 0: any. Raises OSError."""
-        channel = await self._send_request(b"l", (str(port),))
+        channel = await self._send_request(LISTEN_KIND, (str(port),))
         with channel:
             await _wait_readable(channel)
             _, fds, _, _ = socket.recv_fds(channel, 1, 1)
@@ -115,7 +116,7 @@ class ProcessStarter:
         with ExitStack() as on_failure:
             on_failure.callback(ours.close)
             with theirs:
-                channel = await self._send_request(b"b", (self.mark, *rows), (theirs.fileno(), *descriptors))
+                channel = await self._send_request(SANDBOX_KIND, (self.mark, *rows), (theirs.fileno(), *descriptors))
             with channel:
                 await _wait_readable(channel)
                 answer = channel.recv(ANSWER_BYTES)
@@ -135,12 +136,17 @@ class ProcessStarter:
             with theirs, program_end:
                 arguments = wrap(make_launcher_command("serve_inside", "3", self.mark))
                 # The program's error messages (2) come back on the same socket as the answer.
-                launch = Launch(arguments, Path("/"), {}, {3: program_end.fileno(), 2: program_end.fileno()})
+                launch = Launch(
+                    arguments=arguments,
+                    directory=Path("/"),
+                    environment={},
+                    descriptors={3: program_end.fileno(), 2: program_end.fileno()},
+                )
                 channel.settimeout(0)
                 await self.start(launch)
                 await _send(channel, (self.mark, *rows), (theirs.fileno(),))
+            # An error message of that program may come in pieces. The first value only lets the loop begin.
             answer, chunk = b"", b"-"
-            # An error message of that program may come in pieces.
             while chunk and not answer.endswith(b"ready"):
                 await _wait_readable(channel)
                 try:
@@ -169,7 +175,7 @@ class ProcessStarter:
             self._control = None
 
     async def _send_request(self, kind: bytes, request: Sequence[str], fds: Sequence[int] = ()) -> socket.socket:
-        """Send a request. Returns the socket for its answers. `kind`: a key of `_HANDLERS` in `launcher/main.py`."""
+        """Send a request. Returns the socket for its answers. `kind`: one of those in `launcher/messages.py`."""
         ours, theirs = socket.socketpair()
         ours.settimeout(0)
         with ExitStack() as on_failure:

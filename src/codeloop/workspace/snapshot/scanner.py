@@ -67,7 +67,7 @@ class ScanRefused(Exception):
 class _ScanPass(Struct):
     """The limits and counts of one scan.
 
-    `must_read`: ignored files are read too, and those of which only the repository has the content. `read_bytes` and
+    `must_read`: ignored files are read too, and those whose content only the repository has. `read_bytes` and
     `ignored_files`: read so far; `waiting`: folders still to be scanned.
     """
 

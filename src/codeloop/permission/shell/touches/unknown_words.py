@@ -12,7 +12,7 @@ _OUTPUT_OPTIONS = frozenset(
 
 
 def read_unknown_words(words: Sequence[str]) -> Iterator[Use]:
-    """Yield each word of a program that is not known: it may name a file to read, and after `-o` one to write."""
+    """Yield a use for each word that may name a file: one to read, or after `-o` and its like one to write."""
     before = ""
     for word in words:
         option, equals, value = word.partition("=")
@@ -27,7 +27,11 @@ def read_unknown_words(words: Sequence[str]) -> Iterator[Use]:
             yield from (("p", part) for part in parts if len(parts) > 1 and names_path(part))
             if word.startswith("@"):
                 yield "p", word[1:]
-        target = value if equals and option in _OUTPUT_OPTIONS else word if before in _OUTPUT_OPTIONS else ""
+        target = ""
+        if equals and option in _OUTPUT_OPTIONS:
+            target = value
+        elif before in _OUTPUT_OPTIONS:
+            target = word
         if "/" in target or "." in target or ANYWHERE in target:
             yield "w", target
         before = word

@@ -28,7 +28,13 @@ from codeloop.workspace.sandbox.launcher.descendants import (
     wait_for_child,
 )
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, open_child_signals
-from codeloop.workspace.sandbox.launcher.messages import read_descriptors, receive
+from codeloop.workspace.sandbox.launcher.messages import (
+    COMMAND_KIND,
+    LISTEN_KIND,
+    SANDBOX_KIND,
+    read_descriptors,
+    receive,
+)
 from codeloop.workspace.sandbox.launcher.plan import read_plan
 from codeloop.workspace.sandbox.launcher.supervisor import supervise
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
@@ -136,7 +142,7 @@ def _serve_one(control: socket, signal_fd: int, turn_writer: int, bounds: Bounds
     if not kind or not fds:
         return False
     os.write(turn_writer, _SUPERVISOR_ID.pack(os.getpid()))
-    is_last = kind != _COMMAND_KIND or os.getppid() != parent
+    is_last = kind != COMMAND_KIND or os.getppid() != parent
     if is_last:
         # Neither a new sandbox nor an orphaned supervisor may keep these open: others wait for their end.
         os.close(turn_writer)
@@ -209,10 +215,9 @@ def _handle_enter(channel: socket, signal_fd: int, _bounds: Bounds) -> bool:
     return False
 
 
-_COMMAND_KIND = b"c"
 _HANDLERS: dict[bytes, Callable[[socket, int, Bounds], bool]] = {
-    _COMMAND_KIND: supervise,
-    b"l": _handle_listen,
-    b"b": _handle_enter,
+    COMMAND_KIND: supervise,
+    LISTEN_KIND: _handle_listen,
+    SANDBOX_KIND: _handle_enter,
 }
 """By the kind of a request. Each returns whether its supervisor may serve another request."""

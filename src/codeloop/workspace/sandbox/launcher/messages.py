@@ -1,9 +1,11 @@
-"""Receives the messages of the client: texts, and the descriptors that come with them."""
+"""The messages of the launcher's client: the kinds of its requests, and what receives their texts and descriptors."""
 
 import fcntl
 import os
 from _socket import MSG_WAITALL, socket
 
+# The kinds of requests to the launcher, one byte each: run a command, listen on a port, enter a sandbox.
+COMMAND_KIND, LISTEN_KIND, SANDBOX_KIND = b"c", b"l", b"b"
 _READ_BYTES = 1 << 20
 
 
