@@ -63,7 +63,7 @@ class LocalModel:
         self._adjustment = adjustment
         self._name = ""
         """The server's name of the model once it has more context; empty: the name did not change."""
-        self._asking = asyncio.Lock()
+        self._context_lock = asyncio.Lock()
         self._model = model
         self._read_context = reader
         self._url = url
@@ -80,7 +80,7 @@ class LocalModel:
         fixed_tokens = estimate_tokens(request.system) + estimate_tokens(request.tools)
         total_tokens = fixed_tokens + sum(estimate_tokens(_drop_images(message)) for message in request.messages)
         # Concurrent requests wait, so that the server is asked, and loads the model, once.
-        async with self._asking:
+        async with self._context_lock:
             if not self._context.loaded_tokens:
                 self._context = await self._read_context(self._url, self._info.api_id or self._info.id)
                 self._adopt_context()
