@@ -46,7 +46,7 @@ def play_demo(folder: Path, *, in_ui: bool = False) -> int:
     """Put the project into `folder`, replay the recording on it, and return the exit code."""
     colour = has_colour(sys.stderr)
     project = folder / "project"
-    # Without somebody who watches, the answers come at once.
+    # Somebody who watches sees the answers at the speed of a model; otherwise they come at once.
     pace = 1.0 if sys.stderr.isatty() else 0.0
     # The package may be installed as an archive; then `as_file` unpacks the folder.
     data = files("codeloop.cli.commands.data").joinpath("demo")
@@ -57,7 +57,7 @@ def play_demo(folder: Path, *, in_ui: bool = False) -> int:
         # The demo leaves no session behind.
         os.environ["CODELOOP_HOME"] = str(folder / "home")
         os.environ["CODELOOP_CONFIG_CONTENT"] = DEMO_CONFIG
-        # The recording runs `python3`, which shall be the interpreter of this process.
+        # The recording runs `python3`, which has to be the interpreter of this process.
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         options = Options(message=(DEMO_TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
         if in_ui:

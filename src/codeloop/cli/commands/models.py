@@ -15,7 +15,7 @@ from codeloop.cli.output.columns import align_columns
 from codeloop.cli.target.project import load_providers
 from codeloop.client.formatting import format_count
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.refresh import refresh_catalog as fetch
+from codeloop.model.catalog.refresh import refresh_catalog
 from codeloop.model.catalog.vendors import EXPLICIT_PROVIDERS
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.environment import find_environment_key
@@ -42,8 +42,8 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
     """
     settings, providers = load_providers()
     if refresh:
-        count = asyncio.run(fetch(settings.paths.cache, os.environ, Catalog()))
-        click.echo(f"codeloop: Fetched the catalog: {count} providers.", err=True)
+        provider_count = asyncio.run(refresh_catalog(settings.paths.cache, os.environ, Catalog()))
+        click.echo(f"codeloop: Fetched the catalog: {provider_count} providers.", err=True)
         # The providers that were loaded above still hold the old catalog.
         settings, providers = load_providers()
     all_offers, reasons, default = asyncio.run(_find_models(settings, providers, provider, everything=everything))
@@ -61,8 +61,8 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
         rows = [_describe_model(offer, default) for offer in offers]
         click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
     else:
-        lines = [HEADER, *(_format_row(offer, default) for offer in offers)]
-        click.echo(align_columns(lines, right=frozenset({2, 3, 4, 5, 6})))
+        table_rows = [HEADER, *(_format_row(offer, default) for offer in offers)]
+        click.echo(align_columns(table_rows, right=frozenset({2, 3, 4, 5, 6})))
 
 
 async def _find_models(
@@ -135,7 +135,7 @@ def _format_row(offer: ModelOffer, default: str) -> tuple[str, ...]:
         format_count(limits.context) if limits.context else "?",
         format_count(limits.output) if limits.output else "?",
         *(f"{price:.2f}" if price else "-" for price in prices_shown),
-        ", ".join(word for word in ("" if model.status == "active" else model.status, offer.problem) if word),
+        ", ".join(filter(None, ("" if model.status == "active" else model.status, offer.problem))),
     )
 
 

@@ -142,16 +142,16 @@ def _serve_until_signal(serve_options: ServeOptions) -> None:
     """Start a server with these options, and serve until a signal comes. Raises UsageProblem, CodeloopError."""
     _fill_descriptors()
     secret = _find_secret(serve_options)
-    metadata = {"profile": serve_options.profile} if serve_options.profile else {}
-    startup = Startup(directory=Path.cwd(), settings=metadata, trust=serve_options.trust)
+    configuration = {"profile": serve_options.profile} if serve_options.profile else {}
+    startup = Startup(directory=Path.cwd(), settings=configuration, trust=serve_options.trust)
     settings = find_settings(startup)
     stdout, stderr = open_standard_streams(OutputQueue(timeout=OUTPUT_READER_TIME.seconds))
     for warning in settings.loaded.warnings:
         stderr.write(f"codeloop: {escape_controls(warning)}\n")
-    listening = _make_listen_options(serve_options, secret, settings, stderr)
+    listen_options = _make_listen_options(serve_options, secret, settings, stderr)
     with log_to_file(settings.paths.log_folder, serve_options.log_level or settings.config.log_level or "INFO"):
         open_address = open_browser if serve_options.opens_browser else None
-        asyncio.run(_run_server(startup, settings, listening, secret, ServeOutputs(stdout, stderr, open_address)))
+        asyncio.run(_run_server(startup, settings, listen_options, secret, ServeOutputs(stdout, stderr, open_address)))
 
 
 def _fill_descriptors() -> None:
@@ -196,7 +196,7 @@ def _make_listen_options(
             f"Other machines can reach {host}, and whoever gets in can run any command as you. Set a long password in "
             "CODELOOP_SERVER_PASSWORD (or --password) first, or listen on 127.0.0.1."
         )
-    web_app = _find_web_app(serve_options.web_dir)
+    web_folder = _find_web_folder(serve_options.web_dir)
     return ListenOptions(
         host=host,
         port=DEFAULT_PORT if port is None else port,
@@ -204,13 +204,13 @@ def _make_listen_options(
         username=username,
         password=secret.password,
         origins=_parse_origins(serve_options.cors, server_settings.cors, stderr),
-        pages=FILES if web_app is None else None,
-        web_dir=web_app,
+        pages=FILES if web_folder is None else None,
+        web_dir=web_folder,
     )
 
 
-def _find_web_app(folder: Path | None) -> Path | None:
-    """Return the real path of a web app's folder. Raises UsageProblem when it has no page."""
+def _find_web_folder(folder: Path | None) -> Path | None:
+    """Return the real path of the folder of `--web-dir`; None: the option is not given. Raises UsageProblem."""
     if folder is not None and not (folder / "index.html").is_file():
         raise UsageProblem(f"{folder} holds no index.html, so it is no web app. Name the folder that holds one.")
     return None if folder is None else folder.resolve()
@@ -236,16 +236,16 @@ def _parse_origins(origins: Sequence[str], config_origins: Sequence[str], stderr
 async def _run_server(
     startup: Startup,
     settings: ProjectSettings,
-    listening: ListenOptions,
+    listen_options: ListenOptions,
     secret: ServerSecret,
     outputs: ServeOutputs,
 ) -> None:
     # Before the start, so that a signal that comes early ends the server as a later one does.
     stop_event = _watch_signals()
-    server = Server(App(startup), listening)
+    server = Server(App(startup), listen_options)
     try:
         await server.start()
-        credential_note = _publish(server, secret, settings)
+        credential_note = _publish_credential(server, secret, settings)
         # Programs that start a server wait for this line, which has the wording of opencode.
         outputs.stdout.write(f"opencode server listening on {server.url}\n")
         link = _make_page_link(server)
@@ -270,8 +270,8 @@ def _make_page_link(server: Server) -> str:
 
 def _watch_signals() -> asyncio.Event:
     """Return an event that the first signal sets; a second one, after SERVER_SIGNAL, ends the process at once."""
-    # A terminal signals all processes in it, and `timeout` or `npm` forward the signal: a second one that comes right
-    # after the first is the same Ctrl-C.
+    # On Ctrl-C a terminal signals all processes in it, and `timeout` or `npm` forward their signal as well. So a second
+    # signal right after the first is still the same Ctrl-C.
     loop = asyncio.get_running_loop()
     event = asyncio.Event()
     first_time = 0.0
@@ -289,7 +289,7 @@ def _watch_signals() -> asyncio.Event:
     return event
 
 
-def _publish(server: Server, secret: ServerSecret, settings: ProjectSettings) -> str:
+def _publish_credential(server: Server, secret: ServerSecret, settings: ProjectSettings) -> str:
     """Write the credential to the file where `codeloop attach` finds it, and return a line about it for the user.
 
     Raises CodeloopError if a random password can't be written, because nobody could know it.

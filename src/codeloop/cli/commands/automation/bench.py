@@ -53,16 +53,25 @@ def bench(**flags: Any) -> None:
     """
     bench_flags = BenchFlags(**flags)
     tasks = read_tasks(bench_flags.folder, bench_flags.task_names)
-    limits = ("--max-cost", f"{bench_flags.max_cost:g}", "--max-steps", str(bench_flags.max_steps))
-    codeloop_flags = (*limits, "--timeout", f"{bench_flags.timeout:g}", *(("--trust",) if bench_flags.trust else ()))
+    codeloop_flags = (
+        *("--max-cost", f"{bench_flags.max_cost:g}"),
+        *("--max-steps", str(bench_flags.max_steps)),
+        *("--timeout", f"{bench_flags.timeout:g}"),
+        *(["--trust"] if bench_flags.trust else []),
+    )
     agents = [find_agent(name, codeloop_flags) for name in bench_flags.agents]
     # None: each agent's own default.
     models: list[str | None] = [*bench_flags.models] or [None]
     target = bench_flags.output or Path(f"bench-{datetime.now(UTC).astimezone():%Y-%m-%d-%H%M%S}")
     # codeloop ends by itself at the timeout. An agent that does not is killed after the grace time.
-    seconds = bench_flags.timeout + BENCH_GRACE.seconds
     plan = BenchPlan(
-        tasks, agents, models, bench_flags.times, seconds, bench_flags.jobs, target.absolute() / "sessions"
+        tasks=tasks,
+        agents=agents,
+        models=models,
+        repetitions=bench_flags.times,
+        timeout_seconds=bench_flags.timeout + BENCH_GRACE.seconds,
+        max_parallel_runs=bench_flags.jobs,
+        sessions_folder=target.absolute() / "sessions",
     )
     runs: list[BenchRun] = []
 
@@ -77,8 +86,8 @@ def bench(**flags: Any) -> None:
     if bench_flags.as_json:
         print_json(sums)
     else:
-        head = ["agent", "model", "passed", "rate", "cost", "seconds a run"]
-        click.echo(align_columns([head, *map(_format_sum, sums)], frozenset((2, 3, 4, 5))))
+        header = ["agent", "model", "passed", "rate", "cost", "seconds a run"]
+        click.echo(align_columns([header, *map(_format_sum, sums)], right=frozenset((2, 3, 4, 5))))
     click.echo(f"\nThe page to compare them: {target / 'index.html'}", err=True)
 
 

@@ -98,10 +98,17 @@ def setup(
     """Write the file that starts codeloop in jobs of a host, and say what is left to do."""
     from codeloop.automation.ci.setup import make_setup_file, write_setup_file
 
-    ci_setup = make_setup_file(host, flags["model"] or "", trigger, secret, minutes, max_cost)
-    is_new = write_setup_file(flags["directory"] or Path.cwd(), ci_setup, force=force)
-    click.echo(f"{'Wrote' if is_new else 'Unchanged:'} {ci_setup.path}")
-    for number, step in enumerate(ci_setup.steps, 1):
+    setup_file = make_setup_file(
+        host=host,
+        model=flags["model"] or "",
+        trigger=trigger,
+        secret=secret,
+        minutes=minutes,
+        max_cost=max_cost,
+    )
+    is_new = write_setup_file(flags["directory"] or Path.cwd(), setup_file, force=force)
+    click.echo(f"{'Wrote' if is_new else 'Unchanged:'} {setup_file.path}")
+    for number, step in enumerate(setup_file.steps, 1):
         click.echo(f"{number}. {step}")
 
 

@@ -41,6 +41,8 @@ from codeloop.workspace.snapshot.snapshots import SkippedSnapshot
 
 # Seconds between two reads of a log that is followed.
 FOLLOW_INTERVAL = 0.25
+# Shown for `sandbox-exec`, the sandbox of macOS.
+UNTRIED_BACKEND_NOTE = "which the authors have not tried on a Mac: rely on what is tried below alone"
 
 
 @click.group(cls=CommandGroup)
@@ -71,18 +73,15 @@ def show_sandbox(*, config: Path | None, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-# Shown for `sandbox-exec`, the sandbox of macOS.
-UNTRIED_BACKEND_NOTE = "which the authors have not tried on a Mac: rely on what is tried below alone"
-
-
 def _format_report(report: SandboxReport) -> str:
     rows = [("mode", report.mode), ("enforced by", report.backend or "nothing: no sandbox can be had here")]
-    rows += [("", UNTRIED_BACKEND_NOTE)] if report.backend == "sandbox-exec" else []
+    if report.backend == "sandbox-exec":
+        rows.append(("", UNTRIED_BACKEND_NOTE))
     rows += [(f"not by {kind}", why) for kind, why in report.refused.items()]
     rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
     for name in ("writable", "layered", "replaced", "protected", "hidden"):
         paths: list[str] = getattr(report, name)
-        # The name stands before the first path alone.
+        # Only the first path has the name before it.
         rows += [(name if index == 0 else "", path) for index, path in enumerate(paths)]
     lines = [align_columns(rows), "", "tried, each by a program in the sandbox:"]
     lines += [f"  {'ok' if attempt.ok else 'FAILED':<7} {attempt.what}" for attempt in report.attempts]
@@ -143,10 +142,10 @@ def _follow_log_lines(path: Path) -> Iterator[str]:
         if size > offset:
             with path.open("rb") as file:
                 file.seek(offset)
-                new = file.read(size - offset)
-            offset += len(new)
-            *complete, partial_line = (partial_line + new).split(b"\n")
-            yield from map(_decode, complete)
+                added = file.read(size - offset)
+            offset += len(added)
+            *complete_lines, partial_line = (partial_line + added).split(b"\n")
+            yield from map(_decode, complete_lines)
         time.sleep(FOLLOW_INTERVAL)
 
 
@@ -165,12 +164,13 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     """Print the effective configuration as JSON. Values with names like `key` or `token` are masked."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
-    state = (
-        TrustState(trusted=True) if as_trusted else find_trust_state(paths, project_root.root, project_root.directory)
-    )
+    state = TrustState(trusted=True)
+    if not as_trusted:
+        state = find_trust_state(paths, project_root.root, project_root.directory)
     is_trusted = state.trusted
     # Agents and commands may be defined in Markdown files, which count like keys of the configuration.
-    extra = replace(find_pages(project_root, find_homes(project_root, paths), trusted=is_trusted), distrust=state.why)
+    pages = find_pages(project_root, find_homes(project_root, paths), trusted=is_trusted)
+    extra = replace(pages, distrust=state.why)
     configuration = load_config(
         project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted, extra=extra
     )
@@ -237,10 +237,16 @@ def show_snapshot(*, prune: bool) -> None:
             await snapshots.jobs.wait_idle()
         removed_count = snapshots.prune() if prune else 0
         stats = snapshots.read_stats()
-        rows = [("folder", str(stats.folder)), ("files", f"{stats.files:,}"), ("objects", f"{stats.objects:,}")]
-        rows += [("size", f"{stats.bytes / 1024:,.0f} KB"), ("removed", f"{removed_count:,}")]
-        rows += [("left out", f"{omission.path}: {omission.reason}") for omission in stats.omitted]
-        rows += [("off", stats.disabled_reason)] if stats.disabled_reason else []
+        rows = [
+            ("folder", str(stats.folder)),
+            ("files", f"{stats.files:,}"),
+            ("objects", f"{stats.objects:,}"),
+            ("size", f"{stats.bytes / 1024:,.0f} KB"),
+            ("removed", f"{removed_count:,}"),
+            *(("left out", f"{omission.path}: {omission.reason}") for omission in stats.omitted),
+        ]
+        if stats.disabled_reason:
+            rows.append(("off", stats.disabled_reason))
         click.echo(escape_controls(align_columns([("what", "value"), *rows])))
 
     run_with_local_client(print_snapshot_state)

@@ -22,6 +22,9 @@ NETWORK_TEXTS = {
     "on": "that of this machine",
 }
 _ACCESSIBILITY_TEXTS = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
+# Who keeps what a rule denies.
+ENFORCED_BY_SANDBOX = "our tools and, in the sandbox, the kernel: whatever a command runs (`codeloop debug sandbox`)"
+ENFORCED_BY_TOOLS = "our tools alone: another command or program that does the same is not meant by it"
 # Needs, and writable folders, that the short form shows.
 MAX_SHOWN_ROWS = 3
 # An explanation of so many lines or more is shown in the short form, unless --verbose is given.
@@ -66,10 +69,6 @@ def debug_permission(command: str | None, *, as_json: bool, verbose: bool, **fla
     run_with_local_client(print_explanation)
 
 
-ENFORCED_BY_SANDBOX = "our tools and, in the sandbox, the kernel: whatever a command runs (`codeloop debug sandbox`)"
-ENFORCED_BY_TOOLS = "our tools alone: another command or program that does the same is not meant by it"
-
-
 def _make_call(command: str | None, flags: dict[str, str | None]) -> tuple[str, dict[str, str]]:
     """Return the tool and the arguments of the call to explain. Raises UsageProblem unless there is exactly one."""
     # The smallest patch that touches the file; only its path counts.
@@ -103,11 +102,11 @@ def _format_explanation(explanation: Explanation, *, verbose: bool) -> list[str]
 
 
 def _format_need(need: ExplainedNeed) -> list[str]:
-    rule = (
-        f"{need.rule.permission} {need.rule.pattern}: {need.rule.action}, {need.origin}" if need.rule else NO_RULE_TEXT
-    )
-    if need.rule is None and need.action == "ask":
-        rule = "no rule, so it is asked about"
+    """Return lines about one of the permissions that a call needs: what is decided, by which rule, and why."""
+    if need.rule is not None:
+        rule = f"{need.rule.permission} {need.rule.pattern}: {need.rule.action}, {need.origin}"
+    else:
+        rule = "no rule, so it is asked about" if need.action == "ask" else NO_RULE_TEXT
     subject = one_line(", ".join(need.patterns), LINE_CHARS) or "what is only known when it runs"
     lines = [f"{need.action:5}  {need.permission}  {subject}", f"    by {rule}"]
     if need.action == "deny":

@@ -184,6 +184,7 @@ async def _try_server(project: Project, definition: ServerDefinition) -> str:
 
 
 def _format_summary(name: str, listing: Listing) -> str:
+    """Return a line that names the tools of a server, and a warning if hidden characters are in their texts."""
     server_note = f" ({escape_controls(listing.server)})" if listing.server else ""
     names = one_line(", ".join(tool.name for tool in listing.tools), _LINE_CHARS)
     count = _format_count(len(listing.tools), "tool")

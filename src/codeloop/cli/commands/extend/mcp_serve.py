@@ -46,7 +46,9 @@ def serve(**flags: Any) -> None:
     """
     options = Options(message=(), **flags)
     limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
-    prompt_options = PromptOptions(options.agent, parse_model(options.model), limits, options.auto)
+    prompt_options = PromptOptions(
+        agent=options.agent, model=parse_model(options.model), limits=limits, auto=options.auto
+    )
 
     async def create_session(client: Client) -> Session:
         await check_agent(client, options.agent)
@@ -59,7 +61,13 @@ def serve(**flags: Any) -> None:
         # stdout belongs to the protocol.
         click.echo(escape_controls(line), err=True)
 
-    launch = ServeLaunch(lambda: open_local(options), create_session, resume_session, prompt_options, print_note)
+    launch = ServeLaunch(
+        open_target=lambda: open_local(options),
+        create_session=create_session,
+        resume_session=resume_session,
+        prompts=prompt_options,
+        write_note=print_note,
+    )
     # A signal cancels the main task, which is no error.
     with suppress(asyncio.CancelledError):
         asyncio.run(_serve_until_signal(launch))

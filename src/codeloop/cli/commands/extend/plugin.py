@@ -52,7 +52,8 @@ def add(name: str, *, for_project: bool) -> None:
     settings = load_settings()
     if (path := get_plugin_path(name, Path.cwd(), settings.paths)) is not None:
         entry = _make_path_entry(path, name, settings, for_project=for_project)
-        versions = {""}
+        # An entry for a path has no version.
+        same_versions = {""}
     else:
         package = parse_package_name(name)
         if package is None:
@@ -66,13 +67,14 @@ def add(name: str, *, for_project: bool) -> None:
         )
         click.echo(f"Installed {package.name} {lock.version} in {folder}, {len(lock.files)} files, each with its hash.")
         entry = package.written
-        versions = {"", package.version, lock.version}
+        # An entry with another version is replaced.
+        same_versions = {"", package.version, lock.version}
     file = _find_config_file(settings, for_project=for_project)
     text, is_same_plugin = _read_config(file), _make_matcher(settings, file, name)
 
     def is_present(entry: Any) -> bool:
         package = parse_package_name(get_plugin_name(entry) or "")
-        return is_same_plugin(entry) and (package is None or package.version in versions)
+        return is_same_plugin(entry) and (package is None or package.version in same_versions)
 
     _write_config(settings, file, lambda: add_to_list(text, _CONFIG_KEY, entry, is_present), for_project=for_project)
     click.echo(f"Written to {file}.")

@@ -137,7 +137,7 @@ def _format_logs(folder: Path, language: str) -> list[str]:
     """Return the ends of the logs of a language's hosts."""
     lines: list[str] = []
     for file in sorted(folder.glob(f"{language}*.log")):
-        # `read` reads the rotated file, too.
+        # The log's `read` includes the rotated file.
         if not file.name.endswith(".old.log"):
             text = escape_controls(ProgramLog(file).read()[-_LOG_CHARS:].strip())
             lines += ["", f"{file} ends so:", text or "(nothing)"]
@@ -149,21 +149,21 @@ async def _try_extension(hosts: ExtensionHosts, extension: Extension) -> list[st
     start_time = time.monotonic()
     failure = await _find_load_failure(hosts, extension)
     duration = f"{(time.monotonic() - start_time) * 1000:.0f} ms"
-    head = f"{escape_controls(extension.name)} ({extension.language}, from {escape_controls(extension.origin)})"
+    heading = f"{escape_controls(extension.name)} ({extension.language}, from {escape_controls(extension.origin)})"
     if failure:
-        return [head, f"  fails after {duration}: {escape_controls(failure)}"]
+        return [heading, f"  fails after {duration}: {escape_controls(failure)}"]
     offer = hosts.offers[extension.name]
     tools = [f"  tool {escape_controls(tool.name)}: {one_line(tool.description, 90)}" for tool in offer.tools]
     hooks = [f"  hook {escape_controls(hook.name)}{' (policy)' if hook.policy else ''}" for hook in offer.hooks]
     problems = [f"  problem: {escape_controls(problem)}" for problem in offer.problems]
-    return [head, f"  started and loaded in {duration}", *tools, *hooks, *problems]
+    return [heading, f"  started and loaded in {duration}", *tools, *hooks, *problems]
 
 
 def _format_timings(rows: list[HookTiming]) -> list[str]:
     """Return the lines of a table of the calls, times and failures of each hook; none without rows."""
     if not rows:
         return []
-    head = ("hook", "calls", "median", "longest", "failures", "late")
+    header = ("hook", "calls", "median", "longest", "failures", "late")
     cells = [
         (
             escape_controls(row.hook),
@@ -175,7 +175,7 @@ def _format_timings(rows: list[HookTiming]) -> list[str]:
         )
         for row in rows
     ]
-    table = align_columns([head, *cells], frozenset(range(1, len(head))))
+    table = align_columns([header, *cells], right=frozenset(range(1, len(header))))
     return ["", *(f"  {line}" for line in table.splitlines()), ""]
 
 
@@ -189,6 +189,7 @@ async def _find_load_failure(hosts: ExtensionHosts, extension: Extension) -> str
 
 
 def _make_sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:]}."
 
 
@@ -246,7 +247,16 @@ def _list_packages(settings: ProjectSettings) -> list[PluginRow]:
             plugin = ClaudePlugin(home.path, home.names) if home.is_claude else None
             additions += [f"mcp {name}" for name in (plugin.servers if plugin else manifest.mcp)]
             hooks = list(plugin.hooks) if plugin else []
-            rows.append(PluginRow(manifest.name, "package", "ok", additions, hooks, str(home.path)))
+            rows.append(
+                PluginRow(
+                    name=manifest.name,
+                    kind="package",
+                    state="ok",
+                    tools=additions,
+                    hooks=hooks,
+                    from_=str(home.path),
+                )
+            )
     return rows
 
 
@@ -258,13 +268,19 @@ def _list_unusable(settings: ProjectSettings) -> list[PluginRow]:
         origin = settings.loaded.provenance.get(f"plugin[{index}]")
         base = origin.layer.base if origin is not None else settings.project_root.root
         if plugin is not None and (why := resolve_entry(plugin, base, settings.paths)[1]):
-            rows.append(PluginRow(plugin, "plugin", "fails", [], [], str(origin or "plugin"), why))
+            rows.append(_make_unusable_row(plugin, state="fails", origin=str(origin or "plugin"), why=why))
     if not settings.trusted:
         homes = find_homes(settings.project_root, settings.paths)
         advice = "Trust this directory: codeloop trust"
-        files = find_ignored_files(homes, settings.project_root.root)
-        rows += [PluginRow(path, "plugin", "needs trust", [], [], path, advice) for path in files]
+        rows += [
+            _make_unusable_row(file, state="needs trust", origin=file, why=advice)
+            for file in find_ignored_files(homes, settings.project_root.root)
+        ]
     return rows
+
+
+def _make_unusable_row(name: str, *, state: str, origin: str, why: str) -> PluginRow:
+    return PluginRow(name=name, kind="plugin", state=state, tools=[], hooks=[], from_=origin, why=why)
 
 
 def _run_with_hosts(command: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> list[T]:

@@ -112,8 +112,8 @@ async def _answer_requests(target: Target, session_ids: set[str], *, is_auto: bo
         request = event.properties
         # The request may have been answered by another client, or withdrawn, in the meantime.
         with suppress(OperationError):
-            session_checks = [await belongs_to(target.client, request.session_id, each) for each in session_ids]
-            if not any(session_checks):
+            belongs_to_any = [await belongs_to(target.client, request.session_id, each) for each in session_ids]
+            if not any(belongs_to_any):
                 continue
             # Each session works in a work tree of its own, whose directory answers its requests.
             session = await target.client.call(SESSION_GET, SessionId(session_id=request.session_id))

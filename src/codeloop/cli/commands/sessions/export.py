@@ -33,15 +33,15 @@ def export(name: str | None, output: Path | None, form: str) -> None:
     `--format atif` writes a trajectory for evaluation harnesses, as JSON.
     NAME: see `codeloop session --help`.
     """
-    writers = {"json": export_json, "atif": _export_atif}
-    data = run_with_session(name, writers.get(form) or partial(_export_page, form))
-    if output is None and form not in writers:
+    json_exporters = {"json": export_json, "atif": _export_atif}
+    data = run_with_session(name, json_exporters.get(form) or partial(_export_page, form))
+    if output is None and form not in json_exporters:
         click.echo(data.decode(), nl=False)
     elif output is None:
         click.echo(escape_json_controls(data.decode()))
     else:
         try:
-            output.write_bytes(data + b"\n" if form in writers else data)
+            output.write_bytes(data + b"\n" if form in json_exporters else data)
         except OSError as error:
             raise click.FileError(str(output), hint=error.strerror) from error
 
@@ -79,8 +79,8 @@ def import_(file: Path) -> None:
     Nothing is overwritten: ids already in use are replaced by new ones.
     """
     document = read_document(file)
-    import_session = ImportSession(info=document.get("info"), messages=document.get("messages"))
-    result = run_with_client(lambda client: client.call(SESSION_IMPORT, import_session))
+    request = ImportSession(info=document.get("info"), messages=document.get("messages"))
+    result = run_with_client(lambda client: client.call(SESSION_IMPORT, request))
     for note in result.notes:
         click.echo(f"codeloop: {escape_controls(note)}", err=True)
     click.echo(f"Imported {result.session.id} with {result.messages} messages: {one_line(result.session.title, 70)}")
@@ -111,7 +111,10 @@ def read_document(file: Path) -> JSON:
 
 
 def _locate_error(data: bytes, message: str) -> str:
-    """Return the message of a decoder of JSON with a line and column instead of a byte offset."""
+    """Return the message of a JSON decoder with a line and column instead of its byte offset.
+
+    `message`: such as `JSON is malformed: invalid character (byte 27)`.
+    """
     match = re.search(r" \(byte (\d+)\)", message)
     if match is None:
         return message if data.strip() else "it is empty"

@@ -1,4 +1,4 @@
-"""`codeloop session move`: packs a session and the files of its work tree into one file, and unpacks it elsewhere."""
+"""Carries out `codeloop session move`: packs a session and its work tree's files into one file, and unpacks it."""
 
 import asyncio
 import os
@@ -175,15 +175,15 @@ async def _import_session(source: Path) -> None:
     # The session belongs to the new work tree, which is a directory of its own.
     worktree_project = await open_project(Startup(directory=Path(tree.directory)))
     try:
-        import_session = ImportSession(info=document.get("info"), messages=document.get("messages"))
-        imported_session = await LocalClient(worktree_project).call(SESSION_IMPORT, import_session)
+        request = ImportSession(info=document.get("info"), messages=document.get("messages"))
+        imported = await LocalClient(worktree_project).call(SESSION_IMPORT, request)
     finally:
         await worktree_project.close()
-    for note in (*tree.notes, *imported_session.notes):
+    for note in (*tree.notes, *imported.notes):
         click.echo(f"codeloop: {escape_controls(note)}", err=True)
-    click.echo(f"Took over {imported_session.session.id}, in {escape_controls(tree.directory)}")
+    click.echo(f"Took over {imported.session.id}, in {escape_controls(tree.directory)}")
     prompt = " continue" if _is_unfinished(document) else ""
-    click.echo(f"Go on with: codeloop --worktree {tree.name} --session {imported_session.session.id}{prompt}")
+    click.echo(f"Go on with: codeloop --worktree {tree.name} --session {imported.session.id}{prompt}")
 
 
 def _check_new(session: Session | None) -> None:
@@ -193,6 +193,7 @@ def _check_new(session: Session | None) -> None:
 
 
 def _get_info(document: JSON) -> JSON:
+    """Return the `info` of a session or of a message; {} if there is none."""
     info = document.get("info")
     return msgspec.convert(info, JSON) if isinstance(info, dict) else {}
 

@@ -321,5 +321,7 @@ def move(name: str | None, output: Path | None, source: Path | None, *, cancel: 
 
     if source is not None:
         moving.import_session(source)
+    elif output is not None:
+        moving.pack_session(name, output)
     else:
-        moving.pack_session(name, output) if output is not None else moving.cancel_move(name)
+        moving.cancel_move(name)

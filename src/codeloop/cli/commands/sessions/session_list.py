@@ -31,8 +31,14 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any] | click.Command)
 
 
 def _make_limit_option(default: int) -> Callable[[CommandT], CommandT]:
-    kind = click.IntRange(min=1)
-    return click.option("-n", "--limit", type=kind, default=default, show_default=True, help="Maximum number to show.")
+    return click.option(
+        "-n",
+        "--limit",
+        type=click.IntRange(min=1),
+        default=default,
+        show_default=True,
+        help="Maximum number to show.",
+    )
 
 
 @click.command("list")
@@ -48,7 +54,7 @@ def list_sessions(*, as_json: bool, limit: int, everything: bool, archived: bool
     """
 
     async def load_sessions(client: Client) -> tuple[list[Session], str]:
-        """Return the sessions, and the directory that need not be shown, "" if all are to be shown."""
+        """Return the sessions, and the directory that need not be shown; "": every directory is shown."""
         if everything:
             return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), ""
         path_info = await client.call(PATH_GET, NoArguments())

@@ -32,10 +32,12 @@ def stats(*, days: int | None, everything: bool, budget: bool, as_json: bool) ->
     elif budget:
         click.echo(_format_budgets(stats) if stats.budgets else NO_BUDGET, err=not stats.budgets)
     elif not stats.total.steps:
-        where = "" if everything else " in this project"
         when = "in this time" if days else "yet"
-        more = "`codeloop run MESSAGE` starts a session" if everything else "`codeloop stats --all` counts all projects"
-        click.echo(f"Nothing was used{where} {when}. {more}.", err=True)
+        if everything:
+            text = f"Nothing was used {when}. `codeloop run MESSAGE` starts a session."
+        else:
+            text = f"Nothing was used in this project {when}. `codeloop stats --all` counts all projects."
+        click.echo(text, err=True)
     else:
         click.echo(_format_table(stats))
         if stats.budgets:
@@ -47,7 +49,7 @@ def _format_table(stats: Stats) -> str:
     rows: list[list[str]] = []
     for heading, named_figures in (("day", stats.days), ("model", stats.models), ("project", stats.projects)):
         rows += [[heading, *HEADER], *map(_format_figures, named_figures), [""] * (len(HEADER) + 1)]
-    return align_columns([*rows, ["total", *_list_cells(stats.total)]], frozenset(range(1, len(HEADER) + 1)))
+    return align_columns([*rows, ["total", *_list_cells(stats.total)]], right=frozenset(range(1, len(HEADER) + 1)))
 
 
 def _format_budgets(stats: Stats) -> str:
@@ -56,7 +58,7 @@ def _format_budgets(stats: Stats) -> str:
         [f"budget.{each.name}", f"${each.spent:.2f}", f"${each.limit:.2f}", f"${max(each.limit - each.spent, 0):.2f}"]
         for each in stats.budgets
     ]
-    return align_columns([["budget", "spent", "limit", "left"], *rows], frozenset((1, 2, 3)))
+    return align_columns([["budget", "spent", "limit", "left"], *rows], right=frozenset((1, 2, 3)))
 
 
 def _format_figures(named_figures: NamedFigures) -> list[str]:

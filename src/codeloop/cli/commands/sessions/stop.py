@@ -49,9 +49,11 @@ async def _stop_all(client: Client) -> StoppedSessions:
 
 async def _stop_session(client: Client, session: Session) -> StoppedSessions:
     """Stop the turn of a session, in whichever process it runs."""
-    # Asked first: afterwards nothing shows whether there was a turn to stop.
+    # Loaded first: afterwards nothing shows whether there was a turn to stop.
     rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
     was_running = any(row.id == session.id and row.state in {"running", "waits"} for row in rows)
     is_idle = await client.call(ABORT, SessionId(session_id=session.id))
-    row = [StoppedSession(id=session.id, title=session.title, directory=session.directory)]
-    return StoppedSessions(stopped=row if is_idle and was_running else [], left=[] if is_idle else row)
+    stopped_session = StoppedSession(id=session.id, title=session.title, directory=session.directory)
+    if not is_idle:
+        return StoppedSessions(stopped=[], left=[stopped_session])
+    return StoppedSessions(stopped=[stopped_session] if was_running else [], left=[])

@@ -72,8 +72,8 @@ def list_worktrees(*, as_json: bool) -> None:
 @JSON_OPTION
 def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_json: bool) -> None:
     """Make a work tree with a branch of its own, codeloop/NAME."""
-    create_worktree = CreateWorktree(name=name, base=base, sparse=list(sparse) or None)
-    worktree = run_with_client(lambda client: client.call(WORKTREE_CREATE, create_worktree))
+    request = CreateWorktree(name=name, base=base, sparse=list(sparse) or None)
+    worktree = run_with_client(lambda client: client.call(WORKTREE_CREATE, request))
     if as_json:
         print_json(worktree)
     else:
@@ -85,8 +85,8 @@ def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_js
 @click.argument("files", nargs=-1, required=True)
 def copy(name: str, files: tuple[str, ...]) -> None:
     """Copy ignored FILES of this directory's project, such as .env, into a work tree."""
-    copy_files = CopyToWorktree(name=name, files=list(files))
-    copied_files = run_with_client(lambda client: client.call(WORKTREE_COPY, copy_files))
+    request = CopyToWorktree(name=name, files=list(files))
+    copied_files = run_with_client(lambda client: client.call(WORKTREE_COPY, request))
     click.echo(escape_controls(f"Copied: {' '.join(copied_files)}"))
 
 
@@ -121,8 +121,8 @@ def merge(name: str, *, message: str | None, into: str | None, files: tuple[str,
 
     With conflicts nothing is merged: they are shown, and the exit code is 1.
     """
-    merge_worktree = MergeWorktree(name=name, message=message, into=into, files=list(files) or None)
-    worktree_merge = run_with_client(lambda client: client.call(WORKTREE_MERGE, merge_worktree))
+    request = MergeWorktree(name=name, message=message, into=into, files=list(files) or None)
+    worktree_merge = run_with_client(lambda client: client.call(WORKTREE_MERGE, request))
     _show_merge(worktree_merge, describe_merge(worktree_merge), as_json=as_json)
 
 
@@ -155,6 +155,7 @@ def remove(names: tuple[str, ...], *, clean: bool, force: bool) -> None:
         else:
             # All names are looked up first, so that a wrong one removes nothing.
             rows = [await find_worktree(client, name) for name in names]
+        # A list: after one that was not removed, the others are still tried.
         are_removed = [await _remove_one(client, row, can_ask=not clean, is_forced=force and not clean) for row in rows]
         return all(are_removed)
 
@@ -170,10 +171,8 @@ async def _remove_one(client: Client, row: WorktreeOverview, *, can_ask: bool, i
     if losses and not is_forced:
         if not can_ask or row.running or not can_ask_user():
             return False
-        if not click.confirm(
-            f"Remove {escape_controls(row.name)}, and keep that on {escape_controls(row.branch or '')}?",
-            err=True,
-        ):
+        question = f"Remove {escape_controls(row.name)}, and keep that on {escape_controls(row.branch or '')}?"
+        if not click.confirm(question, err=True):
             return False
         is_forced = True
     await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=row.directory, force=is_forced))
