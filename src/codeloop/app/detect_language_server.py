@@ -17,6 +17,7 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.schema.bounds.language_tools import LSP_SEARCHED_FOLDERS
+from codeloop.schema.config import LspServerConfig
 
 _FOREIGN_CODE_FOLDERS = frozenset(("node_modules", "venv", "env", "vendor", "__pycache__"))
 """Folders of code that is not the project's own: searching them would take long, and prove nothing."""
@@ -45,17 +46,7 @@ def has_language_server(settings: ProjectSettings) -> bool:
     if lsp_config is False:
         return False
     top_folders = dict.fromkeys((project_root.directory, project_root.root))
-    rows = [row for row in msgspec.json.decode(_SERVERS_FILE.read_bytes(), type=list[_ServerRow]) if not row.is_linter]
-    if lsp_config and lsp_config is not True:
-        changed_servers = {name: each for name, each in lsp_config.items() if each.command or each.disabled}
-        rows = [row for row in rows if row.name not in changed_servers or not changed_servers[row.name].disabled]
-        rows += [
-            _ServerRow(name, dict.fromkeys(each.extensions or (), ""), [each.command or []])
-            for name, each in changed_servers.items()
-            if not each.disabled
-        ]
-    if not settings.trusted:
-        rows = [row for row in rows if not row.runs_project_code]
+    rows = _list_rows(lsp_config, trusted=settings.trusted)
     folders = [str(settings.paths.data / "lsp" / name) for name in ("bin", "node_modules/.bin")]
     folders += [str(top / name) for top in top_folders for name in PROJECT_PROGRAM_FOLDERS] if settings.trusted else []
     path = os.pathsep.join((*folders, settings.environment.get("PATH", "")))
@@ -67,6 +58,20 @@ def has_language_server(settings: ProjectSettings) -> bool:
         if any(_serves(row, names) for row in usable):
             return True
     return False
+
+
+def _list_rows(lsp_config: bool | dict[str, LspServerConfig] | None, *, trusted: bool) -> list[_ServerRow]:
+    """Return the rows of the servers that may run: known ones that are not disabled, and configured commands."""
+    rows = [row for row in msgspec.json.decode(_SERVERS_FILE.read_bytes(), type=list[_ServerRow]) if not row.is_linter]
+    if isinstance(lsp_config, dict):
+        disabled_names = {name for name, each in lsp_config.items() if each.disabled}
+        rows = [row for row in rows if row.name not in disabled_names]
+        rows += [
+            _ServerRow(name, languages=dict.fromkeys(each.extensions or (), ""), commands=[each.command])
+            for name, each in lsp_config.items()
+            if each.command and not each.disabled
+        ]
+    return rows if trusted else [row for row in rows if not row.runs_project_code]
 
 
 def _has_program(row: _ServerRow, root: Path, path: str) -> bool:

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from codeloop.client.client import Client
 from codeloop.extend.template import list_mentions, list_resource_mentions, locate_mention, make_file_source
@@ -42,21 +43,46 @@ async def find_mentions(
         if name in subagents:
             parts.append(AgentPartInput(name=name))
             continue
-        node, line_query = await _find_node(client, name), ""
-        # Only where no file has the whole name: `#` may be part of a file's name.
-        if node is None and (match := _FILE_WITH_LINES.fullmatch(name)) is not None:
-            node = await _find_node(client, match[1])
-            line_query = f"?start={match[2]}&end={match[3] or match[2]}"
-        if node is not None and node.type == "file":
-            mime = mimetypes.guess_type(node.path)[0] or "text/plain"
-            url, source = Path(node.absolute).as_uri() + line_query, make_file_source(name, text)
-            parts.append(FilePartInput(mime=mime, url=url, filename=name, source=source))
-        elif node is not None:
+        mentioned_file = await _find_file(client, name)
+        if mentioned_file is None:
+            # Other words after an @ are taken for text, such as the name of a person or a decorator.
+            if "/" in name or "." in name:
+                note(f"@{name} does not exist and was not attached.")
+        elif mentioned_file.node.type == "file":
+            parts.append(_make_file_part(mentioned_file, name, text))
+        else:
             note(f"@{name} is a directory and was not attached.")
-        # Other words after an @ are taken for text, such as the name of a person or a decorator.
-        elif "/" in name or "." in name:
-            note(f"@{name} does not exist and was not attached.")
     return parts
+
+
+class _MentionedFile(NamedTuple):
+    """A file or folder. `line_query`: the mentioned lines, as the query of its URL; "" for the whole file."""
+
+    node: FileNode
+    line_query: str = ""
+
+
+async def _find_file(client: Client, name: str) -> _MentionedFile | None:
+    node = await _find_node(client, name)
+    if node is not None:
+        return _MentionedFile(node)
+    # Only where no file has the whole name: `#` may be part of a file's name.
+    match = _FILE_WITH_LINES.fullmatch(name)
+    node = await _find_node(client, match[1]) if match is not None else None
+    if match is None or node is None:
+        return None
+    return _MentionedFile(node, f"?start={match[2]}&end={match[3] or match[2]}")
+
+
+def _make_file_part(mentioned_file: _MentionedFile, name: str, text: str) -> FilePartInput:
+    """Return the part for a file that a prompt's text mentions by this name."""
+    node = mentioned_file.node
+    return FilePartInput(
+        mime=mimetypes.guess_type(node.path)[0] or "text/plain",
+        url=Path(node.absolute).as_uri() + mentioned_file.line_query,
+        filename=name,
+        source=make_file_source(name, text),
+    )
 
 
 async def _find_resources(client: Client, text: str) -> list[FilePartInput]:

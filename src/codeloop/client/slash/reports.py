@@ -17,6 +17,8 @@ UNLIMITED_WIDTH = 1_000
 BAR_WIDTH = 30
 """Cells of a bar for the whole context window."""
 UNKNOWN_PRICE = "price unknown"
+# The groups of a context report, in the order of its rows.
+_CONTEXT_GROUPS = ("system prompt", "instructions", "tools", "MCP", "conversation")
 _COST_HEADINGS = ("", "steps", "input", "cached", "output", "reasoning", "cost")
 
 
@@ -160,10 +162,6 @@ def format_decision(decision: Decision) -> str:
     origin = one_line(decision.origin, MAX_NAME)
     action = f"{decision.action:5}  {decision.permission}"
     return f"{format_time(decision.time)}  {action}  {subject}  by {decision.by}; {origin}"
-
-
-# The groups of a context report, in the order of its rows.
-_CONTEXT_GROUPS = ("system prompt", "instructions", "tools", "MCP", "conversation")
 
 
 def _format_price(cost: float, tokens: Tokens, *, is_priced: bool) -> str:

@@ -120,8 +120,8 @@ def _describe_empty_project(file: Path, root: str) -> UsedDirectory:
 
 def describe_project(project: Project, folder: Path, used_directories: list[UsedDirectory]) -> ProjectInfo:
     """Describe the project with this data folder and these directories, last used first. Blocks."""
-    project_id, newest, details = folder.name, used_directories[0], read_details(folder)
-    time = ProjectTime(created=min(each.created for each in used_directories), updated=newest.updated)
+    project_id, details = folder.name, read_details(folder)
+    time = ProjectTime(created=min(each.created for each in used_directories), updated=used_directories[0].updated)
     if project_id == GLOBAL_PROJECT_ID:
         return ProjectInfo(id=project_id, worktree="/", time=time, sandboxes=[])
     sandboxes = list_worktrees(project.settings.paths, project_id)
