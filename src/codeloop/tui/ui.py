@@ -249,7 +249,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         """Stop updating the session of a tab, and empty the tab."""
         if tab.session is not None and self.sessions is not None:
             self.sessions.close(tab.session.id)
-        tab.empty()
+        tab.detach_session()
 
     def _report_task_error(self, task: "asyncio.Task[Any]") -> None:
         self.tasks.pop(task, None)

@@ -1,6 +1,7 @@
 """The menu of keys that can follow the leader, shown at the bottom after a pause."""
 
 from collections.abc import Callable, Sequence
+from math import ceil
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -32,16 +33,19 @@ class LeaderMenu(CachedWidget):
         """Show keys and their commands, in the current theme."""
         self._get_styles, self._keys = get_styles, keys
         self.display = True
-        self.on_resize()
+        self._fit_screen()
 
     def on_resize(self) -> None:
-        """Fit the table into the screen."""
+        """Lay the menu out for the new width."""
+        self._fit_screen()
+
+    def _fit_screen(self) -> None:
         self._lay_out()
         self.styles.height = len(self._rows)
         self.refresh()
 
     def notify_style_update(self) -> None:
-        """Redraw in other get_styles."""
+        """Redraw in the colours of another theme."""
         self._lay_out()
         super().notify_style_update()
 
@@ -50,16 +54,17 @@ class LeaderMenu(CachedWidget):
             return
         styles, width = self._get_styles(), get_app(self).size.width
         columns = max(min(width // _MIN_COLUMN_WIDTH, len(self._keys)), 1)
-        # Rounded up, so that the last column has room for the rest.
-        height = -(-len(self._keys) // columns)
-        column_width, key_width = width // columns, max(cell_len(key) for key, _ in self._keys)
-        key_style, style = styles.of("primary", "bold"), styles.of("text")
+        height = ceil(len(self._keys) / columns)
+        key_width = max(cell_len(key) for key, _ in self._keys)
+        # Each key has a blank before it, and two behind it.
+        title_width = width // columns - key_width - 3
+        key_style, title_style = styles.of("primary", "bold"), styles.of("text")
         self._rows = [[] for _ in range(height)]
-        for at, (key, title) in enumerate(self._keys):
-            cell_title = cut_text(title, max(column_width - key_width - 4, 1))
-            self._rows[at % height] += [
+        for index, (key, title) in enumerate(self._keys):
+            cut_title = cut_text(title, max(title_width - 1, 1))
+            self._rows[index % height] += [
                 Segment(f" {key:>{key_width}}  ", key_style),
-                Segment(f"{cell_title:<{max(column_width - key_width - 3, 0)}}", style),
+                Segment(f"{cut_title:<{max(title_width, 0)}}", title_style),
             ]
 
     def render_line(self, y: int) -> Strip:

@@ -57,10 +57,10 @@ class RowsView(ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Draw one row of the screen."""
-        at = y + self.scroll_offset.y
-        row = self._rows[at] if at < len(self._rows) else []
+        number = y + self.scroll_offset.y
+        row = self._rows[number] if number < len(self._rows) else []
         self.is_drawn = self.is_drawn or bool(row)
-        if at == self._hover_row:
+        if number == self._hover_row:
             row = [*Segment.apply_style(row, self.get_component_rich_style("rows--hover", partial=True))]
         return Strip(row).adjust_cell_length(self.size.width).apply_style(self.rich_style)
 

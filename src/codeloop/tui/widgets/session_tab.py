@@ -87,8 +87,8 @@ class SessionTab(EmptyWidget):
         self.view = view
         self.sync(everything=True)
 
-    def empty(self) -> None:
-        """Detach the session."""
+    def detach_session(self) -> None:
+        """Show a new session, which the next prompt creates, in place of the current one."""
         self.view = None
         self.profile = ""
         self._notices.clear()

@@ -24,7 +24,7 @@ from codeloop.tui.widgets.base_widgets import CommandWidget, run_on_click
 from codeloop.tui.widgets.status_bar import StatusContent
 
 SIDEBAR_WIDTH = 36
-"""Cells of the sidebar, as in its CSS."""
+"""Cells of the sidebar, as in its CSS; its rows have margins, so they are at least four cells narrower."""
 MARKS_BY_TODO_STATUS = {
     "completed": ("[x]", "text_muted"),
     "in_progress": ("[>]", "primary"),
@@ -74,19 +74,18 @@ class Sidebar(CommandWidget, ScrollView):
 
     def render_line(self, y: int) -> Strip:
         """Return one row."""
-        at = y + round(self.scroll_y)
+        number = y + round(self.scroll_y)
         base = self._theme_styles.of("text", on="background_panel")
-        row = self._rows[at] if at < len(self._rows) else []
+        row = self._rows[number] if number < len(self._rows) else []
         return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
 
     def _draw_sections(self, view: SessionView | None, data: SidebarData, content: StatusContent) -> list[Row]:
         styles = self._theme_styles
         title = view.session.title if view is not None else "New session"
-        rows: list[Row] = [[], *_wrap_title(one_line(title, 200, escape_answer_controls), styles, "bold")]
+        rows: list[Row] = [[], *_draw_title(one_line(title, 200, escape_answer_controls), styles)]
         if data.branch:
-            rows.append(
-                [Segment(cut_text(f"on {one_line(data.branch, 200)}", SIDEBAR_WIDTH - 4), styles.of("text_muted"))]
-            )
+            branch = cut_text(f"on {one_line(data.branch, 200)}", SIDEBAR_WIDTH - 4)
+            rows.append([Segment(branch, styles.of("text_muted"))])
         if view is not None:
             rows += [[], _draw_heading("Context", styles), *self._draw_usage(view, content)]
             if view.todos:
@@ -107,8 +106,9 @@ class Sidebar(CommandWidget, ScrollView):
         styles = self._theme_styles
         used, share = view.log.context_used, ""
         if content.context_window:
-            percent = used * 100 // content.context_window or ("<1" if used else 0)
-            share = f" of {format_count(content.context_window)}, {percent} %"
+            percent = used * 100 // content.context_window
+            words = "<1" if used and not percent else str(percent)
+            share = f" of {format_count(content.context_window)}, {words} %"
         style = styles.of("text_muted")
         rows: list[Row] = [[Segment(f"{format_count(used)} tokens{share}", style)]]
         if cost := view.session.cost:
@@ -134,13 +134,8 @@ class Sidebar(CommandWidget, ScrollView):
                 ]
             )
         if len(files) > MAX_FILES:
-            rows.append(
-                [
-                    Segment(
-                        f"and {len(files) - MAX_FILES} more", run_on_click(styles.of("text_muted"), "session_changes")
-                    )
-                ]
-            )
+            style = run_on_click(styles.of("text_muted"), "session_changes")
+            rows.append([Segment(f"and {len(files) - MAX_FILES} more", style)])
         return rows
 
     def _draw_server(self, name: str, state: ServerState) -> list[Row]:
@@ -172,11 +167,12 @@ def _draw_task(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
     return [[Segment(f"{mark} {first}", style)], *([Segment(f"    {line}", style)] for line in more)]
 
 
-def _wrap_title(text: str, styles: Styles, attributes: str) -> list[Row]:
-    return [[Segment(line, styles.of("text", attributes))] for line in _wrap_words(text, SIDEBAR_WIDTH - 4)]
+def _draw_title(text: str, styles: Styles) -> list[Row]:
+    return [[Segment(line, styles.of("text", "bold"))] for line in _wrap_words(text, SIDEBAR_WIDTH - 4)]
 
 
 def _wrap_words(text: str, room: int) -> list[str]:
+    """Return a text in lines of at most `room` cells; a longer word is cut."""
     lines = [""]
     for word in text.split(" "):
         joined_line = f"{lines[-1]} {word}" if lines[-1] else word

@@ -74,9 +74,8 @@ class StatusBar(CommandWidget):
         """Return the whole row, without the parts that have no room."""
         width = self.size.width
         right = self._draw_right(self._content.hint)
-        if (
-            width < _HINT_MIN_WIDTH or self._compute_min_width() + measure_row(right) > width
-        ):  # the model precedes a hint
+        # The model is more important than a hint.
+        if width < _HINT_MIN_WIDTH or self._compute_min_width() + measure_row(right) > width:
             right = self._draw_right("")
         row = self._draw_left(max(width - measure_row(right) - 3, 10))
         # Everything but a pending key ends with blanks of its own.
@@ -139,13 +138,14 @@ class StatusBar(CommandWidget):
     def _draw_right(self, hint: str) -> Row:
         """Draw the right part: the use of the context, the cost, and a useful key."""
         styles, content = self._theme_styles, self._content
+        # Each with its colour, and the command that a click runs.
         parts: list[tuple[str, str, str]] = []
         if self._view is not None:
             used = self._view.log.context_used
             if used and content.context_window:
-                share = used * 100 // content.context_window
-                colour = "error" if share >= 90 else "warning" if share >= 75 else "text_muted"
-                parts.append((f"{format_count(used)} ({share or '<1'} %)", colour, "status_view"))
+                percent = used * 100 // content.context_window
+                colour = _choose_usage_colour(percent)
+                parts.append((f"{format_count(used)} ({percent or '<1'} %)", colour, "status_view"))
             elif used:
                 parts.append((format_count(used), "text_muted", "status_view"))
             if cost := self._view.session.cost:
@@ -156,3 +156,10 @@ class StatusBar(CommandWidget):
         for text, colour, command in parts:
             row += [Segment("  "), Segment(text, run_on_click(styles.of(colour), command))]
         return row[1:]
+
+
+def _choose_usage_colour(percent: int) -> str:
+    """Return the theme's colour for the share of the context window that is used."""
+    if percent >= 90:
+        return "error"
+    return "warning" if percent >= 75 else "text_muted"

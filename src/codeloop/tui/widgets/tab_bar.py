@@ -77,12 +77,11 @@ class TabBar(CachedWidget):
 
 def _cut_title(title: str, width: int) -> str:
     """Cut a title to `width` characters; a fork keeps its number, which tells it from the original."""
-    name, fork, number = title.rpartition(" (fork #")
-    return (
-        one_line(name, width - len(fork + number)) + fork + number
-        if fork and width >= 2 * MIN_NAME_WIDTH
-        else one_line(title, width, escape_answer_controls)
-    )
+    # Such as `Fix the tests (fork #2)`.
+    name, mark, number = title.rpartition(" (fork #")
+    if mark and width >= 2 * MIN_NAME_WIDTH:
+        return one_line(name, width - len(mark + number)) + mark + number
+    return one_line(title, width, escape_answer_controls)
 
 
 def _has_failed(view: SessionView) -> bool:

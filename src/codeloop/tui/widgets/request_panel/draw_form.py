@@ -5,7 +5,7 @@ from rich.segment import Segment
 from codeloop.client.formatting import TextStyle
 from codeloop.tui.dialogs.parts.dialog_rows import draw_keys
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.cells import fill_background, justify_row, wrap_text
+from codeloop.tui.render.cells import fill_background, justify_row, measure_row, wrap_text
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.request_panel.form import Form, FormChoice, FormContent
@@ -34,9 +34,8 @@ _LABEL_INDENT = 4
 def draw_head(form: Form, title: str, waiting_count: int, styles: Styles, width: int) -> list[Row]:
     """Return the rows of the title, and of the names of several questions; `waiting_count`: how many requests wait."""
     count = f"  1 of {waiting_count}" if waiting_count > 1 else ""
-    lines = wrap_text(title, width - len(count))
-    style = styles.of("warning", "bold")
-    rows: list[Row] = [[Segment(line, style)] for line in lines]
+    title_style = styles.of("warning", "bold")
+    rows: list[Row] = [[Segment(line, title_style)] for line in wrap_text(title, width - len(count))]
     rows[0] = justify_row(rows[0], [Segment(count, styles.of("text_muted"))], width)
     if form.tabs:
         tabs: Row = []
@@ -47,43 +46,46 @@ def draw_head(form: Form, title: str, waiting_count: int, styles: Styles, width:
     return rows
 
 
-def draw_content(text: FormContent, canvas: Canvas) -> list[Row]:
+def draw_content(content: FormContent, canvas: Canvas) -> list[Row]:
     """Return the rows of a request's content; a change of a file is drawn as a diff."""
-    diff = draw_quoted_diff(text.diff, canvas)
-    rows = text.rows_without_diff if diff else text.rows
-    return [*diff, *([Segment(row, canvas.styles.of(*_STYLES_BY_TEXT_STYLE[style]))] for style, row in rows)]
+    diff_rows = draw_quoted_diff(content.diff, canvas)
+    rows: list[Row] = [*diff_rows]
+    for text_style, text in content.rows_without_diff if diff_rows else content.rows:
+        colour, attributes = _STYLES_BY_TEXT_STYLE[text_style]
+        rows.append([Segment(text, canvas.styles.of(colour, attributes))])
+    return rows
 
 
 def draw_choices(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:
     """Return the rows of the choices, muted unless `is_ready`, and for each row the index of its choice."""
     rows: list[Row] = []
-    owners: list[int] = []
+    choice_of_row: list[int] = []
     for number, choice in enumerate(form.list_choices()):
         is_here = number == form.cursor and is_ready
         for row in _draw_choice(choice, styles, width, is_here=is_here, is_ready=is_ready):
             rows.append(fill_background(row, styles.of("", on="background_element"), width) if is_here else row)
-            owners.append(number)
-    return rows, owners
+            choice_of_row.append(number)
+    return rows, choice_of_row
 
 
 def _draw_choice(choice: FormChoice, styles: Styles, width: int, *, is_here: bool, is_ready: bool) -> list[Row]:
-    box = "" if choice.is_checked is None else "[x] " if choice.is_checked else "[ ] "
+    box = ""
+    if choice.is_checked is not None:
+        box = "[x] " if choice.is_checked else "[ ] "
     room = max(width - _LABEL_INDENT - len(box), 10)
     style = styles.of("text" if is_ready else "text_muted", "bold" if is_here else "")
     muted_style = styles.of("text_muted")
-    first, *more = wrap_text(choice.text, room)
+    first, *other_lines = wrap_text(choice.text, room)
     mark = Segment("▸ " if is_here else "  ", styles.of("primary", "bold"))
     key = Segment(f"{choice.key:1} ", styles.of("primary" if is_ready else "text_muted"))
     rows: list[Row] = [[mark, key, Segment(box, style), Segment(first, style)]]
     # The dotted line shows that a row goes on: a label could imitate further choices with blanks.
     margin = Segment(" " * (_LABEL_INDENT - 2 + len(box)) + "┆ ", muted_style)
-    rows += [[margin, Segment(line, style)] for line in more]
+    rows += [[margin, Segment(line, style)] for line in other_lines]
     if choice.detail:
-        last = rows[-1]
-        detail: Row = [Segment("  " + choice.detail, muted_style)]
-        segments = [*last, *detail]
-        if sum(each.cell_length for each in segments) <= width:
-            rows[-1] = segments
+        row_with_detail = [*rows[-1], Segment("  " + choice.detail, muted_style)]
+        if measure_row(row_with_detail) <= width:
+            rows[-1] = row_with_detail
         else:
             rows += [[margin, Segment(line, muted_style)] for line in wrap_text(choice.detail, room)]
     return rows
@@ -109,9 +111,9 @@ def draw_hints(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: 
     position = f"{form.cursor + 1} of {len(form.list_choices())} ↕  " if cuts else ""
     room = width - len(position)
     # The first list that fits into one row is shown; how to reject is always said.
-    rows = next(
-        rows
-        for hints in (keys, [_CHOOSING_HINTS[0], _REJECT_HINT], [_REJECT_HINT])
-        if len(rows := draw_keys(hints, styles, room)) == 1 or len(hints) == 1
-    )
+    rows = draw_keys(keys, styles, room)
+    if len(rows) > 1:
+        rows = draw_keys([_CHOOSING_HINTS[0], _REJECT_HINT], styles, room)
+    if len(rows) > 1:
+        rows = draw_keys([_REJECT_HINT], styles, room)
     return [[Segment(position, styles.of("warning")), *rows[0]], *rows[1:]] if position else rows

@@ -26,6 +26,7 @@ from codeloop.tui.widgets.request_panel.form import (
 WIDER_NOTICE = "That is wider than what was offered: it allows more than this request is about."
 BROAD_NOTICE = "That is broad: {}. Press a again to allow it from now on, or e to edit it."
 CONFIRM_REJECT_NOTICE = "Press esc or enter again to reject it and stop the {}."
+_CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
 
 _FIRST_WORD_ONLY = re.compile(r"\A[^ *?]*( )?[*?]")
 """Matches a pattern of which at most the first word is fixed, such as `git *`: it allows a whole program."""
@@ -70,16 +71,17 @@ class PermissionForm:
         """Return the choices."""
         stopped = "subagent" if self._requester.subagent else "turn"
         always = describe_always(self._request)
-        form_rows = {
+        choices_by_name = {
             "once": FormChoice("y", "Allow once"),
             "always": FormChoice("a", f"Allow always: {always}", "e edits it" if self._can_edit else ""),
             "reject": FormChoice("n", f"Reject, and stop the {stopped}"),
             "reason": FormChoice("r", "Reject, and say what to do instead"),
         }
-        return [form_rows[name] for name in self._choices]
+        return [choices_by_name[name] for name in self._choices]
 
     @property
     def _choices(self) -> list[str]:
+        """The names of the choices, in the order in which they are shown."""
         return ["once", *(["always"] if self._offered_patterns else []), "reject", "reason"]
 
     @property
@@ -145,7 +147,7 @@ class PermissionForm:
         return True
 
     def _ask_reason(self, text: str) -> None:
-        self.entry = FormEntry("What to do instead:", text, "the model reads this, and goes on")
+        self.entry = FormEntry(label="What to do instead:", text=text, placeholder="the model reads this, and goes on")
 
     def accept_text(self, text: str) -> None:
         """Accept the typed reason, or an edited pattern."""
@@ -162,16 +164,20 @@ class PermissionForm:
 
     def close_entry(self, text: str = "") -> None:
         """Go back to the choices; an unfinished reason is kept for the next time."""
-        self._reason = text if self._typed_patterns is None else self._reason
+        if self._typed_patterns is None:
+            self._reason = text
         self.entry = self._typed_patterns = None
 
     def _ask_pattern(self) -> None:
         patterns, count = tuple(self._request.always), len(self._typed_patterns or [])
         # After one was left out, the rest can't be matched with what was offered: begin again with that.
         patterns = patterns if len(patterns) == len(self._offered_patterns) else self._offered_patterns
-        which = f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
+        position = f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
         self.entry = FormEntry(
-            f"Allow always{which}:", patterns[count], "* stands for any text, ? for one character", "takes"
+            label=f"Allow always{position}:",
+            text=patterns[count],
+            placeholder="* stands for any text, ? for one character",
+            enter_verb="takes",
         )
 
     def _take_patterns(self, patterns: tuple[str, ...]) -> None:
@@ -200,6 +206,3 @@ class PermissionForm:
         patterns = tuple(self._request.always)
         is_edited = reply == "always" and patterns != self._offered_patterns
         self.answer = FormAnswer(reply, always=patterns if is_edited else None, wider=is_edited and self._is_wider)
-
-
-_CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}

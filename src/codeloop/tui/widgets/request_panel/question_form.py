@@ -23,7 +23,7 @@ OWN_WORDS_LABEL = "Your own words"
 SEND_LABEL = "Send these answers"
 _OWN_KEY = "t"
 """The key that opens the entry for the user's own words."""
-_MAX_LABEL = 400
+_MAX_LABEL_LENGTH = 400
 """Characters of an option or an answer that are shown."""
 
 
@@ -85,41 +85,46 @@ class QuestionForm:
         question = self._question
         if question is None:
             return [FormChoice("1", SEND_LABEL)]
-        labels, several = self._selections[self.tab], bool(question.multiple)
-        rows = [
+        selected_labels, is_multiple = self._selections[self.tab], bool(question.multiple)
+        # Where one option can be taken, boxes are shown once it is.
+        has_boxes = is_multiple or bool(selected_labels)
+        choices = [
             FormChoice(
                 # A key is one digit; further options are reached with the cursor.
-                str(number) if number < 10 else "",
-                one_line(option.label, _MAX_LABEL),
-                one_line(option.description, _MAX_LABEL),
-                option.label in labels if several or labels else None,
+                key=str(number) if number < 10 else "",
+                text=one_line(option.label, _MAX_LABEL_LENGTH),
+                detail=one_line(option.description, _MAX_LABEL_LENGTH),
+                is_checked=option.label in selected_labels if has_boxes else None,
             )
             for number, option in enumerate(question.options, 1)
         ]
         if question.custom is not False:
-            own = self._own_words[self.tab]
-            text = f"{OWN_WORDS_LABEL}: {one_line(own, _MAX_LABEL)}" if own else OWN_WORDS_LABEL
-            rows.append(FormChoice(_OWN_KEY, text, "", bool(own) if several or own else None))
-        if several:
-            rows.append(FormChoice("", "Go on" if self.tabs else SEND_LABEL))
-        return rows
+            own_words = self._own_words[self.tab]
+            text = OWN_WORDS_LABEL
+            if own_words:
+                text = f"{OWN_WORDS_LABEL}: {one_line(own_words, _MAX_LABEL_LENGTH)}"
+            has_box = is_multiple or bool(own_words)
+            choices.append(FormChoice(_OWN_KEY, text, is_checked=bool(own_words) if has_box else None))
+        if is_multiple:
+            choices.append(FormChoice("", "Go on" if self.tabs else SEND_LABEL))
+        return choices
 
     def press(self, key: str) -> bool:
         """Handle a key; return whether it has a meaning here. Escape only refuses when it is pressed twice."""
-        rows = self.list_choices()
+        choices = self.list_choices()
         self._repeated_choice.begin()
         self.notice = ""
-        tabs = len(self.tabs)
+        tab_count = len(self.tabs)
         if key in CURSOR_STEPS_BY_KEY:
-            self.cursor = (self.cursor + CURSOR_STEPS_BY_KEY[key]) % len(rows)
-        elif key == "enter" and self._is_marked(rows[self.cursor]):
+            self.cursor = (self.cursor + CURSOR_STEPS_BY_KEY[key]) % len(choices)
+        elif key == "enter" and self._is_checked(choices[self.cursor]):
             self._show_next_question()
         elif key in {"enter", "space"}:
             self.choose(self.cursor)
-        elif key in {"left", "right", "tab", "shift+tab"} and tabs:
-            self._show_question((self.tab + (1 if key in {"right", "tab"} else -1)) % tabs)
-        elif (at := self._find_row(key)) is not None:
-            self.choose(at)
+        elif key in {"left", "right", "tab", "shift+tab"} and tab_count:
+            self._show_question((self.tab + (1 if key in {"right", "tab"} else -1)) % tab_count)
+        elif (index := self._find_choice(key)) is not None:
+            self.choose(index)
         elif key == "escape" and self._repeated_choice.is_repeated("reject"):
             self.answer = FormAnswer("reject")
         elif key == "escape":
@@ -144,11 +149,12 @@ class QuestionForm:
 
     def begin_text(self, text: str) -> bool:
         """Open the entry of the user's own words with a typed text that is not a key; return whether there is one."""
-        row = self._find_row(_OWN_KEY)
-        if row is not None:
-            self.cursor = row
-            self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab, "") + text)
-        return row is not None
+        index = self._find_choice(_OWN_KEY)
+        if index is None:
+            return False
+        self.cursor = index
+        self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab, "") + text)
+        return True
 
     def accept_text(self, text: str) -> None:
         """Set the user's own words; empty removes them."""
@@ -166,12 +172,13 @@ class QuestionForm:
         self.entry = None
         self._partial_answers[self.tab] = text
 
-    def _is_marked(self, row: FormChoice) -> bool:
-        """Return whether Enter would undo the choice just made among several: then it continues instead."""
-        return bool(row.is_checked and self.is_multiple)
+    def _is_checked(self, choice: FormChoice) -> bool:
+        """Return whether Enter would undo a choice made among several: then it continues instead."""
+        return bool(choice.is_checked and self.is_multiple)
 
-    def _find_row(self, key: str) -> int | None:
-        return next((at for at, row in enumerate(self.list_choices()) if row.key == key), None)
+    def _find_choice(self, key: str) -> int | None:
+        """Return the index of the choice with this key; None: there is none."""
+        return next((index for index, choice in enumerate(self.list_choices()) if choice.key == key), None)
 
     def _take_choice(self, question: QuestionInfo, label: str) -> None:
         labels = self._selections[self.tab]
@@ -195,8 +202,9 @@ class QuestionForm:
             self._send()
             return
         # From here on, and then from the first question: an earlier one may have been skipped.
-        later = [*range(self.tab + 1, len(self._selections)), *range(self.tab)]
-        self._show_question(next((number for number in later if not self._list_answers(number)), len(self._selections)))
+        question_count = len(self._selections)
+        order = [*range(self.tab + 1, question_count), *range(self.tab)]
+        self._show_question(next((number for number in order if not self._list_answers(number)), question_count))
 
     def _send(self) -> None:
         for number in range(len(self._selections)):
@@ -210,9 +218,12 @@ class QuestionForm:
 
     def _show_question(self, tab: int) -> None:
         self.tab = tab
-        selection, question = self._selections[tab] if tab < len(self._selections) else [], self._question
-        labels = [option.label for option in question.options] if question is not None else []
-        self.cursor = labels.index(selection[0]) if selection and not self.is_multiple else 0
+        self.cursor = 0
+        question = self._question
+        # The cursor is on the option that was taken before.
+        if question is not None and not question.multiple and self._selections[tab]:
+            labels = [option.label for option in question.options]
+            self.cursor = labels.index(self._selections[tab][0])
 
 
 def _apply_style(style: TextStyle | None, rows: list[str]) -> list[tuple[TextStyle | None, str]]:

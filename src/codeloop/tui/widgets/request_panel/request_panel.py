@@ -35,6 +35,34 @@ WHOLE_SCREEN_KEY = "f"
 """The key that shows the request on the whole screen, and goes back."""
 _TITLE_WIDTH = 200
 """Cells of a title, more than any screen has: the screen cuts it where it is drawn."""
+WITHDRAWN_NOTICE = "A question was answered elsewhere, or withdrawn."
+DRAFT_NOTICE = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
+COMMAND_NOTICE = "That is a command, not an answer: it stands in the prompt."
+RESERVED_ROWS, SMALL_RESERVED_ROWS = 5, 4
+"""Rows of the screen that the panel leaves to other widgets, and on a small screen."""
+SMALL_SCREEN_ROWS = 20
+"""Rows below which a screen is small."""
+MIN_ROWS = 3
+"""Rows of the content, and of the choices, that are shown even on the smallest screen."""
+_POLL_SECONDS = 0.02
+"""Between two checks whether the choices are drawn: Textual does not tell when a widget was."""
+# The longest that fits is shown. {}: the rows that are shown, and all rows.
+_CUT_NOTES = (
+    "   {} of {:,} rows are shown: pgdn scrolls, f shows them on the whole screen",
+    "   {} of {:,} rows: pgdn scrolls",
+)
+# A command can be run although a question is shown.
+_COMMAND_PREFIXES = ("/", "!")
+"""The characters that begin a command."""
+_SCROLL_SHARES = {
+    "pageup": -1.0,
+    "pagedown": 1.0,
+    "ctrl+u": -0.5,
+    "ctrl+d": 0.5,
+    "shift+up": 0.0,
+    "shift+down": 0.0,
+}
+"""The keys that scroll the content, and by which part of the visible rows; 0: by one row."""
 
 
 class FullRequestScreen(ReadingScreen):
@@ -47,35 +75,6 @@ class FullRequestScreen(ReadingScreen):
             return draw_content(form.get_content(width), Canvas(width, colours(), diff=diff))
 
         super().__init__(form.get_content(_TITLE_WIDTH).title, draw_request, colours)
-
-
-WITHDRAWN_NOTICE = "A question was answered elsewhere, or withdrawn."
-DRAFT_NOTICE = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
-COMMAND_NOTICE = "That is a command, not an answer: it stands in the prompt."
-RESERVED_ROWS, SMALL_RESERVED_ROWS = 5, 4
-"""Rows of the screen that the panel leaves to other widgets, and on a small screen."""
-SMALL_SCREEN_ROWS = 20
-"""Rows below which a screen is small."""
-MIN_ROWS = 3
-"""Rows of the content, and of the choices, that are shown even on the smallest screen."""
-_POLL_SECONDS = 0.02
-"""Between two checks whether the choices are drawn: Textual does not tell when a widget was."""
-_CUT_NOTES = (
-    # The longest that fits is shown; {} are the rows shown and all rows.
-    "   {} of {:,} rows are shown: pgdn scrolls, f shows them on the whole screen",
-    "   {} of {:,} rows: pgdn scrolls",
-)
-_COMMAND_PREFIXES = ("/", "!")
-"""A command can be run although a question is shown."""
-_SCROLL_SHARES = {
-    "pageup": -1.0,
-    "pagedown": 1.0,
-    "ctrl+u": -0.5,
-    "ctrl+d": 0.5,
-    "shift+up": 0.0,
-    "shift+down": 0.0,
-}
-"""The keys that scroll the content, and by which part of the visible rows; 0: by one row."""
 
 
 # The namespace names the handlers of these messages as if the classes were defined within `RequestPanel`.
@@ -193,32 +192,33 @@ class RequestPanel(Widget, can_focus=True):
         width = self.content_size.width
         if form is None or width < 1:
             return
-        text, canvas = form.get_content(width), Canvas(width, styles, diff=self.diff_view)
-        head = draw_head(form, text.title, self._waiting_count, styles, width)
+        content = form.get_content(width)
+        head = draw_head(form, content.title, self._waiting_count, styles, width)
         choices, self._choice_of_row = draw_choices(form, styles, width, is_ready=self.is_ready)
         keys = draw_hints(form, styles, width, is_ready=self.is_ready)
-        about = draw_content(text, canvas)
+        about = draw_content(content, Canvas(width, styles, diff=self.diff_view))
         other_rows = RESERVED_ROWS if self.screen.size.height >= SMALL_SCREEN_ROWS else SMALL_RESERVED_ROWS
         free_rows = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
         # The choices come first: the content can be scrolled, and gets at least MIN_ROWS where there are that many.
-        foot_height = min(len(choices), max(free_rows - min(len(about), MIN_ROWS), MIN_ROWS))
-        if foot_height < len(choices):
+        choices_height = min(len(choices), max(free_rows - min(len(about), MIN_ROWS), MIN_ROWS))
+        if choices_height < len(choices):
             keys = draw_hints(form, styles, width, is_ready=self.is_ready, cuts=True)
-        height = min(len(about), max(free_rows - foot_height, 1))
+        about_height = min(len(about), max(free_rows - choices_height, 1))
         # A request must not be answered because its end, below blanks, was not noticed.
-        if height < len(about):
-            height = max(height - 1, 1)
-            notes = [each.format(height, len(about)) for each in _CUT_NOTES]
+        if about_height < len(about):
+            # The note takes a row.
+            about_height = max(about_height - 1, 1)
+            notes = [each.format(about_height, len(about)) for each in _CUT_NOTES]
             note = next((each for each in notes if len(each) <= width), notes[-1][:width])
             head = [*head, [Segment(note, styles.of("warning"))]]
         self.query_one("#request-head", RowsView).show(head, len(head))
-        self.query_one("#request-about", RowsView).show(about, height)
-        view = self.query_one("#request-choices", RowsView)
-        view.show(choices, foot_height)
+        self.query_one("#request-about", RowsView).show(about, about_height)
+        choices_view = self.query_one("#request-choices", RowsView)
+        choices_view.show(choices, choices_height)
         self.query_one("#request-keys", RowsView).show(keys, len(keys))
-        view.is_choice = lambda row: self.is_ready and row < len(self._choice_of_row)
-        cursor_rows = [row for row, owner in enumerate(self._choice_of_row) if owner == form.cursor]
-        view.scroll_to_row(cursor_rows[0], cursor_rows[-1])
+        choices_view.is_choice = lambda row: self.is_ready and row < len(self._choice_of_row)
+        cursor_rows = [row for row, choice in enumerate(self._choice_of_row) if choice == form.cursor]
+        choices_view.scroll_to_row(cursor_rows[0], cursor_rows[-1])
         self._show_entry(form)
 
     def on_resize(self) -> None:
@@ -253,7 +253,7 @@ class RequestPanel(Widget, can_focus=True):
             event.stop()
             form.notice = DRAFT_NOTICE
             self.draw()
-        elif self._scroll_key(event.key) or form.press(event.key):
+        elif self._scroll_by_key(event.key) or form.press(event.key):
             event.stop()
             event.prevent_default()
             self._apply_form(form)
@@ -330,7 +330,8 @@ class RequestPanel(Widget, can_focus=True):
         """Start the pause after which keys count as an answer: the question is drawn, and must have been read."""
         self.set_timer(self._early_keys.start_pause(monotonic()), self.draw)
 
-    def _scroll_key(self, key: str) -> bool:
+    def _scroll_by_key(self, key: str) -> bool:
+        """Scroll the content if that is what a key does; return whether it is."""
         if key not in _SCROLL_SHARES:
             return False
         view = self.query_one("#request-about", RowsView)
