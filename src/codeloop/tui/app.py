@@ -19,7 +19,7 @@ from codeloop.tui.main_screen import MainScreen
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.ui_launch import UiLaunch
 from codeloop.tui.state.conversation_items import NoticeKind
-from codeloop.tui.terminal.input_queue import InputDropped
+from codeloop.tui.terminal.input.input_queue import InputDropped
 from codeloop.tui.terminal.terminal_colours import parse_dark_background
 from codeloop.tui.terminal.terminal_driver import BACKGROUND_NUMBER, TerminalAnswered, TerminalClosed
 from codeloop.tui.ui import Ui

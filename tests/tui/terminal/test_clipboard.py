@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tui.terminal.clipboard import find_copy_programs, make_copy_sequence, write_clipboard
+from codeloop.tui.terminal.clipboard import find_copy_commands, make_copy_sequence, write_clipboard
 from codeloop.tui.terminal.multiplexer import pass_through
 
 SSH = {"SSH_CONNECTION": "10.0.0.1 22 10.0.0.2 22"}
@@ -41,7 +41,7 @@ def test_screen_hands_a_long_one_on_in_pieces() -> None:
 def test_programs_are_those_of_the_persons_desktop(
     environment: dict[str, str], platform: str, names: list[str]
 ) -> None:
-    assert [program[0] for program in find_copy_programs(environment, platform)] == names
+    assert [program[0] for program in find_copy_commands(environment, platform)] == names
 
 
 async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_next(tmp_path: Path) -> None:

@@ -87,36 +87,37 @@ def make_copy_sequence(text: str, environment: Mapping[str, str]) -> str:
     return pass_through(sequence, environment)
 
 
-def find_copy_programs(environment: Mapping[str, str], platform: str = sys.platform) -> list[tuple[str, ...]]:
+def find_copy_commands(environment: Mapping[str, str], platform: str = sys.platform) -> list[tuple[str, ...]]:
     """Return the commands that write the desktop's clipboard; on a remote machine, only that of tmux."""
-    programs: list[tuple[str, ...]] = []
+    commands: list[tuple[str, ...]] = []
     if environment.get("TMUX"):
-        programs.append(("tmux", "load-buffer", "-w", "-"))
+        commands.append(("tmux", "load-buffer", "-w", "-"))
     # The other programs would write the clipboard of the remote machine, which the user does not see.
     if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
-        return programs
+        return commands
     if platform == "darwin":
-        programs.append(("pbcopy",))
+        commands.append(("pbcopy",))
     elif environment.get("WAYLAND_DISPLAY"):
-        programs.append(("wl-copy",))
+        commands.append(("wl-copy",))
     elif environment.get("DISPLAY"):
-        programs += [("xclip", "-selection", "clipboard", "-in"), ("xsel", "--clipboard", "--input")]
+        commands += [("xclip", "-selection", "clipboard", "-in"), ("xsel", "--clipboard", "--input")]
     if environment.get("WSL_DISTRO_NAME"):
-        programs.append(("clip.exe",))
-    return programs
+        commands.append(("clip.exe",))
+    return commands
 
 
-async def write_clipboard(text: str, programs: list[tuple[str, ...]], delay: float = 0.0) -> None:
+async def write_clipboard(text: str, commands: list[tuple[str, ...]], delay: float = 0.0) -> None:
     """Write a text, after `delay` seconds, to each program that is installed; xsel is only a substitute for xclip."""
     await asyncio.sleep(delay)
     is_written = False
-    for program in programs:
-        if is_written and program[0] == "xsel":
+    for command in commands:
+        program = command[0]
+        if is_written and program == "xsel":
             continue
         # Windows takes bytes without a byte order mark for its old code page.
-        data = text.encode("utf-16") if program[0] == "clip.exe" else text.encode()
+        data = text.encode("utf-16") if program == "clip.exe" else text.encode()
         with suppress(OSError, TimeoutError):
-            process = await start_desktop_program(program, stdin=PIPE, output=DEVNULL)
+            process = await start_desktop_program(command, stdin=PIPE, output=DEVNULL)
             async with asyncio.timeout(PROMPT_CLIPBOARD.seconds):
                 await process.communicate(data)
             is_written = process.returncode == 0

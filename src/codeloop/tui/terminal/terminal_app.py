@@ -16,7 +16,7 @@ from textual.widget import MountError
 from textual.worker import WorkerFailed
 
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.tui.terminal.clipboard import find_copy_programs, make_copy_sequence, write_clipboard
+from codeloop.tui.terminal.clipboard import find_copy_commands, make_copy_sequence, write_clipboard
 from codeloop.tui.terminal.desktop import TerminalWindow, find_opener, run_opener
 from codeloop.tui.terminal.screen_updates import ChangedPartsUpdate, RectangleUpdate
 from codeloop.tui.terminal.sequences import HIDE_CURSOR, SHOW_CURSOR, UNDERLINE_CURSOR, needs_visible_cursor
@@ -93,8 +93,9 @@ class TerminalApp(App[int], inherit_bindings=False):
         """Copy a text to the user's desktop, by the terminal and by all programs that can do that."""
         self._clipboard = text
         self.write_sequence(make_copy_sequence(text, os.environ))
-        if programs := find_copy_programs(os.environ):
-            self.run_worker(write_clipboard(text, programs, CLIPBOARD_DELAY), exit_on_error=False)
+        commands = find_copy_commands(os.environ)
+        if commands:
+            self.run_worker(write_clipboard(text, commands, CLIPBOARD_DELAY), exit_on_error=False)
 
     async def open_link(self, link: str) -> None:
         """Open a link on the user's desktop, or copy it if that fails."""
@@ -103,10 +104,10 @@ class TerminalApp(App[int], inherit_bindings=False):
             self.copy_to_clipboard(link)
             self.notify("No program opens links here: the link is copied.")
 
-    def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
-        """Show a message for a while, without interpreting markup."""
+    def notify(self, message: str, *, title: str = "", markup: bool = False, **options: Any) -> None:
+        """Show a message for a while. Its markup is never interpreted, since it may hold texts of others."""
         del markup
-        super().notify(escape_controls(message), title=escape_controls(title), markup=False, **how)
+        super().notify(escape_controls(message), title=escape_controls(title), markup=False, **options)
 
     async def on_mount(self) -> None:
         """Subscribe to the end of suspensions."""

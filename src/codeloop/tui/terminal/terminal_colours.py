@@ -38,7 +38,7 @@ def count_colours(term: str) -> int:
 
 
 def find_colour_depth(environment: Mapping[str, str], count: Callable[[str], int] = count_colours) -> ColourDepth:
-    """Return the colour depth by the environment; `count` returns the number of colours of a `TERM`."""
+    """Return the colour depth by the environment; `count` returns how many colours a `TERM` has, 0 for unknown."""
     if environment.get("NO_COLOR"):
         return "none"
     term = environment.get("TERM", "")
@@ -61,7 +61,7 @@ def read_colours(environment: Mapping[str, str]) -> TerminalColours:
 
 def guess_dark_background(environment: Mapping[str, str]) -> bool:
     """Return whether the background is dark by the environment; True if it does not contain that."""
-    # Such as `15;0`: numbers of the sixteen colours, of which 7 and 15 are white.
+    # Such as `15;0`, for the text and the background: numbers of the sixteen colours, where 7 and 15 are white.
     background = environment.get("COLORFGBG", "").rpartition(";")[2]
     return background not in {"7", "15"}
 

@@ -12,16 +12,15 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from contextlib import suppress
 from queue import Full
-from typing import Any, TextIO, cast
 
 from textual import constants
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from codeloop.kit.small_files import write_all
-from codeloop.tui.terminal.input_parser import InputParser, TerminalInput
-from codeloop.tui.terminal.input_queue import InputQueue
-from codeloop.tui.terminal.paste_detector import PasteDetector
+from codeloop.tui.terminal.bounded_writer import BoundedWriter
+from codeloop.tui.terminal.input.input_parser import InputParser, TerminalInput
+from codeloop.tui.terminal.input.input_queue import InputQueue
+from codeloop.tui.terminal.input.paste_detector import PasteDetector
 from codeloop.tui.terminal.sequences import (
     DEFAULT_CURSOR,
     MODIFIED_KEYS,
@@ -32,7 +31,7 @@ from codeloop.tui.terminal.sequences import (
 )
 from codeloop.tui.terminal.terminal_app import TerminalApp
 from codeloop.tui.terminal.terminal_watcher import RESTORE_TITLE, TerminalWatcher
-from codeloop.tui.terminal.textual_private import WriterThread, use_writer
+from codeloop.tui.terminal.textual_private import use_writer
 
 BACKGROUND_QUERY = "\x1b]11;?\x1b\\"
 """The sequence that queries the background colour."""
@@ -44,62 +43,8 @@ READ_SIZE = 1 << 16
 """Bytes that are read at a time, enough for large pastes."""
 ESCAPE_TIMEOUT = 1.2 * constants.ESCAPE_DELAY
 """Seconds without input after which an escape is the key of that name, not the start of a sequence."""
-STALL_TIMEOUT = 0.5
-"""Seconds after which a terminal that reads nothing counts as stalled."""
 _STALL_CHECK_INTERVAL = 0.1
 """Seconds between two checks whether a stalled terminal reads again."""
-_FLUSH_LENGTH = 1 << 16
-"""Characters of output that are written without waiting for a flush."""
-
-
-class BoundedWriter(WriterThread):
-    """Textual's writer thread, except that it raises instead of blocking while the terminal reads nothing."""
-
-    def __init__(self, file: TextIO) -> None:
-        super().__init__(cast("Any", _ErrorProofFile(file.fileno(), file.encoding)))
-
-    def write(self, text: str) -> None:
-        """Queue a text. Raises Full if the terminal reads nothing."""
-        self._queue.put(text, timeout=STALL_TIMEOUT)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all queued texts were written, or are just being written."""
-        return self._queue.empty()
-
-    def stop(self) -> None:
-        """Write the queue and stop, unless the terminal reads nothing."""
-        with suppress(Full):
-            self._queue.put(None, timeout=STALL_TIMEOUT)
-        self.join(STALL_TIMEOUT)
-
-
-class _ErrorProofFile:
-    """An output that ignores errors, since the writer thread must survive a closed terminal: other threads wait for it.
-
-    It replaces `sys.stderr`, whose lock the exit of the program needs.
-    """
-
-    def __init__(self, descriptor: int, encoding: str) -> None:
-        self._descriptor = descriptor
-        self._encoding = encoding
-        self._texts: list[str] = []
-        self._length = 0
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def write(self, text: str) -> None:
-        self._texts.append(text)
-        self._length += len(text)
-        if self._length > _FLUSH_LENGTH:
-            self.flush()
-
-    def flush(self) -> None:
-        data = "".join(self._texts).encode(self._encoding, "replace")
-        self._texts, self._length = [], 0
-        with suppress(OSError):
-            write_all(self._descriptor, data)
 
 
 class TerminalClosed(Message):
@@ -199,12 +144,12 @@ class TerminalDriver(LinuxDriver):
         has_terminal = self._writer_thread is not None
         if has_terminal:
             self.suspend_application_mode()
-        before = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
         signal.signal(signal.SIGCONT, signal.SIG_IGN)
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        # Without the terminal, the other processes of the group got the signal from the terminal itself.
+        # 0: the whole group. Without the terminal, the group's other processes got the signal from the terminal itself.
         os.kill(0 if has_terminal else os.getpid(), signal.SIGTSTP)
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
         if has_terminal:
             self._must_signal_resume = True
@@ -221,36 +166,32 @@ class TerminalDriver(LinuxDriver):
         """Read input until the UI leaves the terminal, or the terminal is closed."""
         if self._wake_pipe is None or not isinstance(self._app, TerminalApp):
             return
-        wake, decode = self._wake_pipe[0], getincrementaldecoder("utf-8")(errors="replace").decode
-        parser, detector, queue = (
-            InputParser(),
-            PasteDetector(),
-            InputQueue(self._app, self._loop, self.process_message),
-        )
+        wake_descriptor, decode = self._wake_pipe[0], getincrementaldecoder("utf-8")(errors="replace").decode
+        parser, detector = InputParser(), PasteDetector()
+        queue = InputQueue(self._app, self._loop, self.process_message)
         # Bytes that were typed before the terminal was in the UI's mode; it translated Enter to a line feed in them.
-        early = _count_unread(self.fileno)
+        early_count = _count_unread(self.fileno)
+        # Seconds; None: until there is input.
         wait: float | None = None
-        last = 0.0
+        last_input_at = 0.0
         while True:
-            readable, _, _ = select.select([self.fileno, wake], [], [], wait)
+            readable, _, _ = select.select([self.fileno, wake_descriptor], [], [], wait)
             now = time.monotonic()
-            if wake in readable:
+            if wake_descriptor in readable:
                 return
             if not readable:
                 # A sequence would have continued by now, so that a lone escape is a key.
-                is_rest = now - last >= ESCAPE_TIMEOUT
-                if is_rest:
+                has_paused = now - last_input_at >= ESCAPE_TIMEOUT
+                if has_paused:
                     self._dispatch(detector.detect(parser.flush(), now), queue)
                     queue.flush()
                 if detector.compute_wait(now) == 0:
                     self._dispatch(detector.flush(), queue)
                 hold_time = detector.compute_wait(now)
                 # Without a limit once nothing is held: an idle UI takes no CPU.
-                wait = (
-                    None
-                    if is_rest and parser.is_idle and hold_time is None
-                    else min(hold_time or ESCAPE_TIMEOUT, ESCAPE_TIMEOUT)
-                )
+                wait = min(hold_time or ESCAPE_TIMEOUT, ESCAPE_TIMEOUT)
+                if has_paused and parser.is_idle and hold_time is None:
+                    wait = None
                 continue
             # A closed terminal reads as empty, or raises an error.
             data = b""
@@ -259,10 +200,10 @@ class TerminalDriver(LinuxDriver):
             if not data:
                 self.send_message(TerminalClosed())
                 return
-            if early:
-                data = data[:early].replace(b"\n", b"\r") + data[early:]
-                early = max(early - len(data), 0)
-            last = now
+            if early_count:
+                data = data[:early_count].replace(b"\n", b"\r") + data[early_count:]
+                early_count = max(early_count - len(data), 0)
+            last_input_at = now
             self._dispatch(detector.detect(parser.parse(decode(data)), now), queue)
             wait = min(detector.compute_wait(now) or ESCAPE_TIMEOUT, ESCAPE_TIMEOUT)
 

@@ -31,7 +31,8 @@ _TERMINAL_FLAGS = {
         "igncr": termios.IGNCR,
     },
 }
-"""The terminal attributes that the UI changes: their POSIX names for `stty`, by their index in `termios`."""
+"""The terminal attributes that the UI changes, by their names for `stty`: the local flags (index 3 of what
+`termios.tcgetattr` returns) and the input flags (index 0)."""
 
 # The last line that the script reads says whether the UI has the terminal. If it has, the terminal is restored when
 # this process ends; but attributes that a shell has set since are kept.
@@ -50,10 +51,10 @@ printf '%s' "$0"
 class TerminalWatcher:
     """Watches this process from another session, which signals to this process's group do not reach."""
 
-    def __init__(self, terminal: int, before: list[Any]) -> None:
-        """Start the watcher, if there is `/bin/sh`. `before`: the attributes that the terminal had before the UI."""
+    def __init__(self, terminal: int, attributes: list[Any]) -> None:
+        """Start the watcher, if there is `/bin/sh`. `attributes`: those that the terminal had before the UI."""
         settings = [
-            name if before[index] & bit else f"-{name}"
+            name if attributes[index] & bit else f"-{name}"
             for index, bits in _TERMINAL_FLAGS.items()
             for name, bit in bits.items()
         ]

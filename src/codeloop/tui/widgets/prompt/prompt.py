@@ -11,7 +11,7 @@ from codeloop.schema.bounds.tui import PROMPT_DRAFT
 from codeloop.tui.editor.chips import expand_chips
 from codeloop.tui.editor.vim.grammar import SCROLL_COMMANDS
 from codeloop.tui.keys.prompt_bindings import map_prompt_keys
-from codeloop.tui.terminal.key_parser import register_keys
+from codeloop.tui.terminal.input.key_parser import register_keys
 from codeloop.tui.widgets.base_widgets import EmptyWidget, get_app
 from codeloop.tui.widgets.prompt.completion.candidates import Candidates
 from codeloop.tui.widgets.prompt.completion.completer import Completer

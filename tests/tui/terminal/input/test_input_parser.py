@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.tui.terminal.input_parser import InputParser, TerminalInput
+from codeloop.tui.terminal.input.input_parser import InputParser, TerminalInput
 
 
 def keys(text: str) -> TerminalInput:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from codeloop.tui.terminal.input_parser import TerminalInput
+from codeloop.tui.terminal.input.input_parser import TerminalInput
 
 ENTER_GAP_SECONDS = 0.005
 """Seconds after an Enter within which more text shows that the Enter was the end of a pasted line."""
@@ -37,14 +37,14 @@ class PasteDetector:
         self._held: list[str] = []
         """The held input: a paste that may continue, or an Enter that text may follow, with the text before it."""
         self._is_paste = False
-        self._last = 0.0
-        """The time of the last text."""
+        self._last_text_at = 0.0
+        """When the last text was read."""
 
     def compute_wait(self, now: float) -> float | None:
         """Return for how many more seconds the held input may continue; None: no input is held."""
         if not self._held:
             return None
-        return max(self._last + (PASTE_PAUSE_SECONDS if self._is_paste else ENTER_GAP_SECONDS) - now, 0.0)
+        return max(self._last_text_at + (PASTE_PAUSE_SECONDS if self._is_paste else ENTER_GAP_SECONDS) - now, 0.0)
 
     def detect(self, inputs: Iterable[TerminalInput], now: float) -> Iterator[TerminalInput]:
         """Process input, and yield what need not be held."""
@@ -92,17 +92,18 @@ class PasteDetector:
 
     def _take_text(self, text: str, now: float) -> Iterator[TerminalInput]:
         """Hold a piece of text, with its tabs and Enters, if it is or may become a paste; else pass it on."""
-        since, self._last = now - self._last, now
-        if self._is_paste and text == "\r" and since >= LONE_ENTER_SECONDS:
+        pause, self._last_text_at = now - self._last_text_at, now
+        if self._is_paste and text == "\r" and pause >= LONE_ENTER_SECONDS:
             yield from self.flush()
         if self._is_paste:
             self._held.append(text)
             return
         text = "".join([*self._held, text])
         self._held.clear()
+        # An Enter is held if it may end a pasted line: behind text, or right after other text.
         if _PASTED_LINES.search(text):
             self._is_paste = True
-        elif not (text.endswith("\r") and (len(text) > 1 or since < ENTER_GAP_SECONDS)):
+        elif not (text.endswith("\r") and (len(text) > 1 or pause < ENTER_GAP_SECONDS)):
             yield TerminalInput("keys", text)
             return
         self._held.append(text)

@@ -6,7 +6,7 @@ from textual import events
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.keys.key_names import normalise_key
 from codeloop.tui.keys.keymap import Keymap
-from codeloop.tui.terminal.key_parser import KeyParser, register_keys
+from codeloop.tui.terminal.input.key_parser import KeyParser, register_keys
 from codeloop.tui.terminal.sequences import needs_visible_cursor
 
 

@@ -5,13 +5,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 from textual import events
 from textual.message import Message
 
-from codeloop.tui.terminal.input_parser import TerminalInput
-from codeloop.tui.terminal.key_parser import KeyParser
-from codeloop.tui.terminal.paste_detector import STOP_KEYS
+from codeloop.tui.terminal.input.input_parser import TerminalInput
+from codeloop.tui.terminal.input.key_parser import KeyParser
+from codeloop.tui.terminal.input.paste_detector import STOP_KEYS
 from codeloop.tui.terminal.terminal_app import TerminalApp
 
 MAX_IN_FLIGHT = 16
@@ -32,6 +33,13 @@ class InputDropped(Message):
         self.count = count
 
 
+class _WaitingInput(NamedTuple):
+    """Input that waits, and when it arrived (monotonic seconds)."""
+
+    arrived_at: float
+    input: TerminalInput
+
+
 class InputQueue:
     """Passes keys and pastes to the app, a few at a time; filled by the input thread.
 
@@ -43,8 +51,7 @@ class InputQueue:
         self._loop = loop
         self._send = send
         self._parser = KeyParser()
-        self._waiting: deque[tuple[float, TerminalInput]] = deque()
-        """The input that waits, each with the time at which it arrived (monotonic seconds)."""
+        self._waiting: deque[_WaitingInput] = deque()
         self._in_flight = 0
         """Keys that the app got since it had last handled all."""
         self._pause_task: asyncio.Task[None] | None = None
@@ -61,19 +68,21 @@ class InputQueue:
     def _enqueue(self, item: TerminalInput) -> None:
         """Queue input; in the app's thread. Escape and Ctrl-C drop a flood of letters that waits before them."""
         now = time.monotonic()
-        if (
-            item.kind == "keys"
-            and item.text in STOP_KEYS
-            and self._waiting
-            and now - self._waiting[0][0] > FLOOD_SECONDS
-        ):
-            count = sum(len(waiting.text) for _, waiting in self._waiting if not waiting.text.startswith("\x1b"))
-            if count > FLOOD_KEYS:
-                # Sequences, such as moves of the mouse, stay.
-                self._waiting = deque(each for each in self._waiting if each[1].text.startswith("\x1b["))
-                self._app.post_message(InputDropped(count))
-        self._waiting.append((now, item))
+        if item.kind == "keys" and item.text in STOP_KEYS:
+            self._drop_flood(now)
+        self._waiting.append(_WaitingInput(now, item))
         self._send_next()
+
+    def _drop_flood(self, now: float) -> None:
+        """Drop the letters that wait if they are too many and wait too long to have been typed one by one."""
+        if not self._waiting or now - self._waiting[0].arrived_at <= FLOOD_SECONDS:
+            return
+        texts = [waiting.input.text for waiting in self._waiting]
+        count = sum(len(text) for text in texts if not text.startswith("\x1b"))
+        if count > FLOOD_KEYS:
+            # Sequences, such as moves of the mouse, stay.
+            self._waiting = deque(each for each in self._waiting if each.input.text.startswith("\x1b["))
+            self._app.post_message(InputDropped(count))
 
     def _send_next(self) -> None:
         """Send the next keys to the app, once it has handled those before."""
@@ -89,11 +98,12 @@ class InputQueue:
                 self._send(events.Paste(text))
                 continue
             if len(text) > room and not text.startswith("\x1b"):
-                self._waiting.appendleft((arrived_at, TerminalInput("keys", text[room:])))
+                self._waiting.appendleft(_WaitingInput(arrived_at, TerminalInput("keys", text[room:])))
                 text = text[:room]
             self._in_flight += len(text)
             # The parser would wait for the rest of a sequence; here it is known that none follows.
-            for message in [events.Key("escape", text)] if text == "\x1b" else self._parser.feed(text):
+            messages = [events.Key("escape", text)] if text == "\x1b" else self._parser.feed(text)
+            for message in messages:
                 self._send(message)
 
     def _flush_parser(self) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from codeloop.tui.terminal.input_parser import InputParser
-from codeloop.tui.terminal.paste_detector import PasteDetector
+from codeloop.tui.terminal.input.input_parser import InputParser
+from codeloop.tui.terminal.input.paste_detector import PasteDetector
 
 Pieces = Sequence[str | float]
 """What is read, and the seconds between two reads."""

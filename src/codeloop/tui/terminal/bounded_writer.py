@@ -1,0 +1,63 @@
+"""`BoundedWriter` writes to the terminal in a thread, and raises instead of waiting for one that reads nothing."""
+
+from contextlib import suppress
+from queue import Full
+from typing import Any, TextIO, cast
+
+from codeloop.kit.small_files import write_all
+from codeloop.tui.terminal.textual_private import WriterThread
+
+STALL_TIMEOUT = 0.5
+"""Seconds after which a terminal that reads nothing counts as stalled."""
+_FLUSH_LENGTH = 1 << 16
+"""Characters of output that are written without waiting for a flush."""
+
+
+class BoundedWriter(WriterThread):
+    """Textual's writer thread, except that it raises instead of blocking while the terminal reads nothing."""
+
+    def __init__(self, file: TextIO) -> None:
+        super().__init__(cast("Any", _ErrorProofFile(file.fileno(), file.encoding)))
+
+    def write(self, text: str) -> None:
+        """Queue a text. Raises Full if the terminal reads nothing."""
+        self._queue.put(text, timeout=STALL_TIMEOUT)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all queued texts were written, or are just being written."""
+        return self._queue.empty()
+
+    def stop(self) -> None:
+        """Write the queue and stop, unless the terminal reads nothing."""
+        with suppress(Full):
+            self._queue.put(None, timeout=STALL_TIMEOUT)
+        self.join(STALL_TIMEOUT)
+
+
+class _ErrorProofFile:
+    """An output that ignores errors, since the writer thread must survive a closed terminal: other threads wait for it.
+
+    It replaces `sys.stderr`, whose lock the exit of the program needs.
+    """
+
+    def __init__(self, descriptor: int, encoding: str) -> None:
+        self._descriptor = descriptor
+        self._encoding = encoding
+        self._texts: list[str] = []
+        self._length = 0
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def write(self, text: str) -> None:
+        self._texts.append(text)
+        self._length += len(text)
+        if self._length > _FLUSH_LENGTH:
+            self.flush()
+
+    def flush(self) -> None:
+        data = "".join(self._texts).encode(self._encoding, "replace")
+        self._texts, self._length = [], 0
+        with suppress(OSError):
+            write_all(self._descriptor, data)
