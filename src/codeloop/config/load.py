@@ -15,7 +15,6 @@ from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import REFERENCE_PATTERN, replace_references
 from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, find_layers, format_keys
-from codeloop.config.trust.layer_filter import filter_layer
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.small_files import FileState
 from codeloop.kit.text.suggest import format_suggestion
@@ -127,31 +126,31 @@ def load_config(
         sources.append(layer.source)
         warnings.extend(_warn_of_unknown_keys(layer))
         if layer.is_project and not trusted:
+            # Imported late: most projects are trusted, or configure nothing.
+            from codeloop.config.trust.layer_filter import filter_layer
+
             # References are not replaced: an untrusted project may not read variables and files.
             values, names = filter_layer(normalise_layer(layer, layer.raw), merged.values)
             ignored.extend(names)
         else:
-            values = normalise_layer(layer, replace_references(layer, paths, environment, file_states))
+            raw = replace_references(layer, paths, environment, file_states)
+            values, notes = _read_values(layer, raw, paths, project_root.root, file_states, trusted=trusted)
             layers.append(layer)
-            if layer.is_project:
-                warnings.extend(_drop_sandbox_exemptions(layer, values.values))
-            if "hooks" in values.values:
-                # Imported late: most configurations have no hooks.
-                from codeloop.config.hook_rows import read_hook_rows
-
-                rows, notes = read_hook_rows(values, paths, project_root.root, file_states, trusted=trusted)
-                values.values["hooks"] = rows
-                warnings.extend(notes)
+            warnings.extend(notes)
         _merge_values(merged, merged.values, values, values.values, ())
     warnings.extend(_warn_of_unsupported_keys(layers))
     ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in links_out)
     if ignored or extra.distrust is not None:
         why = extra.distrust or f"{format_keys((str(project_root.root),))} is not trusted"
         warnings.append(_explain_ignored(why, ignored))
-    provenance = {format_keys(keys): origin for keys, origin in merged.origins.items()}
-    ignored_names = tuple(dict.fromkeys(ignored))
-    config = _convert_to_config(merged)
-    return LoadedConfig(config, provenance, tuple(warnings), tuple(sources), ignored_names, file_states)
+    return LoadedConfig(
+        config=_convert_to_config(merged),
+        provenance={format_keys(keys): origin for keys, origin in merged.origins.items()},
+        warnings=tuple(warnings),
+        sources=tuple(sources),
+        ignored=tuple(dict.fromkeys(ignored)),
+        files=file_states,
+    )
 
 
 def _apply_offline_mode(command_line: JSON, environment: Mapping[str, str]) -> JSON:
@@ -160,6 +159,22 @@ def _apply_offline_mode(command_line: JSON, environment: Mapping[str, str]) -> J
         return command_line
     sandbox = command_line.get("sandbox")
     return {**command_line, "sandbox": {**(sandbox if is_object(sandbox) else {}), "network": "off"}}
+
+
+def _read_values(
+    layer: Layer, raw: JSON, paths: Paths, root: Path, file_states: dict[Path, FileState], *, trusted: bool
+) -> tuple[NormalisedValues, list[str]]:
+    """Return the values of a layer that is not restricted, and warnings. `raw`: its references are already replaced."""
+    values = normalise_layer(layer, raw)
+    warnings = _drop_sandbox_exemptions(layer, values.values) if layer.is_project else []
+    if "hooks" in values.values:
+        # Imported late: most configurations have no hooks.
+        from codeloop.config.hook_rows import read_hook_rows
+
+        rows, notes = read_hook_rows(values, paths, root, file_states, trusted=trusted)
+        values.values["hooks"] = rows
+        warnings += notes
+    return values, warnings
 
 
 def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
