@@ -83,10 +83,12 @@ async def _move_to_point(
         part_id = args.part_id if isinstance(args, RevertSession) else None
         message_id = conversation.entries[target].info.id
         point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
-    # A point without a diff marks an undo whose files are not all restored yet.
     if not args.dry_run:
-        revert = replace(point, diff=None) if point is not None else None
-        _store_point(project, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else revert)
+        # A point without a diff marks an undo whose files are not all restored yet.
+        begun = replace(point, diff=None) if point is not None else None
+        if session.revert is not None:
+            begun = replace(session.revert, snapshot=plan.snapshot)
+        _store_point(project, session.id, begun)
     outcome = await restore_files(snapshots, plan.restorations, dry_run=args.dry_run)
     if not args.dry_run:
         session = _store_point(project, session.id, point)

@@ -31,16 +31,15 @@ _NOT_CHANGED_REASON = "no turn of this session changed it"
 class _ChangingTurn(NamedTuple):
     """A turn that changed files."""
 
-    prompt: str
-    """The id of its prompt."""
+    prompt_id: str
     changes: Mapping[str, list[TreeChange]]
     """The changes by path, oldest first."""
 
 
 class _FilesPlan(Struct, frozen=True):
-    """The changes to make. `prompt`: the id of the turn's prompt; None: no turn is left to undo or redo."""
+    """The changes to make. `prompt_id`: that of the turn; None: no turn is left to undo or redo."""
 
-    prompt: str | None
+    prompt_id: str | None
     restorations: tuple[Restoration, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
 
@@ -62,8 +61,8 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
         if isinstance(plan, JobFailure):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
         outcome = await restore_files(snapshots, plan.restorations, dry_run=args.dry_run)
-    outcome_now = describe_outcome(add_conflicts(outcome, plan.conflicts), plan.restorations)
-    return UndoneFiles(message_id=plan.prompt, outcome=outcome_now)
+    outcome = add_conflicts(outcome, plan.conflicts)
+    return UndoneFiles(message_id=plan.prompt_id, outcome=describe_outcome(outcome, plan.restorations))
 
 
 def _make_relative(root: Path, session: Session, name: str) -> str:
@@ -102,7 +101,7 @@ def _plan_files(
         return _FilesPlan(None, conflicts=(*conflicts, *(Conflict(path, why) for path in sorted(paths & set(names)))))
     # One turn at a time: the last one that is not undone, or the first one that is.
     index = min(indexes) if redo else max(indexes)
-    prompt, changes = turns[index]
+    prompt_id, changes = turns[index]
     restorations: list[Restoration] = []
     for path in (path for path, each in turn_indexes.items() if each == index):
         desired = changes[path][-1].after if redo else find_restorable_entry(now[path], changes[path])
@@ -112,7 +111,7 @@ def _plan_files(
             conflicts.append(Conflict(path, "it was changed since"))
     others = (path for path, each in turn_indexes.items() if each != index and path in names)
     conflicts += (Conflict(path, "the last turn did not change it") for path in others)
-    return _FilesPlan(prompt, tuple(restorations), tuple(conflicts))
+    return _FilesPlan(prompt_id, tuple(restorations), tuple(conflicts))
 
 
 def _list_turns(
@@ -125,11 +124,11 @@ def _list_turns(
     for index, entry in positions:
         owner = conversation.entries[index].info
         if (end is None or index < end) and (step := find_step_changes(snapshots, entry, index)):
-            prompt = owner.parent_id if isinstance(owner, AssistantMessage) else owner.id
-            changes = turns.setdefault(prompt, {})
+            prompt_id = owner.parent_id if isinstance(owner, AssistantMessage) else owner.id
+            changes = turns.setdefault(prompt_id, {})
             for change in step.changes:
                 changes.setdefault(change.path, []).append(change)
-    return [_ChangingTurn(prompt, changes) for prompt, changes in turns.items()]
+    return [_ChangingTurn(prompt_id, changes) for prompt_id, changes in turns.items()]
 
 
 def _names_file(path: str, name: str) -> bool:
