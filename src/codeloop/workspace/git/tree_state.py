@@ -7,7 +7,6 @@
 import os
 import time
 from collections.abc import Mapping
-from hashlib import sha1
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from msgspec import Struct
 
 from codeloop.kit.paths import join_relative
 from codeloop.kit.small_files import read_start, read_start_or_empty
+from codeloop.workspace.files.blob_id import compute_blob_id
 from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, list_user_excludes, read_ignore_file
 from codeloop.workspace.git.index import IndexedRepository, IndexEntry, open_repository
 
@@ -167,7 +167,7 @@ def _is_blob(path: Path, info: os.stat_result, entry: IndexEntry) -> bool:
     is_program = bool(info.st_mode & 0o100) and not path.is_symlink()
     if is_program != (entry.mode == 0o100755):
         return False
-    return sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).digest() == entry.blob
+    return compute_blob_id(data) == entry.blob
 
 
 class _UntrackedFinder:

@@ -22,9 +22,10 @@ from msgspec.structs import replace
 
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.limits import VCS_FILE, VCS_FILES, VCS_INDEX, VCS_PATCH, VCS_PATCHES, VCS_TIME
+from codeloop.workspace.files.blob_id import compute_blob_id
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
-from codeloop.workspace.snapshot.blob import LINK_MODE, compute_blob_id, to_git_mode
+from codeloop.workspace.snapshot.blob import LINK_MODE, to_git_mode
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 
 # The id of a tree without entries, where objects are named by SHA-256. git knows it without an object.
@@ -311,7 +312,7 @@ def _read_new_file(root: Path, name: str) -> ChangedFile:
 
 
 def _format_new_file(name: str, mode: int, data: bytes) -> ChangedFile:
-    blob = compute_blob_id(data)
+    blob = compute_blob_id(data).hex()
     if b"\0" in data[:_SAMPLE_BYTES]:
         return _format_binary(name, mode, blob)
     lines = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))

@@ -2,8 +2,8 @@
 
 import os
 import stat
-from hashlib import sha1
 
+from codeloop.workspace.files.blob_id import compute_blob_id
 from codeloop.workspace.snapshot.object_store import TreeEntry
 
 LINK_MODE = 0o120000
@@ -66,12 +66,7 @@ def read_tree_entry(path: str, cap: int) -> TreeEntry | None:
         data, info = read_contents(path, cap)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return TreeEntry(to_git_mode(info.st_mode), compute_blob_id(data))
-
-
-def compute_blob_id(data: bytes) -> str:
-    """Return the id that git gives to a blob with these bytes, 40 hex digits."""
-    return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return TreeEntry(to_git_mode(info.st_mode), compute_blob_id(data).hex())
 
 
 def _read_target(path: str) -> bytes:

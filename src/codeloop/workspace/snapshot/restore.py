@@ -11,9 +11,10 @@ import msgspec
 from codeloop.schema.limits import SNAPSHOT_TRACKED
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file
+from codeloop.workspace.files.blob_id import compute_blob_id
 from codeloop.workspace.files.safe_open import FileRefused, open_folder, read_file
 from codeloop.workspace.files.temp_files import make_temporary_name, record_temporary_files
-from codeloop.workspace.snapshot.blob import LINK_MODE, Unreadable, compute_blob_id, read_tree_entry, to_git_mode
+from codeloop.workspace.snapshot.blob import LINK_MODE, Unreadable, read_tree_entry, to_git_mode
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.stored_trees import TreeChange
 
@@ -128,7 +129,7 @@ def _restore(objects: ObjectStore, root: Path, restoration: Restoration, records
         replace_file(Replacement(path, None, data, _choose_mode(desired)), records_folder)
     else:
         before = read_file(path)
-        if TreeEntry(to_git_mode(before.mode), compute_blob_id(before.data)) != restoration.expected:
+        if TreeEntry(to_git_mode(before.mode), compute_blob_id(before.data).hex()) != restoration.expected:
             raise FileChanged(str(path))
         if desired is not None:
             before = replace(before, mode=_change_mode(before.mode, desired))

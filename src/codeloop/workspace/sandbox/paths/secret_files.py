@@ -4,7 +4,6 @@ The sandbox hides them from commands. `policy.py` and `surroundings.py` use it.
 """
 
 import fnmatch
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import NamedTuple
 from codeloop.kit.guarded_paths import HARMLESS_NAMES, SECRET_FOLDERS, SECRET_NAMES
 from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
+from codeloop.workspace.files.blob_id import compute_blob_id
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import read_tracked_files
 from codeloop.workspace.sandbox.paths.linked_paths import resolve_links
@@ -118,8 +118,7 @@ def _hash_blob(path: Path, *_stamp: int) -> bytes:
         data = read_start(path, _FIXTURE_BYTES)
     except OSError:
         return b""
-    # Git hashes a header with the kind and the size before the content.
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()
+    return compute_blob_id(data)
 
 
 def _read_folder(folder: str) -> _Folder:
