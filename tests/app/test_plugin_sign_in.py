@@ -108,9 +108,9 @@ async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_r
         (method, by_key) = world.sign_ins.list_methods()["acme"]
         assert (method.label, method.type, by_key.type) == ("Acme account", "oauth", "api")
         assert [prompt["message"] for prompt in method.prompts or ()] == ["Which team?"]
-        started = await world.sign_ins.authorize("acme", 0, {"team": "red"})
+        started = await world.sign_ins.start_sign_in("acme", 0, {"team": "red"})
         assert (started.url, started.method) == ("https://acme.example/red", "code")
-        await world.sign_ins.callback("acme", 0, "right")
+        await world.sign_ins.finish_sign_in("acme", 0, "right")
         assert world.credentials.find_sign_in("acme") == {
             "type": "oauth",
             "access": "first",
@@ -134,21 +134,21 @@ async def test_what_the_service_refuses_is_an_error_of_the_service(tmp_path: Pat
 
 async def test_a_key_that_a_method_makes_is_stored_as_one(tmp_path: Path) -> None:
     async with acme(tmp_path) as world:
-        assert (await world.sign_ins.authorize("acme", 1, {})).url == ""
+        assert (await world.sign_ins.start_sign_in("acme", 1, {})).url == ""
         assert world.credentials.list_secrets() == {"key-of-acme"}
 
 
 async def test_a_sign_in_that_fails_says_why(tmp_path: Path) -> None:
     async with acme(tmp_path) as world:
         with pytest.raises(OperationError, match="name one"):
-            await world.sign_ins.authorize("acme", 0, {})
-        await world.sign_ins.authorize("acme", 0, {"team": "red"})
+            await world.sign_ins.start_sign_in("acme", 0, {})
+        await world.sign_ins.start_sign_in("acme", 0, {"team": "red"})
         with pytest.raises(OperationError, match="failed"):
-            await world.sign_ins.callback("acme", 0, "wrong")
+            await world.sign_ins.finish_sign_in("acme", 0, "wrong")
         with pytest.raises(OperationError, match="No plugin signs in at other"):
-            await world.sign_ins.authorize("other", 0, {})
+            await world.sign_ins.start_sign_in("other", 0, {})
         with pytest.raises(OperationError, match="has 2 methods"):
-            await world.sign_ins.authorize("acme", 2, {})
+            await world.sign_ins.start_sign_in("acme", 2, {})
         assert world.credentials.find_sign_in("acme") is None
 
 
@@ -189,18 +189,18 @@ async def test_all_sign_ins_of_several_plugins_are_offered_and_the_one_that_was_
             labels = [method.label for method in world.sign_ins.list_methods()["acme"]]
             assert sorted(labels) == ["A key", "Acme account (other.mjs)", "Acme account (plugin.mjs)", "Type a key"]
             number = labels.index("Acme account (other.mjs)")
-            assert (await world.sign_ins.authorize("acme", number, {})).url == "https://other.example"
-            await world.sign_ins.callback("acme", number, "")
+            assert (await world.sign_ins.start_sign_in("acme", number, {})).url == "https://other.example"
+            await world.sign_ins.finish_sign_in("acme", number, "")
             assert world.sign_ins.open_model("acme/coder") is not None
             assert (world.credentials.find_sign_in("acme") or {})["plugin"] == "other.mjs"
             number = labels.index("Acme account (plugin.mjs)")
-            await world.sign_ins.authorize("acme", number, {"team": "red"})
-            await world.sign_ins.callback("acme", number, "right")
+            await world.sign_ins.start_sign_in("acme", number, {"team": "red"})
+            await world.sign_ins.finish_sign_in("acme", number, "right")
             await world.ask()
             assert world.service.requests[-1].headers["authorization"] == "Bearer renewed"
             assert (world.credentials.find_sign_in("acme") or {})["plugin"] == "plugin.mjs"
         with pytest.raises(OperationError, match="Enter one yourself"):
-            await world.sign_ins.authorize("acme", labels.index("Type a key"), {})
+            await world.sign_ins.start_sign_in("acme", labels.index("Type a key"), {})
 
 
 def _made(folder: Path) -> Path:

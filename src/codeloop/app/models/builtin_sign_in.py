@@ -64,7 +64,7 @@ class BuiltinSignIns:
         self._waiting: dict[str, FinishWaiting] = {}
         self._listener = AsyncExitStack()
 
-    async def authorize(self, args: StartSignIn) -> StartedSignIn:
+    async def start_sign_in(self, args: StartSignIn) -> StartedSignIn:
         """Start a sign-in on a page; or store the typed settings, and return no `url`. Raises OperationError."""
         provider = self._providers.get_provider(args.provider_id)
         methods = list_methods(provider, self._settings.environment)
@@ -83,7 +83,7 @@ class BuiltinSignIns:
         except CodeloopError as error:
             raise OperationError("BadRequest", str(error)) from error
 
-    async def callback(self, args: FinishSignIn) -> None:
+    async def finish_sign_in(self, args: FinishSignIn) -> None:
         """Wait until the user has signed in, and store the credential. Raises OperationError if that fails."""
         finish = self._waiting.pop(args.provider_id, None)
         if finish is None:
@@ -108,7 +108,9 @@ class BuiltinSignIns:
         """Listen for the redirect from the page. The listener ends with the sign-in, or when another one starts."""
         from codeloop.extend.mcp.sign_in.callback import CallbackServer, RedirectTarget, parse_redirect
 
-        options, state, verifier = provider.config.options, make_verifier(), make_verifier()
+        options = provider.config.options
+        # Two random words: the state shows that a redirect belongs to this sign-in, the verifier redeems its code.
+        state, verifier = make_verifier(), make_verifier()
         port, home = int(options.get("signInPort", service.port)), str(options.get("signInURL") or service.base_url)
         server = CallbackServer(RedirectTarget(port, "/"))
         await self._listener.aclose()

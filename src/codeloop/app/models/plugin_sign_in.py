@@ -108,7 +108,7 @@ class PluginSignIns:
             for number, method in enumerate(each.offer.methods)
         ]
 
-    async def authorize(self, provider: str, method: int, inputs: dict[str, str]) -> StartedSignIn:
+    async def start_sign_in(self, provider: str, method: int, inputs: dict[str, str]) -> StartedSignIn:
         """Start a sign-in; an answer without `url` means that a key was stored at once. Raises OperationError."""
         plugin, number, provider_auth_method = self._find_method(provider, method)
         step = AuthStep(0, plugin.extension.name, "authorize", number, inputs)
@@ -118,7 +118,7 @@ class PluginSignIns:
             return StartedSignIn(url="", method="auto", instructions="The key is stored.")
         return _convert(plugin, answer, StartedSignIn)
 
-    async def callback(self, provider: str, method: int, code: str) -> None:
+    async def finish_sign_in(self, provider: str, method: int, code: str) -> None:
         """Finish a sign-in with its code, and store the credential. Raises OperationError if it fails."""
         plugin, number, _ = self._find_method(provider, method)
         step = AuthStep(0, plugin.extension.name, "callback", number, code=code)

@@ -85,8 +85,8 @@ async def start_sign_in(project: Project, args: StartSignIn) -> StartedSignIn:
         provider = _find_provider(project, args.provider_id)
         if project.providers.is_unsupported(provider):
             raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
-        return await project.services.builtin_sign_ins.authorize(args)
-    return await sign_ins.authorize(args.provider_id, args.method, args.inputs or {})
+        return await project.services.builtin_sign_ins.start_sign_in(args)
+    return await sign_ins.start_sign_in(args.provider_id, args.method, args.inputs or {})
 
 
 @handles(operation.PROVIDER_CALLBACK)
@@ -94,9 +94,9 @@ async def finish_sign_in(project: Project, args: FinishSignIn) -> bool:
     """Wait for the end of a started sign-in, or finish it with its code. Raises OperationError if it fails."""
     sign_ins = await _get_plugin_sign_ins(project)
     if sign_ins is None or args.provider_id not in sign_ins.list_methods():
-        await project.services.builtin_sign_ins.callback(args)
+        await project.services.builtin_sign_ins.finish_sign_in(args)
         return True
-    await sign_ins.callback(args.provider_id, args.method, args.code or "")
+    await sign_ins.finish_sign_in(args.provider_id, args.method, args.code or "")
     return True
 
 
