@@ -15,6 +15,7 @@ from codeloop.schema.limits import SANDBOX_BLOCKED
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.home_paths import CACHES
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
+from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _REFUSAL_WORDS = re.compile(
@@ -57,8 +58,6 @@ _SERVICE_ERRORS = (
     ),
 )
 """Pairs of a pattern that a tool prints when it lacks a secret or a socket, and a description of the missing thing."""
-_TEMPORARY_FOLDERS = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
-"""Folders that private ones replace in the sandbox."""
 # Only the end of the output is searched: tools print the reason of a failure there.
 _TAIL_CHARS = 20_000
 _TAIL_LINES = 400
@@ -175,9 +174,9 @@ def _explain_unseen_arguments(command: str, output: str, policy: SandboxPolicy, 
             with suppress(OSError):
                 path = next(path.parent.glob(re.sub(r"\*+", "*", path.name)), path)
         shown = (*policy.writable, *policy.visible, *policy.layered)
-        if path is None or is_below_any(path, shown) or path in _TEMPORARY_FOLDERS or not os.path.lexists(path):
+        if path is None or is_below_any(path, shown) or path in TEMPORARY_FOLDERS or not os.path.lexists(path):
             continue
-        if is_below_any(path, (*policy.replaced, *_TEMPORARY_FOLDERS)):
+        if is_below_any(path, (*policy.replaced, *TEMPORARY_FOLDERS)):
             yield _describe_unseen(path, home)
 
 

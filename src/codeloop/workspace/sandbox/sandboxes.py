@@ -22,7 +22,7 @@ from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES, SANDBOXES_
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
-from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
+from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
     HOME_NAME,
@@ -37,8 +37,6 @@ from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, Process
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
 
-_TEMPORARY_FOLDERS = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
-"""Folders that a private one replaces in sandboxes."""
 # The limits of the container, by cgroup v2 and v1.
 _CONTAINER_MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _CONTAINER_PROCESS_FILES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
@@ -186,7 +184,7 @@ class Sandboxes:
         """
         policy = sandbox.policy
         for _ in range(_MAX_LINKS):
-            top = next((each for each in _TEMPORARY_FOLDERS if path.is_relative_to(each)), None)
+            top = next((each for each in TEMPORARY_FOLDERS if path.is_relative_to(each)), None)
             shown = [*policy.writable, *policy.layered, *policy.visible, *policy.replaced]
             is_shown = any(path.is_relative_to(each) or each.is_relative_to(path) for each in shown)
             if not sandbox.has_private_folders or self._temporary is None or top is None or is_shown:

@@ -8,11 +8,11 @@ import errno
 import os
 from _socket import AF_INET, SOCK_STREAM, socket
 
+from codeloop.workspace.sandbox.launcher.mounts import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.launcher.plan import Plan
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 _PROBE_NAME = ".codeloop-probe"
-_TEMPORARY_FOLDERS = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
 _REFUSAL_ERRORS = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 # A folder was opened for writing, or a socket was opened: that is refused without a sandbox, too.
 _INCONCLUSIVE_ERRORS = (errno.EISDIR, errno.EOPNOTSUPP)
@@ -41,7 +41,7 @@ def check_confinement(plan: Plan) -> None:
     for path in plan.protected if plan.kind != "landlock" else ():
         if os.path.isfile(path) and _can_open(path, os.O_WRONLY):
             raise PermissionError(errno.EPERM, "it lets protected files be written", path)
-    _check_temporary_folder(plan.temporary if plan.kind == "landlock" else _TEMPORARY_FOLDERS[0])
+    _check_temporary_folder(plan.temporary if plan.kind == "landlock" else TEMPORARY_FOLDERS[0])
     if plan.kind != "landlock" and os.getpid() != 1:
         raise PermissionError(errno.EPERM, "it has no processes of its own")
 
@@ -84,7 +84,7 @@ def _list_forbidden_files(plan: Plan) -> list[str]:
     return [
         os.path.join(folder, f"{_PROBE_NAME}-{os.getpid()}")
         for folder in folders
-        if folder not in _TEMPORARY_FOLDERS
+        if folder not in TEMPORARY_FOLDERS
         and not any(folder == each or folder.startswith(f"{each}/") for each in writable)
     ]
 

@@ -3,6 +3,8 @@
 No code: `policy.py`, `surroundings.py` and `secret_files.py` look these up.
 """
 
+from pathlib import Path
+
 TOKEN_FILES = {
     ".npmrc": rb"_auth\w*\s*=\s*(?!\$\{)\S|_password",
     ".yarnrc.yml": rb"npmAuth\w+:\s*(?!\W*\$\{)\S",
@@ -32,6 +34,8 @@ SYSTEM_SECRETS = (
     *("/var/lib/systemd/coredump", "/var/crash", "/var/run/docker.sock"),
     *("/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket"),
 )
+TEMPORARY_FOLDERS = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
+"""Folders that a private one replaces in sandboxes."""
 DATA_FOLDERS = (
     *("/home", "/root", "/Users", "/Volumes", "/srv", "/mnt", "/media", "/var/www", "/var/backups", "/var/mail"),
     *("/var/spool", "/export/home"),

@@ -30,6 +30,7 @@ from codeloop.workspace.sandbox.paths.restricted_paths import (
     SOCKET_VARIABLES,
     SYSTEM_FOLDER_NAMES,
     SYSTEM_SECRETS,
+    TEMPORARY_FOLDERS,
     TOKEN_FILES,
 )
 from codeloop.workspace.sandbox.paths.secret_files import (
@@ -38,8 +39,8 @@ from codeloop.workspace.sandbox.paths.secret_files import (
     holds_token,
 )
 
-_TEMPORARY_FOLDERS = tuple(Path("/", name) for name in ("tmp", "var/tmp", "run"))
-_FOLDERS_WITHOUT_SOCKETS = (*_TEMPORARY_FOLDERS, Path("/dev"), Path("/proc"))
+_ALWAYS_REPLACED = (*TEMPORARY_FOLDERS, Path("/run"))
+_FOLDERS_WITHOUT_SOCKETS = (*_ALWAYS_REPLACED, Path("/dev"), Path("/proc"))
 """Replaced folders, in which commands can reach no socket of another program."""
 _SYSTEM_PREFIXES = ("/usr/", "/bin/", "/sbin/", "/etc/", "/lib/")
 _OWN_PROGRAM_PATHS = [Path(each) for each in (sys.prefix, sys.base_prefix, sys.executable)] + [
@@ -95,7 +96,7 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
     holds_home = any(home.is_relative_to(root) for root in inputs.roots)
     replaced = _list_replaced(inputs.roots, None if holds_home else home)
     layered = [] if home == Path("/") else keep_outermost(_list_caches(inputs, home))
-    tracer = LinkTracer([*replaced, *_TEMPORARY_FOLDERS], inputs.roots)
+    tracer = LinkTracer([*replaced, *_ALWAYS_REPLACED], inputs.roots)
     settings = [] if holds_home else list(_list_settings(home))
     paths = [*inputs.readable, inputs.scratch, *inputs.writable, *_list_tools(inputs, home), *settings]
     paths += _OWN_PROGRAM_PATHS
