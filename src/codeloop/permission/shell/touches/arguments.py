@@ -98,18 +98,18 @@ class Arguments:
 
     def _read(self, words: Sequence[str]) -> None:
         row = self.row
-        index, has_ended = 0, False
+        index, is_behind_dashes = 0, False
         while index < len(words):
             word = words[index]
             index += 1
-            if has_ended or word in {"", "-"} or not word.startswith(("-", ANYWHERE)):
+            if is_behind_dashes or word in {"", "-"} or not word.startswith(("-", ANYWHERE)):
                 self.operands.append(word)
-                self.plain_count += not has_ended
+                self.plain_count += not is_behind_dashes
                 if row.stops_at_operand:
                     self.rest_index = index
                     break
             elif word == "--":
-                has_ended = True
+                is_behind_dashes = True
             elif word == ANYWHERE:
                 self.operands.append(word)
                 self.plain_count += 1
@@ -124,19 +124,19 @@ class Arguments:
         options = self.row.options
         if word.startswith("--"):
             name, equals, value = word.partition("=")
-            options_found = [(key, o) for key, o in options.items() if key == name]
+            keys = [name] if name in options else []
             # GNU programs accept a shortened long option, so every option that it may mean counts.
-            options_found = options_found or [
-                (key, o) for key, o in options.items() if key.startswith(name) and key[:2] == "--"
-            ]
+            keys = keys or [key for key in options if key.startswith(name) and key.startswith("--")]
         elif word in options and len(word) > 2:
-            name, equals, value, options_found = word, "", "", [(word, options[word])]
+            # An option of several letters behind one dash, such as `-isystem`.
+            equals, value, keys = "", "", [word]
         else:
             return self._read_cluster(word, words, index)
-        if not options_found and equals:
+        if not keys and equals:
             self._add_unlisted(value)
         value_count = 0
-        for key, option in options_found:
+        for key in keys:
+            option = options[key]
             self.changes.append(option.operand_change)
             if equals:
                 self._add_value(key, option.roles[-1:] or "n", value)
