@@ -13,7 +13,7 @@ import click
 
 from codeloop import __version__
 from codeloop.cli.bootstrap import INTERRUPTED_EXIT_CODE
-from codeloop.cli.group import LazyGroup, describe_usage_error
+from codeloop.cli.group import LazyCommand, LazyGroup, describe_usage_error
 from codeloop.cli.options import (
     AGENT_OPTION,
     AUTO_OPTION,
@@ -39,48 +39,62 @@ from codeloop.kit.programs import exclude_project_folders
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 
-# By name: where the command is (`module:name` below `codeloop.cli`), and its help text.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("commands.run:run", "Run one task and exit."),
-    "demo": ("commands.demo:demo", "Watch a recorded model fix a real bug with the real tools."),
-    "serve": ("commands.serve:serve", "Serve the agent to other programs over HTTP."),
-    "web": ("commands.serve:web", "Show your sessions in the browser."),
-    "acp": ("commands.acp:acp", "Serve an editor over the Agent Client Protocol."),
-    "ci": (
+# The commands by name, each with the place of its code and its help text.
+COMMANDS = {
+    "run": LazyCommand("commands.run:run", "Run one task and exit."),
+    "demo": LazyCommand("commands.demo:demo", "Watch a recorded model fix a real bug with the real tools."),
+    "serve": LazyCommand("commands.serve:serve", "Serve the agent to other programs over HTTP."),
+    "web": LazyCommand("commands.serve:web", "Show your sessions in the browser."),
+    "acp": LazyCommand("commands.acp:acp", "Serve an editor over the Agent Client Protocol."),
+    "ci": LazyCommand(
         "commands.automation.ci:ci",
         "Work on issues and pull requests in jobs of GitHub, GitLab or any host.",
     ),
-    "attach": ("commands.attach:attach", "Start a conversation on a running server."),
-    "fleet": ("commands.automation.fleet:fleet", "Do a table of jobs, each once, in clones of their own."),
-    "schedule": ("commands.automation.schedule:schedule", "Run prompts at set times, by the system's own timers."),
-    "bench": ("commands.automation.bench:bench", "Do tasks of your own with several agents and models, and compare."),
-    "models": ("commands.models:models", "List models with their limits and prices."),
-    "auth": ("commands.access.auth:auth", "Store, list and remove API keys."),
-    "session": ("commands.sessions.session:session", "List, show, search, fork, archive and delete sessions."),
-    "compare": ("commands.sessions.compare:compare", "Give the same prompt to several models, and compare."),
-    "status": ("commands.sessions.status:status", "Show what runs, waits for you or has ended, in every project."),
-    "stop": ("commands.sessions.stop:stop", "Stop everything that is worked on, in every project."),
-    "worktree": ("commands.sessions.worktree:worktree", "List, compare, merge and remove work trees."),
-    "stats": ("commands.sessions.stats:stats", "Show cost and tokens by day, model and project."),
-    "agent": ("commands.extend.extensions:agent", "List and create agents."),
-    "command": ("commands.extend.extensions:command", "List commands: prompts that you run by name."),
-    "skill": ("commands.extend.extensions:skill", "List skills: instructions that the model loads when needed."),
-    "mcp": ("commands.extend.mcp:mcp", "Add, list, try and remove MCP servers."),
-    "plugin": ("commands.extend.plugin:plugin", "Install, list, try, remove and write plugins."),
-    "lsp": ("commands.extend.lsp:lsp", "List, install and restart language servers."),
-    "undo": ("commands.sessions.undo:undo", "Undo the last turn, including its file changes."),
-    "redo": ("commands.sessions.undo:redo", "Redo what was undone."),
-    "export": ("commands.sessions.export:export", "Write a session as JSON."),
-    "share": ("commands.sessions.export:share", "Write a session as one page to give to others, without secrets."),
-    "import": ("commands.sessions.export:import_", "Import a session from JSON."),
-    "trust": ("commands.access.trust:trust", "Trust this directory's configuration."),
-    "permission": (
+    "attach": LazyCommand("commands.attach:attach", "Start a conversation on a running server."),
+    "fleet": LazyCommand("commands.automation.fleet:fleet", "Do a table of jobs, each once, in clones of their own."),
+    "schedule": LazyCommand(
+        "commands.automation.schedule:schedule", "Run prompts at set times, by the system's own timers."
+    ),
+    "bench": LazyCommand(
+        "commands.automation.bench:bench", "Do tasks of your own with several agents and models, and compare."
+    ),
+    "models": LazyCommand("commands.models:models", "List models with their limits and prices."),
+    "auth": LazyCommand("commands.access.auth:auth", "Store, list and remove API keys."),
+    "session": LazyCommand(
+        "commands.sessions.session:session", "List, show, search, fork, archive and delete sessions."
+    ),
+    "compare": LazyCommand("commands.sessions.compare:compare", "Give the same prompt to several models, and compare."),
+    "status": LazyCommand(
+        "commands.sessions.status:status", "Show what runs, waits for you or has ended, in every project."
+    ),
+    "stop": LazyCommand("commands.sessions.stop:stop", "Stop everything that is worked on, in every project."),
+    "worktree": LazyCommand("commands.sessions.worktree:worktree", "List, compare, merge and remove work trees."),
+    "stats": LazyCommand("commands.sessions.stats:stats", "Show cost and tokens by day, model and project."),
+    "agent": LazyCommand("commands.extend.extensions:agent", "List and create agents."),
+    "command": LazyCommand("commands.extend.extensions:command", "List commands: prompts that you run by name."),
+    "skill": LazyCommand(
+        "commands.extend.extensions:skill", "List skills: instructions that the model loads when needed."
+    ),
+    "mcp": LazyCommand("commands.extend.mcp:mcp", "Add, list, try and remove MCP servers."),
+    "plugin": LazyCommand("commands.extend.plugin:plugin", "Install, list, try, remove and write plugins."),
+    "lsp": LazyCommand("commands.extend.lsp:lsp", "List, install and restart language servers."),
+    "undo": LazyCommand("commands.sessions.undo:undo", "Undo the last turn, including its file changes."),
+    "redo": LazyCommand("commands.sessions.undo:redo", "Redo what was undone."),
+    "export": LazyCommand("commands.sessions.export:export", "Write a session as JSON."),
+    "share": LazyCommand(
+        "commands.sessions.export:share", "Write a session as one page to give to others, without secrets."
+    ),
+    "import": LazyCommand("commands.sessions.export:import_", "Import a session from JSON."),
+    "trust": LazyCommand("commands.access.trust:trust", "Trust this directory's configuration."),
+    "permission": LazyCommand(
         "commands.access.permission:permission",
         "List and revoke what you always allow, and show what was decided.",
     ),
-    "completion": ("commands.completion:completion", "Print the completion script for bash, zsh or fish."),
-    "doctor": ("commands.examine.doctor:doctor", "Check whether everything works here, and how to fix what does not."),
-    "debug": ("commands.examine.debug:debug", "Show configuration, paths, limits, the log and the sandbox."),
+    "completion": LazyCommand("commands.completion:completion", "Print the completion script for bash, zsh or fish."),
+    "doctor": LazyCommand(
+        "commands.examine.doctor:doctor", "Check whether everything works here, and how to fix what does not."
+    ),
+    "debug": LazyCommand("commands.examine.debug:debug", "Show configuration, paths, limits, the log and the sandbox."),
 }
 
 
@@ -117,7 +131,7 @@ IS_PROMPT_KEY = "codeloop.is_prompt"
 
 @click.group(
     cls=RootGroup,
-    rows=COMMANDS,
+    lazy_commands=COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

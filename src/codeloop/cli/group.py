@@ -4,7 +4,7 @@ Their help shows whole sentences, a command's module is loaded when it is called
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
@@ -50,36 +50,45 @@ class CommandGroup(click.Group):
         return command.get_short_help_str(_UNLIMITED_WIDTH) if command is not None else ""
 
 
+class LazyCommand(NamedTuple):
+    """A command that is loaded when it is called. `target`: where it is, as `module:name` below `codeloop.cli`."""
+
+    target: str
+    help: str
+
+
 class LazyGroup(CommandGroup):
     """A group that imports a command's module only when it is called; help and completion need none of them.
 
-    `rows`: by name, where the command is (`module:name` below `codeloop.cli`) and its help text.
+    `lazy_commands`: its commands by name.
     """
 
-    def __init__(self, *args: Any, rows: Mapping[str, tuple[str, str]], **attributes: Any) -> None:
+    def __init__(self, *args: Any, lazy_commands: Mapping[str, LazyCommand], **attributes: Any) -> None:
         super().__init__(*args, **attributes)
-        self._rows = rows
+        self._lazy_commands = lazy_commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the table's order."""
         del ctx
-        return list(self._rows)
+        return list(self._lazy_commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command."""
         del ctx
-        row = self._rows.get(cmd_name)
-        return load_object(f"cli.{row[0]}") if row is not None else None
+        lazy_command = self._lazy_commands.get(cmd_name)
+        return load_object(f"cli.{lazy_command.target}") if lazy_command is not None else None
 
     def get_short_help(self, ctx: click.Context, name: str) -> str:
         """Return a command's one-line help."""
         del ctx
-        return self._rows[name][1]
+        return self._lazy_commands[name].help
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands that begin with what is typed, and the options."""
         completion_items = [
-            CompletionItem(name, help=row[1]) for name, row in self._rows.items() if name.startswith(incomplete)
+            CompletionItem(name, help=lazy_command.help)
+            for name, lazy_command in self._lazy_commands.items()
+            if name.startswith(incomplete)
         ]
         # The group's own method would load every command for its help text.
         return [*completion_items, *click.Command.shell_complete(self, ctx, incomplete)]

@@ -1,4 +1,4 @@
-"""Helpers for asyncio tasks: cancel the main one on a signal, report a failure, cancel several."""
+"""Ends asyncio tasks (the main one on a signal, several at once), and reports the failure of one."""
 
 import asyncio
 from collections.abc import Callable, Iterable

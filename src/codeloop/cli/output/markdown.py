@@ -93,30 +93,36 @@ class Markdown:
 
     def _end_line(self, end: str) -> str:
         """Return the rest of the line, now that it is complete; `end`: its newline, "" at the end of the text."""
-        line, is_begun = self._line, self._is_line_begun
         if self._fence:
-            self._line, self._is_line_begun = "", False
-            if not is_begun and line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
-                self._fence = ""
-                return ""
-            return ("" if is_begun or not line else "  ") + paint(line, "cyan", colour=True) + end
-        if not is_begun:
+            return self._end_code_line(end)
+        output = ""
+        if not self._is_line_begun:
+            line = self._line
             # The widths of a table's columns depend on all of its rows.
             if line.lstrip().startswith("|"):
                 self._table_rows.append(line)
                 self._line = ""
                 return ""
-            before = self._render_table()
-            special = self._render_block_line(line)
-            if special is not None:
+            table = self._render_table()
+            block_line = self._render_block_line(line)
+            if block_line is not None:
                 self._line = ""
-                return before + special + (end if special else "")
-            output = before + self._begin_line()
-        else:
-            output = ""
+                return table + block_line + (end if block_line else "")
+            output = table + self._begin_line()
         spans, _ = self._render_spans(self._line, is_final=True)
         self._line, self._is_line_begun, self._previous_char = "", False, " "
         return output + spans + end
+
+    def _end_code_line(self, end: str) -> str:
+        """Return the rest of a line between two fences; "" for the closing fence itself."""
+        line, is_begun = self._line, self._is_line_begun
+        self._line, self._is_line_begun = "", False
+        is_closing_fence = line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0])
+        if is_closing_fence and not is_begun:
+            self._fence = ""
+            return ""
+        indent = "" if is_begun or not line else "  "
+        return indent + paint(line, "cyan", colour=True) + end
 
     def _render_block_line(self, line: str) -> str | None:
         """Render a line that opens a fence, or is a rule or a heading; return None for any other line."""

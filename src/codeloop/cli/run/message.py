@@ -52,22 +52,24 @@ class RunMessage(NamedTuple):
 def read_message(options: Options) -> RunMessage:
     """Return the message. It may be empty with a file or a command; else an empty one raises UsageProblem."""
     # stdin is only read for `-`, or without words: a script may have an open pipe as stdin, which never ends.
-    if options.goal is not None and "-" not in options.message:
-        return RunMessage("\n\n".join(filter(None, (options.goal.strip(), " ".join(options.message).strip()))))
-    if options.command is not None and "-" not in options.message:
-        # The words are the command's arguments, which its template takes apart again.
-        return RunMessage(" ".join(map(quote_word, options.message)))
+    asks_for_stdin = "-" in options.message
     words = " ".join(word for word in options.message if word != "-").strip()
-    if options.message and "-" not in options.message:
-        if not words and not options.files:
-            raise UsageProblem(f"The message is empty. Give a task: {EXAMPLE_COMMAND}.")
-        return RunMessage(words)
-    if sys.stdin is None or (sys.stdin.isatty() and not options.message):
+    goal_and_words = "\n\n".join(filter(None, ((options.goal or "").strip(), words)))
+    if not asks_for_stdin:
+        if options.goal is not None:
+            return RunMessage(goal_and_words)
+        if options.command is not None:
+            # The words are the command's arguments, which its template takes apart again.
+            return RunMessage(" ".join(map(quote_word, options.message)))
+        if options.message:
+            if not words and not options.files:
+                raise UsageProblem(f"The message is empty. Give a task: {EXAMPLE_COMMAND}.")
+            return RunMessage(words)
+    if sys.stdin is None or (sys.stdin.isatty() and not asks_for_stdin):
         if options.files:
             return RunMessage("")
         raise UsageProblem(f"The message is missing. Give a task: {EXAMPLE_COMMAND}, or pipe it to stdin.")
-    words = "\n\n".join(filter(None, ((options.goal or "").strip(), words)))
-    message = RunMessage(words, sys.stdin.buffer.read().decode("utf-8", "replace").strip())
+    message = RunMessage(goal_and_words, sys.stdin.buffer.read().decode("utf-8", "replace").strip())
     if not message.text and not options.files:
         raise UsageProblem(f"The message is missing: stdin is empty. Give a task: {EXAMPLE_COMMAND}.")
     return message
