@@ -16,9 +16,9 @@ from codeloop.extend.functions import (
     WrongArguments,
     convert_result,
     make_function_tool,
-    read_docstring,
 )
 from codeloop.extension import Context
+from codeloop.kit.text.docstrings import read_docstring
 
 
 class Place(TypedDict):

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.homes import is_valid_name
-from codeloop.extend.pages.page_layers import make_agent_page, to_json
+from codeloop.extend.pages.new_agent_page import make_agent_page
+from codeloop.extend.pages.page_layers import to_json
 from codeloop.kit.text.frontmatter import split_frontmatter
 from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import settings_of, write

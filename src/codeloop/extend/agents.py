@@ -13,7 +13,7 @@ from codeloop.permission.rules import find_last_match
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import SUBAGENT_LISTING
-from codeloop.schema.message import ModelRef
+from codeloop.schema.message import ModelRef, parse_model_ref
 from codeloop.schema.permission import PermissionRule, Ruleset
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import DescriptionBuilder
@@ -149,9 +149,3 @@ def make_subagent_description(description: str, agents: dict[str, Agent]) -> Des
         return "\n".join((description, "Subagents:", *lines)) if lines else None
 
     return describe
-
-
-def parse_model_ref(ref: str) -> ModelRef:
-    """Parse `provider/model`; the model's part may contain slashes."""
-    provider_id, _, model_id = ref.partition("/")
-    return ModelRef(provider_id=provider_id, model_id=model_id)

@@ -27,11 +27,10 @@ FOLDERS = PAGE_FOLDERS | SKILL_FOLDERS
 
 
 class Home(Struct, frozen=True):
-    """A folder that may hold agents, commands and skills. `names`: its entries.
+    """A folder that may hold agents, commands, skills and extensions. `names`: the names of its entries.
 
-    `is_project`: it belongs to the project. `only_skills`: it has no tools and plugins of ours. `is_claude`: its agents
-    and commands have Claude Code's form; without it, one with `only_skills` has none. `is_policy`: its plugins are
-    required.
+    `is_project`: it belongs to the project. `only_skills`: only its skills are read, and if it `is_claude` also its
+    agents and commands, which have Claude Code's form. `is_policy`: its plugins are required.
     """
 
     path: Path
@@ -43,7 +42,7 @@ class Home(Struct, frozen=True):
 
     @property
     def has_extensions(self) -> bool:
-        """Return whether there may be tools or plugins in it."""
+        """Whether there may be tools or plugins in it."""
         return not self.only_skills and not self.names.isdisjoint(PROGRAM_FOLDERS)
 
 
@@ -59,14 +58,14 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
         _read_home(paths.opencode_config),
         _read_home(paths.config),
     ]
-    step = project_root.root
+    folder = project_root.root
     for part in ("", *project_root.directory.relative_to(project_root.root).parts):
-        step /= part
+        folder /= part
         homes += [
-            _read_home(step / name, is_project=True, only_skills=True, is_claude=name in CLAUDE_HOMES)
+            _read_home(folder / name, is_project=True, only_skills=True, is_claude=name in CLAUDE_HOMES)
             for name in SKILL_HOMES
         ]
-        homes += [_read_home(step / name, is_project=True) for name in CODELOOP_HOMES]
+        homes += [_read_home(folder / name, is_project=True) for name in CODELOOP_HOMES]
     return tuple(home for home in homes if home is not None)
 
 
@@ -89,9 +88,10 @@ def _read_home(
 ) -> Home | None:
     try:
         with os.scandir(path) as entries:
-            return Home(path, frozenset(entry.name for entry in entries), is_project, only_skills, is_claude=is_claude)
+            names = frozenset(entry.name for entry in entries)
     except OSError:
         return None
+    return Home(path, names, is_project=is_project, only_skills=only_skills, is_claude=is_claude)
 
 
 def find_files(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:

@@ -267,3 +267,9 @@ class Todo(Wire):
     content: str
     status: Literal["pending", "in_progress", "completed", "cancelled"]
     priority: Literal["high", "medium", "low"]
+
+
+def parse_model_ref(ref: str) -> ModelRef:
+    """Parse `provider/model`; the model's part may contain slashes."""
+    provider_id, _, model_id = ref.partition("/")
+    return ModelRef(provider_id=provider_id, model_id=model_id)

@@ -11,10 +11,10 @@ from codeloop.app.settings import Startup, find_settings
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust.store import trust_directory
 from codeloop.extend.packages.install import install, uninstall
-from codeloop.extend.packages.lock_file import (
+from codeloop.extend.packages.lock_file import get_lock_path
+from codeloop.extend.packages.plugin_entries import (
     PackageName,
     find_installed_package,
-    get_lock_path,
     get_package_folder,
     parse_package_name,
 )

@@ -10,7 +10,6 @@ from codeloop.agent.hooks.request_hooks import apply_parameter_hooks
 from codeloop.agent.request.text_request import ask_for_text
 from codeloop.agent.structured.structured_step import is_refused
 from codeloop.agent.subagent.supervisor import Supervisor
-from codeloop.extend.agents import parse_model_ref
 from codeloop.extend.hooks.commands.run_hook import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserModelMessage
@@ -20,7 +19,7 @@ from codeloop.schema.bounds.extension import HOOK_VERDICTS
 from codeloop.schema.config import CommandHookConfig
 from codeloop.schema.errors import CodeloopError, get_error_message
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage, format_model_ref
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage, format_model_ref, parse_model_ref
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace

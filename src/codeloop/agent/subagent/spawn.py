@@ -11,7 +11,6 @@ from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, count_used_tokens
 from codeloop.agent.subagent.supervisor import wait_until_overdue
-from codeloop.extend.agents import parse_model_ref
 from codeloop.schema.agent import Agent
 from codeloop.schema.bounds.session import TREE_SUBAGENTS
 from codeloop.schema.errors import CodeloopError
@@ -28,6 +27,7 @@ from codeloop.schema.message import (
     UserMessage,
     UserTime,
     format_model_ref,
+    parse_model_ref,
 )
 from codeloop.schema.part import Part, TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule

@@ -143,7 +143,7 @@ def _examine_server(definition: ServerDefinition, failures: LastFailures, search
         return Finding("MCP servers", name, "problem", f"{config.command[0]} is not on the PATH", fix)
     if failure is not None:
         fix = f"codeloop mcp auth {name}" if failure.state == "needs_auth" else f"codeloop mcp debug {name}"
-        return Finding("MCP servers", name, "problem", f"when it was tried last: {failure.words}", fix)
+        return Finding("MCP servers", name, "problem", f"when it was tried last: {failure.description}", fix)
     # Only the program of a command: its arguments may hold keys.
     address = (
         redact_address(config.url)

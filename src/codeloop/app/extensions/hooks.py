@@ -44,7 +44,7 @@ def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> 
     async def judge(row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
         return await make_judge()(row, session_id, model, prompt)
 
-    def list_server_tools() -> dict[str, tuple[str, str]]:
+    def map_server_tools() -> dict[str, tuple[str, str]]:
         table = services.mcp
         server_tools = table.tools(table.listings) if table is not None else {}
         return {name: (each.server, each.listed.name) for name, each in server_tools.items()}
@@ -54,7 +54,7 @@ def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> 
         own_folder=settings.paths.data / PROGRAMS_FOLDER / "hooks",
         is_trusted=settings.trusted,
         tell=project.warn,
-        servers=list_server_tools,
+        map_server_tools=map_server_tools,
         transcripts=Transcripts(store, settings.home, workspace.directory),
         judge=judge,
     )

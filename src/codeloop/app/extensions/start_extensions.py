@@ -26,15 +26,9 @@ from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host_stream import HostPipes
-from codeloop.extend.host.hosts import (
-    ExtensionHosts,
-    HostCallbacks,
-    HostKey,
-    RunOperation,
-    get_log_path,
-    list_tool_names,
-)
+from codeloop.extend.host.hosts import ExtensionHosts, HostCallbacks, HostKey, RunOperation, get_log_path
 from codeloop.extend.host.offer_cache import OfferCache
+from codeloop.extend.host.offers import list_tool_names
 from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS
@@ -93,16 +87,16 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         operations=tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     callbacks = HostCallbacks(
-        known=OfferCache(settings.paths.state / EXTENSIONS_FOLDER, partial(digest_surroundings, settings)),
+        offer_cache=OfferCache(settings.paths.state / EXTENSIONS_FOLDER, partial(digest_surroundings, settings)),
         hello=hello,
         start=start,
         is_confined=is_confined,
-        reach=find_reach,
-        log=open_log,
+        find_reach=find_reach,
+        open_log=open_log,
         warn=project.warn,
         serve=serve,
-        agent_of=lambda session, message: project.engine.store.read_context(session).find_agent(message),
-        changed=lambda: _install_offers(project, hosts),
+        find_agent=lambda session, message: project.engine.store.read_context(session).find_agent(message),
+        on_change=lambda: _install_offers(project, hosts),
     )
     hosts = ExtensionHosts(settings.extensions, callbacks)
     return hosts
@@ -180,7 +174,7 @@ def _start_asking_about_config(project: OpenProject, hosts: ExtensionHosts, hook
     are_all_known = hooks.has_handler(CONFIG_HOOK) and not hosts.unknown
     if are_all_known and file is not None and not file.exists() and not state.has_asked_about_config:
         state.has_asked_about_config = True
-        hosts.asked.clear()
+        hosts.config_answered.clear()
         project.run_in_background(_ask_about_config(project, hooks, hosts, file))
 
 
@@ -191,7 +185,7 @@ async def _ask_about_config(project: OpenProject, hooks: Hooks, hosts: Extension
     except (HookRefused, OSError) as error:
         project.warn(f"The extensions' changes to the configuration are not used: {error}")
     finally:
-        hosts.asked.set()
+        hosts.config_answered.set()
 
 
 def start_extensions(project: OpenProject) -> None:

@@ -1,4 +1,4 @@
-"""Follows the events of a directory for extensions, and notifies them of questions to the user."""
+"""Follows the events of a directory, for extensions, and runs the hook `notification` for questions to the user."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -15,7 +15,9 @@ async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Even
 
     A follower that is too far behind continues at the newest event.
     """
-    directory_name, is_own = str(directory), dict[str, bool]()
+    directory_name = str(directory)
+    # By session: whether it belongs to the directory.
+    belongs_here: dict[str, bool] = {}
     while True:
         try:
             async for event in store.follow():
@@ -24,11 +26,11 @@ async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Even
                     if event.directory in {None, directory_name}:
                         yield event.event
                     continue
-                if session_id not in is_own:
+                if session_id not in belongs_here:
                     session = store.find_session(session_id)
                     # The last event of a removed session comes when it is no longer in the store; it counts as ours.
-                    is_own[session_id] = session is None or session.directory == directory_name
-                if is_own[session_id]:
+                    belongs_here[session_id] = session is None or session.directory == directory_name
+                if belongs_here[session_id]:
                     yield event.event
         # The store drops followers that are too far behind.
         except GapError:

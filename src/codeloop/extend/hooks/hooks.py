@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import msgspec
-from msgspec import Struct
 
 from codeloop.extend.hooks.output_types import check_output
 from codeloop.extend.hooks.timings import HookTimings, Outcome
@@ -69,19 +68,9 @@ class Handler(Protocol):
         """Return the new `output`: whole, or only the values that change.
 
         Raises HookFailed when the handler failed, HookRefused when it refuses the action.
-        Any other exception counts as raised by the extension's code: in the hooks of REFUSING a refusal, too.
+        Any other exception counts as raised by the extension's code, which in one of REFUSAL_HOOKS is a refusal, too.
         """
         ...
-
-
-class HookRow(Struct, frozen=True):
-    """The description of a handler for lists."""
-
-    label: str
-    names: tuple[str, ...]
-    policy: tuple[str, ...]
-    is_project: bool
-    seconds: float
 
 
 class Hooks:
@@ -117,19 +106,6 @@ class Hooks:
         """Return whether any handler has a hook of this name."""
         return name in self._names
 
-    def list_rows(self) -> tuple[HookRow, ...]:
-        """Return the handlers in their order."""
-        return tuple(
-            HookRow(
-                each.label,
-                tuple(sorted(each.names)),
-                tuple(sorted(each.policy)),
-                each.is_project,
-                self._deadline(each),
-            )
-            for each in self._handlers
-        )
-
     async def run(self, name: str, given: JSON, output: JSON) -> JSON:
         """Pass `output` (see `output_types.py`) through the handlers of a hook, and return what they have made of it.
 
@@ -155,10 +131,11 @@ class Hooks:
         return answers[key]
 
     async def _ask(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
+        """Return the checked output of a handler, or `output` itself where the handler failed and is skipped."""
         began = time.monotonic()
         outcome: Outcome | None = None
         try:
-            answer = await self._answer(handler, name, payload, output)
+            answer = await self._call_handler(handler, name, payload, output)
             # Through JSON, so that a handler in this process can't pass on other objects than a program could.
             full_answer: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
             full_answer = check_output(name, full_answer)
@@ -168,20 +145,20 @@ class Hooks:
             raise
         except HookFailed as error:
             outcome = "late" if isinstance(error, HookTimedOut) else "failed"
-            self._pass_over(handler, name, payload, str(error))
+            self._skip(handler, name, payload, str(error))
             return output
         except (msgspec.MsgspecError, TypeError, RecursionError, OverflowError) as error:
             outcome = "failed"
-            self._pass_over(handler, name, payload, f"its answer is invalid: {error}")
+            self._skip(handler, name, payload, f"its answer is invalid: {error}")
             return output
         finally:
             if self.timings is not None and outcome is not None:
                 self.timings.record(handler.label, name, (time.monotonic() - began) * 1000, outcome)
         return full_answer
 
-    async def _answer(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
+    async def _call_handler(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
         """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
-        seconds = self._deadline(handler)
+        seconds = self._seconds if handler.seconds is None else handler.seconds
         working = asyncio.ensure_future(handler.call(name, _copy(payload), _copy(output)))
         # A handler that is late may still raise after nobody waits for it.
         working.add_done_callback(retrieve_exception)
@@ -201,17 +178,13 @@ class Hooks:
             message = str(error) or type(error).__name__
             # These hooks judge an action, and code refuses one by raising an exception.
             if name in REFUSAL_HOOKS or isinstance(error, HookRefused):
-                raise HookRefused(
-                    f"Refused by {handler.label}: {message}", ends=isinstance(error, HookRefused) and error.ends
-                )
+                ends_turn = isinstance(error, HookRefused) and error.ends
+                raise HookRefused(f"Refused by {handler.label}: {message}", ends=ends_turn)
             kind = error.name if isinstance(error, ExtensionRaised) else type(error).__name__
             raise HookFailed(f"it raised {kind}: {message}")
         return working.result()
 
-    def _deadline(self, handler: Handler) -> float:
-        return self._seconds if handler.seconds is None else handler.seconds
-
-    def _pass_over(self, handler: Handler, name: str, payload: JSON, cause: str) -> None:
+    def _skip(self, handler: Handler, name: str, payload: JSON, cause: str) -> None:
         """Skip a handler, and report it; refuse if the action requires its answer."""
         if name in handler.policy:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")

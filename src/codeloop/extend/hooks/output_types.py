@@ -25,6 +25,7 @@ class TransformedMessage(Wire):
     parts: list[Part]
 
 
+# By hook: the types of the values in its output.
 OUTPUT_TYPES: dict[str, dict[str, Any]] = {
     "chat.message": {"message": UserMessage, "parts": list[Part]},
     "chat.params": {
@@ -55,7 +56,7 @@ OUTPUT_TYPES: dict[str, dict[str, Any]] = {
 def check_output(name: str, output: JSON) -> JSON:
     """Return an output, with ids for the parts of a prompt that lack them.
 
-    Raises msgspec.ValidationError, which says what is wrong, when a value has not the type of OUTPUTS.
+    Raises msgspec.ValidationError, which says what is wrong, when a value does not have its type of OUTPUT_TYPES.
     """
     if name == "chat.message":
         output = {**output, "parts": _complete_parts(output)}

@@ -39,7 +39,7 @@ class HookTiming(Struct, omit_defaults=True):
         return statistics.median(self.times) if self.times else 0.0
 
     def record(self, took: float, outcome: Outcome) -> None:
-        """Count a call."""
+        """Count a call that took so many ms."""
         self.calls += 1
         self.failures += outcome != "answered"
         self.late += outcome == "late"
@@ -59,37 +59,38 @@ class HookTimings:
     """Counts the handler calls of a project. If the file can't be written, the counts are lost without an error."""
 
     is_busy = False
+    """A project that closes waits for nothing here: `close` saves at once."""
 
     def __init__(self, folder: Path) -> None:
         self._file = get_timings_path(folder)
-        self._new: dict[tuple[str, str], HookTiming] = {}
+        self._unsaved: dict[tuple[str, str], HookTiming] = {}
+        """The counts since the last save, by label and hook."""
         self._saved_at = time.monotonic()
 
     def record(self, label: str, hook: str, took: float, outcome: Outcome) -> None:
         """Count a call that took so many ms."""
-        row = self._new.setdefault((label, hook), HookTiming(label, hook))
-        row.record(round(took, 2), outcome)
+        timing = self._unsaved.setdefault((label, hook), HookTiming(label, hook))
+        timing.record(round(took, 2), outcome)
         if time.monotonic() - self._saved_at >= HOOK_TIMINGS_EVERY.seconds:
             self.save()
 
     def save(self) -> None:
         """Add the new counts to the file."""
-        # Taken before the file is written, so that what fails to be saved is not tried again with each call.
-        new, self._new, self._saved_at = self._new, {}, time.monotonic()
-        if not new:
+        # Reset before the file is written, so that a save that fails is not tried again with each call.
+        unsaved, self._unsaved, self._saved_at = self._unsaved, {}, time.monotonic()
+        if not unsaved:
             return
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
             # Several processes of one project add to the same file.
             with lock(self._file.parent, HOOK_TIMINGS_LOCK.seconds):
-                rows = {(row.label, row.hook): row for row in read_timings(self._file.parent)}
-                for key, row in new.items():
-                    # Popped and put at the end: the rows that were not used for longest are cut off.
-                    before = rows.pop(key, HookTiming(row.label, row.hook))
-                    before.add(row)
-                    rows[key] = before
-                timings = list(rows.values())[-HOOK_TIMINGS.value :]
-                write_atomically(self._file, msgspec.json.encode(timings))
+                timings = {(timing.label, timing.hook): timing for timing in read_timings(self._file.parent)}
+                for key, timing in unsaved.items():
+                    # Popped and put at the end: those that were not used for the longest time are cut off.
+                    total = timings.pop(key, HookTiming(timing.label, timing.hook))
+                    total.add(timing)
+                    timings[key] = total
+                write_atomically(self._file, msgspec.json.encode(list(timings.values())[-HOOK_TIMINGS.value :]))
 
     async def close(self) -> None:
         """Save the new counts."""
@@ -97,7 +98,7 @@ class HookTimings:
 
 
 def get_timings_path(folder: Path) -> Path:
-    """Return the file in a project's folder of extensions."""
+    """Return the file of timings in a project's folder of extensions."""
     return folder / "timings.json"
 
 

@@ -21,8 +21,8 @@ from codeloop.extend.homes import Home
 from codeloop.extend.host.extension import Extension, Language
 from codeloop.extend.host.offer_cache import find_policy_hooks
 from codeloop.extend.host.protocol import VERSION
-from codeloop.extend.packages.lock_file import find_entry_path, is_marked_policy, parse_package_name, resolve_entry
 from codeloop.extend.packages.manifest import MANIFEST, is_claude_plugin, read_manifest
+from codeloop.extend.packages.plugin_entries import find_entry_path, is_marked_policy, parse_package_name, resolve_entry
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.extension import HOST_ENTRIES, HOST_FILE, HOST_WATCHED_FILES
@@ -96,9 +96,14 @@ def find_extensions(
     warnings: list[str] = []
     importable: dict[Path, bytes] = {}
     for name, (value, version) in installed.items():
-        path, origin = value.strip(), f"entry point {name}"
+        path = value.strip()
         extensions[name] = Extension(
-            name, "python", "plugin", path, origin, _hash_parts(path.encode(), version.encode())
+            name=name,
+            language="python",
+            kind="plugin",
+            path=path,
+            origin=f"entry point {name}",
+            digest=_hash_parts(path.encode(), version.encode()),
         )
     for index, entry in enumerate(loaded.config.plugin):
         extension, problem = _read_entry(scope, index, entry)
@@ -124,22 +129,30 @@ def find_extensions(
             importable[file.parent] = b"".join(map(_read_content, importable_files))
         files.append(file)
         name = _format_path(file, scope)
-        file_state = (
-            b"" if file.suffix in _LANGUAGES else _describe_file(file, file.parent).encode("utf-8", "surrogateescape")
-        )
+        file_state = b""
+        if file.suffix not in _LANGUAGES:
+            # A program may be longer than what is read of it here, so its size and time count as well.
+            file_state = _describe_file(file, file.parent).encode("utf-8", "surrogateescape")
         digest = _hash_parts(kind.encode(), name.encode(), _read_content(file), file_state, importable[file.parent])
         policy = ASSUMED_POLICY_HOOKS if home.is_policy and kind == "plugin" else ()
         # A program in another language is started by the Python host.
         language = _LANGUAGES.get(file.suffix, "python")
         extensions[name] = Extension(
-            name, language, kind, str(file), str(file), digest, is_project=home.is_project, policy=policy
+            name=name,
+            language=language,
+            kind=kind,
+            path=str(file),
+            origin=str(file),
+            digest=digest,
+            is_project=home.is_project,
+            policy=policy,
         )
     warnings += _warn_ignored_scripts(home for home in homes if trusted or not home.is_project)
     return FoundExtensions(tuple(extensions.values()), tuple(files), tuple(warnings))
 
 
-# A file without a known suffix counts as a tool if it can be executed.
-def _is_executable(file: Path) -> bool:
+def _is_program(file: Path) -> bool:
+    """Return whether a file is a program in another language: its suffix is none of ours, and it can be executed."""
     return file.suffix not in _LANGUAGES and os.access(file, os.X_OK)
 
 
@@ -152,11 +165,11 @@ def _knows_schema(file: Path) -> bool:
 
 
 def _warn_ignored_scripts(homes: Iterable[Home]) -> Iterator[str]:
-    """Yield a warning for each folder of tools that holds other scripts."""
+    """Yield a warning for each folder of tools that holds scripts which are no tools."""
     for home in homes:
         for folder in () if home.only_skills else sorted(home.names & {"tool", "tools"}):
-            executable = filter(_is_executable, _list_candidates(home.path / folder))
-            if names := ", ".join(file.name for file in executable if not _knows_schema(file)):
+            programs = filter(_is_program, _list_candidates(home.path / folder))
+            if names := ", ".join(file.name for file in programs if not _knows_schema(file)):
                 yield f"{home.path / folder}: {names}: not a tool. An executable in this folder must answer --schema."
 
 
@@ -183,28 +196,46 @@ def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension 
     name = _make_entry_name(name_or_path, path, scope)
     digest = _hash_parts(b"plugin", name.encode(), content, msgspec.json.encode(options))
     policy = ASSUMED_POLICY_HOOKS if is_marked_policy(entry) else ()
-    return Extension(name, language, "plugin", str(path), source, digest, options, is_project, policy), ""
+    extension = Extension(
+        name=name,
+        language=language,
+        kind="plugin",
+        path=str(path),
+        origin=source,
+        digest=digest,
+        options=options,
+        is_project=is_project,
+        policy=policy,
+    )
+    return extension, ""
 
 
 def _make_placeholder(scope: _SearchScope, index: int, entry: Any, problem: str) -> Extension | None:
-    """Return a placeholder for an entry that can't be loaded, if the entry is a policy; else None."""
+    """Return a placeholder for an entry that can't be loaded, if the entry is a policy; else None.
+
+    `problem`: of the entry itself; "": that of its package's manifest counts, if it has one.
+    """
     name = get_plugin_name(entry)
     origin = scope.loaded.provenance.get(f"plugin[{index}]")
     base = origin.layer.base if origin is not None else scope.root
     path = find_entry_path(name, base, scope.paths) if name is not None else None
-    if name is None or path is None or not (problem := problem or _find_manifest_problem(path)):
+    if name is None or path is None:
         return None
-    remembered = find_policy_hooks(scope.paths.state / "extensions", str(path))
-    policy = tuple(sorted({*remembered, *(ASSUMED_POLICY_HOOKS if is_marked_policy(entry) else ())}))
+    problem = problem or _find_manifest_problem(path)
+    if not problem:
+        return None
+    remembered_hooks = find_policy_hooks(scope.paths.state / "extensions", str(path))
+    assumed_hooks = ASSUMED_POLICY_HOOKS if is_marked_policy(entry) else ()
+    policy = tuple(sorted({*remembered_hooks, *assumed_hooks}))
     if not policy:
         return None
     return Extension(
-        _make_entry_name(name, path, scope),
-        _detect_language(path) or "python",
-        "plugin",
-        str(path),
-        str(origin) if origin is not None else "plugin",
-        "",
+        name=_make_entry_name(name, path, scope),
+        language=_detect_language(path) or "python",
+        kind="plugin",
+        path=str(path),
+        origin=str(origin) if origin is not None else "plugin",
+        digest="",
         is_project=origin is not None and origin.layer.is_project,
         policy=policy,
         problem=problem,
@@ -221,10 +252,11 @@ def _find_manifest_problem(folder: Path) -> str:
 
 
 def _make_entry_name(name: str, path: Path, scope: _SearchScope) -> str:
+    """Return the display name of an entry's extension: the package's, the path as written, or a shortened one."""
     package = parse_package_name(name)
-    return (
-        package.written if package is not None else name if not Path(name).is_absolute() else _format_path(path, scope)
-    )
+    if package is not None:
+        return package.written
+    return _format_path(path, scope) if Path(name).is_absolute() else name
 
 
 def _detect_language(path: Path) -> Language | None:
@@ -234,10 +266,12 @@ def _detect_language(path: Path) -> Language | None:
 
 
 def _list_extensions(folder: Path) -> list[Path]:
-    """Return the extension files of a folder, sorted: sources first, then programs."""
+    """Return the extension files of a folder, sorted by name: sources, and in a folder of tools also programs."""
     files = _list_candidates(folder)
-    programs = filter(_is_executable, files if _FOLDER_KINDS.get(folder.name) == "tool" else ())
-    return sorted([*(file for file in files if file.suffix in _LANGUAGES), *filter(_knows_schema, programs)])
+    extensions = [file for file in files if file.suffix in _LANGUAGES]
+    if _FOLDER_KINDS.get(folder.name) == "tool":
+        extensions += [file for file in files if _is_program(file) and _knows_schema(file)]
+    return sorted(extensions)
 
 
 def _list_candidates(folder: Path) -> list[Path]:
@@ -277,6 +311,7 @@ def _describe_folder(folder: Path) -> bytes:
 
 
 def _describe_file(file: Path, folder: Path) -> str:
+    """Return a file's path relative to a folder, its size and its time; "": it can't be read."""
     try:
         stat = file.stat()
     except OSError:
@@ -285,6 +320,7 @@ def _describe_file(file: Path, folder: Path) -> str:
 
 
 def _hash_parts(*parts: bytes) -> str:
+    """Return the digest of an extension whose offer depends on these parts."""
     # The version is part of it: an offer that another version of codeloop cached may have another form.
     digest = sha256(f"{__version__} {VERSION}".encode())
     for part in parts:
@@ -294,6 +330,7 @@ def _hash_parts(*parts: bytes) -> str:
 
 
 def _format_path(path: Path, scope: _SearchScope) -> str:
+    """Return a path as people read it: relative to the project, or to the home."""
     if path.is_relative_to(scope.root):
         return str(path.relative_to(scope.root))
     if path.is_relative_to(scope.paths.home):

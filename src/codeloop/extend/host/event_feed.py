@@ -15,32 +15,34 @@ _MAX_BATCH_EVENTS = 200
 
 
 class HostEventFeed:
-    """The feed of one host. `send` returns whether the host runs; `late` is called when the first event is dropped.
+    """The feed of one host. `send` returns whether the host runs; `on_first_drop` is called when one is first lost.
 
     While the feed is paused, events wait for their followers to be loaded.
     """
 
-    def __init__(self, send: Callable[[bytes], bool], late: Callable[[], None]) -> None:
+    def __init__(self, send: Callable[[bytes], bool], on_first_drop: Callable[[], None]) -> None:
         self.dropped = 0
+        """The number of dropped events."""
         self.is_drained = asyncio.Event()
         """An event that is set while the host has handled all events."""
         self.is_drained.set()
         self._send = send
-        self._late = late
+        self._on_first_drop = on_first_drop
         self._waiting: list[msgspec.Raw] = []
         self._unanswered = 0
+        """The number of events that were sent and that the host has not handled yet."""
         self._timer: asyncio.TimerHandle | None = None
-        self._is_held = False
+        self._is_paused = False
 
     def admit(self, *, is_delta: bool) -> bool:
         """Return whether there is room for one more event; if not, count it as dropped."""
         # Deltas are dropped first: the whole text follows in a later event, other events have no substitute.
-        most = HOST_EVENTS if is_delta else HOST_EVENTS_MOST
-        if self._unanswered + len(self._waiting) < most.value:
+        limit = HOST_EVENTS if is_delta else HOST_EVENTS_MOST
+        if self._unanswered + len(self._waiting) < limit.value:
             return True
         # Reported once: a warning for each event would flood the user.
         if not self.dropped:
-            self._late()
+            self._on_first_drop()
         self.dropped += 1
         return False
 
@@ -48,7 +50,7 @@ class HostEventFeed:
         """Send an event, together with others that come soon."""
         self._waiting.append(event)
         self.is_drained.clear()
-        if self._is_held:
+        if self._is_paused:
             return
         if len(self._waiting) >= _MAX_BATCH_EVENTS:
             self.flush()
@@ -58,15 +60,15 @@ class HostEventFeed:
     def acknowledge(self, count: int | None) -> None:
         """Count events as handled; None: the program was restarted."""
         self._unanswered = 0 if count is None else max(0, self._unanswered - count)
-        self._update_done()
+        self._update_drained()
 
     def pause(self) -> None:
         """Queue events until `resume`."""
-        self._is_held = True
+        self._is_paused = True
 
     def resume(self) -> None:
-        """Send queued and later events."""
-        self._is_held = False
+        """Send the queued events, and later ones as they come."""
+        self._is_paused = False
         self.flush()
 
     def flush(self) -> None:
@@ -74,12 +76,12 @@ class HostEventFeed:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._is_held:
+        if self._is_paused:
             return
         batch, self._waiting = self._waiting, []
         if batch and self._send(encode_line(EventBatch(tuple(batch)))):
             self._unanswered += len(batch)
-        self._update_done()
+        self._update_drained()
 
     def close(self) -> None:
         """Stop sending."""
@@ -87,6 +89,6 @@ class HostEventFeed:
             self._timer.cancel()
         self._waiting.clear()
 
-    def _update_done(self) -> None:
+    def _update_drained(self) -> None:
         if not self._waiting and not self._unanswered:
             self.is_drained.set()

@@ -11,7 +11,11 @@ from codeloop.schema.wire import JSON
 
 
 class ExtensionHandler:
-    """Asks an extension; implements `extend.hooks.hooks.Handler`."""
+    """Asks an extension; implements `extend.hooks.hooks.Handler`.
+
+    `names`: the extension's hooks; `policy`: those of them whose actions are refused without its answer; `reach`: how
+    it is confined, which bounds its answers.
+    """
 
     def __init__(
         self,
@@ -40,17 +44,19 @@ class ExtensionHandler:
 
 
 class ClosedHandler:
-    """Refuses every action that a policy decides about while the policy can't be loaded."""
+    """Refuses every action that a policy decides about while the policy can't be loaded.
 
-    def __init__(self, extension: Extension, names: frozenset[str], why: str) -> None:
+    `names`: the policy's hooks. `reason`: why it can't be loaded.
+    """
+
+    def __init__(self, extension: Extension, names: frozenset[str], reason: str) -> None:
         self.label = extension.name
         self.names = names
         self.policy = names
         self.is_project = extension.is_project
         self.seconds: float | None = None
-        self._why = why
+        self._reason = reason
 
     async def call(self, _name: str, _given: JSON, _output: JSON) -> JSON:
-        """Raise HookFailed, which refuses, since every hook here is a policy."""
-        # A failed policy hook refuses the action.
-        raise HookFailed(self._why)
+        """Raise HookFailed: the failure of a policy refuses the action."""
+        raise HookFailed(self._reason)

@@ -67,13 +67,13 @@ ReceivePiece = Callable[[FetchHead | FetchChunk], None]
 
 
 class _Request(Struct):
-    """A pending request. `questions`: its questions that wait for the user."""
+    """A pending request. `about`: the name of its extension; `questions`: its questions that wait for the user."""
 
     answer: "asyncio.Future[Any]"
     about: str
     seconds: float = 0
     listener: CallListener | None = None
-    pieces: ReceivePiece | None = None
+    receive_piece: ReceivePiece | None = None
     questions: "list[asyncio.Task[Any]]" = []
     deadline: asyncio.Timeout | None = None
 
@@ -104,6 +104,7 @@ class ExtensionHost:
         self._numbers = itertools.count(1)
         self._back_off = BackOff()
         self._stuck: set[int] = set()
+        """The requests that did not stop when they were cancelled."""
         self._work: set[asyncio.Task[Any]] = set()
 
     @property
@@ -113,10 +114,12 @@ class ExtensionHost:
 
     async def load(self, extension: LoadSpec, *, again: bool = False) -> ExtensionOffer:
         """Return an extension's offer; load it first if needed. Raises HookFailed, ExtensionRaised."""
-        process = await self._running()
+        process = await self._ensure_running()
         loading = None if again else process.loaded.get(extension.name)
         if loading is None:
-            request = self._request(extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds)
+            request = self._send_request(
+                extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds
+            )
             loading = process.loaded[extension.name] = asyncio.create_task(_parse_offer(request))
             # Every caller may have been cancelled by the time that the load fails.
             loading.add_done_callback(retrieve_exception)
@@ -129,14 +132,16 @@ class ExtensionHost:
         message: Callable[[int], HostMessage],
         seconds: float,
         listener: CallListener | None = None,
-        pieces: ReceivePiece | None = None,
+        receive_piece: ReceivePiece | None = None,
     ) -> Any:
-        """Send an extension a request, which `message` makes of its number; return its answer.
+        """Send an extension a request, which `message` makes from its number; return its answer.
 
-        Raises HookFailed: the host failed, or did not answer in time; ExtensionRaised.
+        `seconds`: its deadline. `listener`: gets the questions and the progress of a tool. `receive_piece`: gets the
+        pieces of a response as they arrive. Raises HookFailed: the host failed, or did not answer in time;
+        ExtensionRaised.
         """
         await self.load(extension)
-        return await self._request(extension.name, message, seconds, listener, pieces)
+        return await self._send_request(extension.name, message, seconds, listener, receive_piece)
 
     def notify(self, line: bytes) -> bool:
         """Send an encoded message without an answer, if the program runs; return whether it does."""
@@ -159,19 +164,19 @@ class ExtensionHost:
                 task.cancel()
             await asyncio.wait(work)
 
-    async def _request(
+    async def _send_request(
         self,
         about: str,
         message: Callable[[int], HostMessage],
         seconds: float,
         listener: CallListener | None = None,
-        pieces: ReceivePiece | None = None,
+        receive_piece: ReceivePiece | None = None,
     ) -> Any:
         number = next(self._numbers)
         # Encoded before the request is registered: an argument that can't be encoded leaves nothing behind.
         encoded = encode_request(message(number))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        request = self._requests[number] = _Request(answer, about, seconds, listener, pieces)
+        request = self._requests[number] = _Request(answer, about, seconds, listener, receive_piece)
         try:
             if not self.notify(encoded):
                 raise HookFailed(f"the extension host {self.callbacks.name} is gone")
@@ -233,7 +238,8 @@ class ExtensionHost:
         task.add_done_callback(self._work.discard)
         return task
 
-    async def _running(self) -> _Process:
+    async def _ensure_running(self) -> _Process:
+        """Return the running program; start it if needed. Raises HookFailed."""
         if self._process is not None:
             return self._process
         if self._opening is None:
@@ -302,6 +308,7 @@ class ExtensionHost:
             self._spawn(self._fail(why or pipes.ending or "it closed its connection"))
 
     def _handle(self, message: FromHost) -> None:
+        """Handle a message from the program."""
         match message:
             case HostReady():
                 self._settle(_GREETING_ID, message.runtime)
@@ -317,8 +324,8 @@ class ExtensionHost:
                     request.listener.report(message)
             case FetchHead() | FetchChunk():
                 request = self._requests.get(message.id)
-                if request is not None and request.pieces is not None:
-                    request.pieces(message)
+                if request is not None and request.receive_piece is not None:
+                    request.receive_piece(message)
             case OperationCall():
                 self._carry_out(message.id, message.operation, self.callbacks.serve(message))
             case EventsTaken():
@@ -378,6 +385,7 @@ class ExtensionHost:
         await self._end(why)
 
     async def _end(self, why: str) -> None:
+        """End the program, if it runs; pending requests fail with the reason."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -410,4 +418,4 @@ def _convert_error(error: AnswerError) -> Exception:
     """Convert a program's error to an exception."""
     if error.kind == "raised":
         return ExtensionRaised(error.message, error.name, error.trace)
-    return (InvalidCall if error.kind == "invalid" else HookFailed)(error.message)
+    return InvalidCall(error.message) if error.kind == "invalid" else HookFailed(error.message)

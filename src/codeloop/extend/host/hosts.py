@@ -17,7 +17,14 @@ from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import CallListener, Extension
 from codeloop.extend.host.hook_handlers import ClosedHandler, ExtensionHandler
 from codeloop.extend.host.host_stream import HostPipes
-from codeloop.extend.host.offer_cache import OfferCache, is_empty_offer
+from codeloop.extend.host.offer_cache import OfferCache
+from codeloop.extend.host.offers import (
+    EVENT_HOOK,
+    follows_events,
+    is_idle_policy,
+    is_needed_each_turn,
+    offers_nothing,
+)
 from codeloop.extend.host.protocol import (
     CallOrigin,
     ExtensionOffer,
@@ -36,17 +43,9 @@ from codeloop.tool.json_schema import ExternalParameters, clean_schema
 from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolResult
 from codeloop.workspace.process.program_log import ProgramLog
 
-_EVENT_HOOK = "event"
 EMPTY_POLICY_REASON = "it is marked as a policy, and brought no hook when it was loaded here"
 # The operation that a host requests to follow events without a hook.
 _SUBSCRIBE_OPERATION = "event.subscribe"
-# Hooks of every turn. Extensions with only other hooks are loaded when one is called.
-_EACH_TURN_HOOKS = frozenset(
-    (
-        *("chat.message", "chat.params", "chat.headers", "tool.definition", "session.start", "session.stop"),
-        *("experimental.chat.messages.transform", "experimental.chat.system.transform", "experimental.text.complete"),
-    )
-)
 
 
 # Runs an operation with its arguments.
@@ -56,21 +55,22 @@ RunOperation = Callable[[Any, Any], Awaitable[Any]]
 class HostCallbacks(Struct, frozen=True):
     """The functions and settings of a project that its hosts use.
 
-    `start` starts the program of a host; raises OSError. `reach` returns the reach of confined (True) or free hosts.
-    `log` returns the log of a host by its name. `serve` runs an operation for a host, confined or not. `agent_of`
-    returns the agent of a session's message. `changed` is called when other tools or hooks are offered than before.
+    `start` starts the program of a host, whose errors go to the given function; raises OSError. `find_reach` returns
+    the reach of confined (True) or free hosts. `open_log` returns the log of a host by its name. `serve` runs an
+    operation for a host, confined (True) or not. `find_agent` returns the agent of a session's message. `on_change` is
+    called when other tools or hooks are offered than before.
     """
 
-    known: OfferCache
+    offer_cache: OfferCache
     hello: HostHello
     start: Callable[["HostKey", Callable[[bytes], None]], Awaitable[HostPipes]]
     is_confined: Callable[[Extension], bool]
-    reach: Callable[[bool], Reach]
-    log: Callable[[str], ProgramLog]
+    find_reach: Callable[[bool], Reach]
+    open_log: Callable[[str], ProgramLog]
     warn: Callable[[str], None]
     serve: Callable[[RunOperation, OperationCall, bool], Awaitable[Any]]
-    agent_of: Callable[[str, str], str]
-    changed: Callable[[], None]
+    find_agent: Callable[[str, str], str]
+    on_change: Callable[[], None]
 
 
 class HostKey(Struct, frozen=True):
@@ -95,27 +95,28 @@ class ExtensionHosts:
         """Why extensions could not be loaded, by their names."""
         self.operations: asyncio.Future[RunOperation] = asyncio.get_running_loop().create_future()
         """The function that runs operations, once set."""
-        self.asked = asyncio.Event()
+        self.config_answered = asyncio.Event()
         """Unset while extensions are asked for their changes of the configuration."""
-        self.asked.set()
+        self.config_answered.set()
         self._callbacks = callbacks
         self._hosts: dict[HostKey, Any] = {}
         """The `ExtensionHost`s, whose modules are imported with the first."""
         self._feeds: dict[HostKey, HostEventFeed] = {}
-        self._waits = True
+        self._is_first_turn = True
         self._learning: dict[str, asyncio.Task[None]] = {}
         """Background loads, by extension name."""
         self._waking: dict[HostKey, asyncio.Task[None]] = {}
+        """The loads of the followers of events, by host."""
         self._following: asyncio.Task[None] | None = None
         for each in self.extensions:
             if each.problem:
                 self.failures[each.name] = each.problem
-            elif (offer := callbacks.known.get(each.digest)) is not None:
+            elif (offer := callbacks.offer_cache.get(each.digest)) is not None:
                 self.offers[each.name] = offer
 
     @property
     def is_busy(self) -> bool:
-        """Return whether any is working."""
+        """Whether any host is working."""
         return any(host.is_busy for host in self._hosts.values())
 
     @property
@@ -133,7 +134,7 @@ class ExtensionHosts:
     async def wait_for_offers(self) -> None:
         """Wait until all offers are known, up to a limit; then warn about missing ones."""
         empty = [each for each in self.extensions if offers_nothing(self.offers, each)]
-        if empty and not list_unfinished(self._learning, self.unknown) and self._callbacks.known.refresh():
+        if empty and not list_unfinished(self._learning, self.unknown) and self._callbacks.offer_cache.refresh():
             # The packages or files that such an extension depends on may exist by now.
             for each in empty:
                 del self.offers[each.name]
@@ -148,22 +149,22 @@ class ExtensionHosts:
     async def wait_for_config(self) -> None:
         """Wait, at the first turn only and up to a limit, for the extensions' changes of the configuration."""
         try:
-            async with asyncio.timeout(HOST_WAIT.seconds if self._waits else 0):
+            async with asyncio.timeout(HOST_WAIT.seconds if self._is_first_turn else 0):
                 if loads := list_unfinished(self._learning, self.unknown):
                     await asyncio.wait(loads)
-                await self.asked.wait()
+                await self.config_answered.wait()
         except TimeoutError:
-            if self._waits and not self.unknown:
+            if self._is_first_turn and not self.unknown:
                 self._callbacks.warn(
                     f"This turn goes without changes of the configuration: not made in {HOST_WAIT.seconds:g} s."
                 )
         # Only the first turn waits: later ones use what has arrived by then.
-        self._waits = False
+        self._is_first_turn = False
 
     def make_tools(self) -> tuple[Tool, ...]:
         """Return the known tools; of two with the same name, the later extension's."""
         tools = {
-            tool.name: self._tool(each, tool)
+            tool.name: self._make_tool(each, tool)
             for each in self.extensions
             if each.name in self.offers
             for tool in self.offers[each.name].tools
@@ -175,28 +176,28 @@ class ExtensionHosts:
         handlers: list[ExtensionHandler | ClosedHandler] = []
         for each in self.extensions:
             if each.name not in self.offers:
-                if closed_hooks := frozenset((*each.policy, *self._callbacks.known.get_policy(each.path))):
-                    why = self.failures.get(each.name, "it is not loaded yet")
-                    handlers.append(ClosedHandler(each, closed_hooks, f"it can't be loaded: {why.rstrip('.')}"))
+                if closed_hooks := frozenset((*each.policy, *self._callbacks.offer_cache.get_policy(each.path))):
+                    reason = self.failures.get(each.name, "it is not loaded yet")
+                    handlers.append(ClosedHandler(each, closed_hooks, f"it can't be loaded: {reason.rstrip('.')}"))
                 continue
             if is_idle_policy(self.offers, each, self.extensions):
                 handlers.append(ClosedHandler(each, frozenset(each.policy), EMPTY_POLICY_REASON))
                 continue
             hooks = self.offers[each.name].hooks
-            names = frozenset(hook.name for hook in hooks) - {_EVENT_HOOK}
+            names = frozenset(hook.name for hook in hooks) - {EVENT_HOOK}
             policy = frozenset(hook.name for hook in hooks if hook.policy or each.policy) & names
             if names:
-                reach = self._callbacks.reach(self.get_key(each).is_confined)
+                reach = self._callbacks.find_reach(self.get_key(each).is_confined)
                 handlers.append(ExtensionHandler(each, names, policy, self.ask, reach))
         return tuple(handlers)
 
     def follow(self, events: Callable[[], AsyncIterator[Event]]) -> None:
         """Start forwarding events to extensions that follow them."""
         for each in self.extensions:
-            if _follows_events(each, self.offers):
-                self._feed(self.get_key(each))
+            if follows_events(self.offers, each):
+                self._create_feed(self.get_key(each))
         if self._feeds and self._following is None:
-            self._following = asyncio.create_task(self._follow(events()))
+            self._following = asyncio.create_task(self._forward_events(events()))
 
     async def ask(
         self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None = None
@@ -209,7 +210,7 @@ class ExtensionHosts:
             return await host.ask(extension.load_spec, message, HOST_CALL.seconds, listener)
         finally:
             if (took := time.monotonic() - began) >= HOST_SLOW_ANSWER.seconds:
-                self._callbacks.log(self.get_key(extension).name).add_line(
+                self._callbacks.open_log(self.get_key(extension).name).add_line(
                     f"[codeloop: {extension.name} took {took:.2f} s]"
                 )
 
@@ -238,9 +239,9 @@ class ExtensionHosts:
                 return
             self.failures[extension.name] = str(error)
             self._callbacks.warn(f"{extension.name} can't be used: {error}")
-            log = self._callbacks.log(self.get_key(extension).name)
+            log = self._callbacks.open_log(self.get_key(extension).name)
             log.add_line(f"{extension.name}: {getattr(error, 'trace', '') or error}")
-            self._callbacks.changed()
+            self._callbacks.on_change()
 
     async def load(self, extension: Extension, *, again: bool = False) -> None:
         """Load an extension, and cache its offer. Raises HookFailed, ExtensionRaised."""
@@ -248,28 +249,28 @@ class ExtensionHosts:
             raise HookFailed(extension.problem)
         offer = await self.get_host(self.get_key(extension)).load(extension.load_spec, again=again)
         policy = tuple(sorted(hook.name for hook in offer.hooks if hook.policy))
-        self._callbacks.known.store_policy(extension.path, policy, extension.digest)
+        self._callbacks.offer_cache.store_policy(extension.path, policy, extension.digest)
         if self.offers.get(extension.name) == offer:
             return
         self.offers[extension.name] = offer
-        self._callbacks.known.put(extension.digest, offer)
+        self._callbacks.offer_cache.put(extension.digest, offer)
         for problem in offer.problems:
             self._callbacks.warn(f"{extension.name}: {problem}")
-        self._callbacks.changed()
+        self._callbacks.on_change()
 
-    def _tool(self, extension: Extension, offered_tool: OfferedTool) -> Tool:
+    def _make_tool(self, extension: Extension, offered_tool: OfferedTool) -> Tool:
         async def run(given: JSON, ctx: ToolContext) -> ToolResult:
             hello = self._callbacks.hello
             call_origin = CallOrigin(
-                ctx.session_id,
-                ctx.message_id,
-                ctx.call_id,
-                self._callbacks.agent_of(ctx.session_id, ctx.message_id),
-                hello.directory,
-                hello.root,
+                session_id=ctx.session_id,
+                message_id=ctx.message_id,
+                call_id=ctx.call_id,
+                agent=self._callbacks.find_agent(ctx.session_id, ctx.message_id),
+                directory=hello.directory,
+                worktree=hello.root,
             )
             # Imported late: a session that calls no extension's tool does not pay for it.
-            from codeloop.extend.host.calls import call_tool
+            from codeloop.extend.host.tool_calls import call_tool
 
             return await call_tool(self.ask, extension, offered_tool.name, call_origin, given, ctx)
 
@@ -287,22 +288,22 @@ class ExtensionHosts:
             # Imported late: with cached offers most sessions start no host.
             from codeloop.extend.host.host import ExtensionHost, ProcessCallbacks
 
-            log = self._callbacks.log(key.name)
+            log = self._callbacks.open_log(key.name)
 
-            def note(line: str) -> None:
+            def log_line(line: str) -> None:
                 log.add_line(f"[codeloop: {line}]")
 
             def acknowledge(count: int | None) -> None:
                 if key in self._feeds:
                     self._feeds[key].acknowledge(count)
                     if count is None:
-                        self._wake(key)
+                        self._load_followers(key)
 
             callbacks = ProcessCallbacks(
                 name=key.name,
                 start=lambda: self._callbacks.start(key, log.feed),
                 hello=self._callbacks.hello,
-                log=note,
+                log=log_line,
                 warn=self._callbacks.warn,
                 serve=partial(self._serve, key),
                 acknowledge=acknowledge,
@@ -312,28 +313,28 @@ class ExtensionHosts:
 
     async def _serve(self, key: HostKey, call: OperationCall) -> Any:
         if call.operation == _SUBSCRIBE_OPERATION:
-            self._feed(key)
-            self._callbacks.changed()
+            self._create_feed(key)
+            self._callbacks.on_change()
             return None
         return await self._callbacks.serve(await asyncio.shield(self.operations), call, key.is_confined)
 
-    def _feed(self, key: HostKey) -> None:
-        """Create the event feed of a host, held until its followers are loaded."""
+    def _create_feed(self, key: HostKey) -> None:
+        """Create the event feed of a host, paused until its followers are loaded."""
         if key in self._feeds:
             return
-        missing = f"The extension host {key.name} does not keep up with events: some are left out."
+        warning = f"The extension host {key.name} does not keep up with events: some are left out."
 
         def send(events: bytes) -> bool:
             is_sent: bool = self.get_host(key).notify(events)
             # The program has ended and misses these events; it is restarted for the next ones.
             if not is_sent:
-                self._wake(key)
+                self._load_followers(key)
             return is_sent
 
-        self._feeds[key] = HostEventFeed(send, partial(self._callbacks.warn, missing))
-        self._wake(key)
+        self._feeds[key] = HostEventFeed(send, on_first_drop=partial(self._callbacks.warn, warning))
+        self._load_followers(key)
 
-    def _wake(self, key: HostKey) -> None:
+    def _load_followers(self, key: HostKey) -> None:
         """Load the followers of events: in a restarted program nothing else requests them."""
         if key in self._waking and not self._waking[key].done():
             return
@@ -341,47 +342,28 @@ class ExtensionHosts:
 
         async def load_followers() -> None:
             try:
-                if first := [task for task in self._learning.values() if not task.done()]:
+                if other_loads := [task for task in self._learning.values() if not task.done()]:
                     # Followers are loaded last: a turn waits for the other loads.
-                    await asyncio.wait(first, timeout=HOST_WAIT.seconds)
-                extensions = [
-                    each for each in self.extensions if self.get_key(each) == key and _follows_events(each, self.offers)
+                    await asyncio.wait(other_loads, timeout=HOST_WAIT.seconds)
+                followers = [
+                    each for each in self.extensions if self.get_key(each) == key and follows_events(self.offers, each)
                 ]
-                await asyncio.gather(*map(self._learn_offer, extensions))
+                await asyncio.gather(*map(self._learn_offer, followers))
             finally:
                 feed.resume()
 
         feed.pause()
         self._waking[key] = asyncio.create_task(load_followers())
 
-    async def _follow(self, events: AsyncIterator[Event]) -> None:
+    async def _forward_events(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
             is_delta = isinstance(event, PartDelta)
-            wanting = [feed for feed in self._feeds.values() if feed.admit(is_delta=is_delta)]
-            if wanting:
+            feeds_with_room = [feed for feed in self._feeds.values() if feed.admit(is_delta=is_delta)]
+            if feeds_with_room:
                 # Encoded once for all hosts, and not at all if none has room.
                 raw = msgspec.Raw(encode(event))
-                for feed in wanting:
+                for feed in feeds_with_room:
                     feed.add(raw)
-
-
-def offers_nothing(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
-    """Return whether a loaded extension has neither a tool nor a hook nor a sign-in."""
-    return extension.name in offers and is_empty_offer(offers[extension.name])
-
-
-def is_idle_policy(offers: Mapping[str, ExtensionOffer], extension: Extension, every: Iterable[Extension]) -> bool:
-    """Return whether a policy extension, or the whole package of its file, has no hook."""
-    if not extension.policy or extension.name not in offers:
-        return False
-    package = [each for each in every if each.policy and _is_in_one_package(each, extension)]
-    return not any(offers[each.name].hooks for each in (extension, *package) if each.name in offers)
-
-
-def _is_in_one_package(one: Extension, second: Extension) -> bool:
-    """Return whether both are files of the same package folder, not configured entries."""
-    is_file = one.origin == one.path and second.origin == second.path
-    return is_file and Path(one.path).parent == Path(second.path).parent
 
 
 def list_unfinished(
@@ -392,21 +374,6 @@ def list_unfinished(
     return [task for task in tasks if task is not None and not task.done()]
 
 
-def is_needed_each_turn(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
-    """Return whether an extension is called in each turn, or is a policy, which is always loaded."""
-    hooks = offers[extension.name].hooks if extension.name in offers else ()
-    return bool(extension.policy and hooks) or any(hook.policy or hook.name in _EACH_TURN_HOOKS for hook in hooks)
-
-
-def _follows_events(extension: Extension, offers: Mapping[str, ExtensionOffer]) -> bool:
-    return extension.name in offers and any(hook.name == _EVENT_HOOK for hook in offers[extension.name].hooks)
-
-
-def list_tool_names(offers: Mapping[str, ExtensionOffer], extension: Extension) -> list[str]:
-    """Return the names of the tools that an extension is known to offer."""
-    return [tool.name for tool in offers[extension.name].tools] if extension.name in offers else []
-
-
 def get_log_path(folder: Path, host: str) -> Path:
-    """Return where the log of a host is."""
+    """Return the log file of a host by its display name: `python (sandboxed)` logs into `python-sandboxed.log`."""
     return folder / f"{host.replace(' (', '-').rstrip(')')}.log"

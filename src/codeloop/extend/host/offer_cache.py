@@ -47,15 +47,18 @@ def hash_surroundings(project_root: ProjectRoot, paths: Paths, environment: Mapp
     """
     visible_variables = make_program_environment(environment, {})
     variables = sorted(
-        each for each in visible_variables.items() if each[0] not in _IGNORED_VARIABLES and _LOGIN_PREFIX not in each[0]
+        (name, value)
+        for name, value in visible_variables.items()
+        if name not in _IGNORED_VARIABLES and _LOGIN_PREFIX not in name
     )
     folders = (project_root.root, project_root.directory, *(home.path for home in find_homes(project_root, paths)))
-    files = [row for folder in dict.fromkeys(folders) for row in _list_settings_files(folder)]
-    where = (str(project_root.root), str(project_root.directory))
-    return sha256(repr((where, variables, files)).encode("utf-8", "surrogateescape")).hexdigest()
+    files = [file for folder in dict.fromkeys(folders) for file in _list_settings_files(folder)]
+    project = (str(project_root.root), str(project_root.directory))
+    return sha256(repr((project, variables, files)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _list_settings_files(folder: Path) -> list[tuple[str, int, int]]:
+    """Return the path, size and time (ns) of each settings file in a folder, sorted."""
     settings: list[tuple[str, int, int]] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -73,21 +76,21 @@ def is_empty_offer(offer: ExtensionOffer) -> bool:
 
 
 class OfferCache:
-    """The offers by extension and surroundings, a file each. `look` returns the digest of the current surroundings.
+    """The offers by extension and surroundings, a file each. `digest_surroundings` returns the current digest of these.
 
     A file that can't be read counts as missing.
     """
 
-    def __init__(self, folder: Path, look: Callable[[], str] = str) -> None:
+    def __init__(self, folder: Path, digest_surroundings: Callable[[], str] = str) -> None:
         self._folder = folder
-        self._look = look
-        self._surroundings = look()
+        self._digest_surroundings = digest_surroundings
+        self._surroundings = digest_surroundings()
         self._policies: dict[str, StoredPolicy] = {}
         """The policies stored by this object, by path."""
 
     def refresh(self) -> bool:
-        """Return whether the surroundings changed since the last look."""
-        before, self._surroundings = self._surroundings, self._look()
+        """Look at the surroundings again; return whether they have changed since the last time."""
+        before, self._surroundings = self._surroundings, self._digest_surroundings()
         return self._surroundings != before
 
     def get(self, digest: str) -> ExtensionOffer | None:
@@ -117,7 +120,8 @@ class OfferCache:
     def store_policy(self, path: str, hooks: tuple[str, ...], digest: str = "") -> None:
         """Store the policy hooks of the extension at a path.
 
-        None: remove them, unless the same extension has some in another project or with other settings.
+        If there are none, those that are stored are removed, unless the same extension had them in another project or
+        with other settings.
         """
         stored_policy = StoredPolicy(path, hooks, digest)
         # Called with each load of an extension; the disk is read only when something is new.
@@ -135,19 +139,25 @@ class OfferCache:
                 file.unlink(missing_ok=True)
 
 
-def find_sign_in_providers(folder: Path, look: Callable[[], str], digests: Sequence[str]) -> frozenset[str]:
-    """Return the providers whose requests these extensions handle after sign-in."""
-    offers = filter(None, map(OfferCache(folder, look).get, digests))
-    signing = [offer.auth for offer in offers if offer.auth is not None and offer.auth.get("loader") is True]
-    return frozenset(str(auth.get("provider")) for auth in signing)
+def find_sign_in_providers(
+    folder: Path, digest_surroundings: Callable[[], str], digests: Sequence[str]
+) -> frozenset[str]:
+    """Return the providers whose requests these extensions handle after sign-in. `digests`: of the extensions."""
+    cache = OfferCache(folder, digest_surroundings)
+    offers = [offer for digest in digests if (offer := cache.get(digest)) is not None]
+    sign_ins = [offer.auth for offer in offers if offer.auth is not None and offer.auth.get("loader") is True]
+    return frozenset(str(sign_in.get("provider")) for sign_in in sign_ins)
 
 
-# By the path, not the content: a policy that was broken by an edit still has to refuse.
 def find_policy_hooks(folder: Path, path: str) -> tuple[str, ...]:
-    """Return the policy hooks of the extension at a path, or of one below it."""
+    """Return the policy hooks of the extension at a path, or else of all below it.
+
+    They are stored by path, not by content: a policy that was broken by an edit still has to refuse.
+    """
+    stored_policy = _read_policy(_get_policy_path(folder, path))
+    if stored_policy is not None:
+        return stored_policy.hooks
     hooks: set[str] = set()
-    if (own := _read_policy(_get_policy_path(folder, path))) is not None:
-        return own.hooks
     for file in (folder / "policy").glob("*.json"):
         policy = _read_policy(file)
         if policy is not None and Path(policy.path).is_relative_to(path):

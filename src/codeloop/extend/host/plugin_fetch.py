@@ -17,22 +17,22 @@ _ResponsePiece = FetchHead | FetchChunk | NetworkError | None
 
 
 class PluginFetch:
-    """A `RequestClient` that sends through a plugin. `credential` is read for each request."""
+    """A `RequestClient` that sends through a plugin. `read_credential` is called for each request."""
 
     def __init__(
         self,
         host: ExtensionHost,
         extension: LoadSpec,
         base_url: str,
-        credential: Callable[[], JSON],
-        first_byte: float,
+        read_credential: Callable[[], JSON],
+        first_byte_seconds: float,
     ) -> None:
-        """`first_byte`: the limit in seconds until the head of a response."""
+        """`first_byte_seconds`: the limit until the head of a response; infinity: none."""
         self._host = host
         self._extension = extension
         self._base_url = base_url
-        self._credential = credential
-        self._first_byte = first_byte
+        self._read_credential = read_credential
+        self._first_byte_seconds = first_byte_seconds
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
         """Send `body` to the base URL plus `path`. Raises NetworkError."""
@@ -41,15 +41,15 @@ class PluginFetch:
         name = self._extension.name
         asking = self._host.ask(
             self._extension,
-            lambda number: PluginRequest(number, name, request, self._credential()),
+            lambda number: PluginRequest(number, name, request, self._read_credential()),
             # A response may stream for as long as the model works; the caller has its own limits between two chunks.
             math.inf,
-            pieces=stream.pieces.put_nowait,
+            receive_piece=stream.pieces.put_nowait,
         )
         stream.work = asyncio.create_task(stream.fill(asking))
         try:
             # `asyncio.timeout` takes None, not infinity, for no limit.
-            async with asyncio.timeout(None if math.isinf(self._first_byte) else self._first_byte):
+            async with asyncio.timeout(None if math.isinf(self._first_byte_seconds) else self._first_byte_seconds):
                 head = await stream.pieces.get()
         except TimeoutError:
             stream.close()
@@ -80,7 +80,7 @@ class _FetchStream:
         self.work: asyncio.Task[None] | None = None
 
     async def fill(self, asking: Awaitable[Any]) -> None:
-        """Wait for the end of the response."""
+        """Wait for the end of the response, and add it to the pieces: None, or the error."""
         end: _ResponsePiece = None
         try:
             await asking

@@ -21,17 +21,20 @@ class SecretAsked(CodeloopError):
     """A form asks for a secret. Secrets are never entered in forms."""
 
 
-def make_questions(schema: JSON, who: str, message: str = "") -> list[QuestionInfo]:
-    """Return a question for each field of a form; for a form without fields, a yes/no question. Raises SecretAsked."""
+def make_questions(schema: JSON, heading: str, message: str = "") -> list[QuestionInfo]:
+    """Return a question for each field of a form; for a form without fields, a yes/no question. Raises SecretAsked.
+
+    `heading`: says which server asks, and comes first in each question. `message`: the server's own.
+    """
     fields = _get_fields(schema)
     for name, field in fields.items():
         if _is_secret(name, field, message):
             raise SecretAsked(f"it asks for {escape_controls(name)!r}, a secret")
     if not fields:
         agree = [QuestionOption(label="Yes", description=""), QuestionOption(label="No", description="")]
-        return [QuestionInfo(question=who, header="Agree", options=agree, custom=False)]
+        return [QuestionInfo(question=heading, header="Agree", options=agree, custom=False)]
     required = schema.get("required", [])
-    return [_make_question(name, field, who, is_required=name in required) for name, field in fields.items()]
+    return [_make_question(name, field, heading, is_required=name in required) for name, field in fields.items()]
 
 
 def _is_secret(name: str, field: JSON, message: str) -> bool:
@@ -40,14 +43,14 @@ def _is_secret(name: str, field: JSON, message: str) -> bool:
         return True
     if _list_choices(field) or field.get("type") == "array":
         return False
-    title, about = str(field.get("title") or ""), str(field.get("description") or "")
+    title, description = str(field.get("title") or ""), str(field.get("description") or "")
     if _names_pin(name) or _names_pin(title):
         return True
     # Numbers are about secrets, not secrets themselves: a limit of tokens, the length of passwords.
     if field.get("type") in {"integer", "number"}:
         return False
-    is_any = name.lower() in _GENERIC_NAMES
-    return any(map(asks_for_secret, (name, title, about, message if is_any else "")))
+    has_generic_name = name.lower() in _GENERIC_NAMES
+    return any(map(asks_for_secret, (name, title, description, message if has_generic_name else "")))
 
 
 def _names_pin(label: str) -> bool:
@@ -56,18 +59,18 @@ def _names_pin(label: str) -> bool:
     return "pin" in words and (words[-1] == "pin" or words[words.index("pin") + 1] in _WORDS_AFTER_PIN)
 
 
-def _make_question(name: str, field: JSON, who: str, *, is_required: bool) -> QuestionInfo:
+def _make_question(name: str, field: JSON, heading: str, *, is_required: bool) -> QuestionInfo:
     label = escape_controls(str(field.get("title") or name))
-    about = escape_controls(str(field.get("description") or ""))
-    kind = field.get("type", "string")
+    description = escape_controls(str(field.get("description") or ""))
     choices = _list_choices(field)
     note = "" if is_required else " (optional)"
-    note = f" (left out: {escape_controls(_format_default(field))})" if "default" in field else note
+    if "default" in field:
+        note = f" (left out: {escape_controls(_format_default(field))})"
     return QuestionInfo(
-        question=f"{who}\n{label}{note}{': ' + about if about else ''}",
+        question=f"{heading}\n{label}{note}{': ' + description if description else ''}",
         header=label[:_MAX_HEADER_CHARS],
         options=[QuestionOption(label=each, description="") for each in choices],
-        multiple=True if kind == "array" else None,
+        multiple=True if field.get("type", "string") == "array" else None,
         custom=False if choices else None,
     )
 
@@ -78,11 +81,12 @@ def _format_default(field: JSON) -> str:
     if isinstance(value, bool):
         return "Yes" if value else "No"
     names = {str(each): name for name, each in _map_values(field).items()}
-    many = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return ", ".join(names.get(str(each), str(each)) for each in many)
+    values = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return ", ".join(names.get(str(each), str(each)) for each in values)
 
 
 def _list_choices(field: JSON) -> list[str]:
+    """Return the texts that the user can choose from; empty: the user types the value."""
     if field.get("type") == "boolean":
         return ["Yes", "No"]
     return list(_map_values(field))
@@ -91,9 +95,11 @@ def _list_choices(field: JSON) -> list[str]:
 def _map_values(field: JSON) -> dict[str, Any]:
     """Return a field's allowed values, by display text."""
     items: JSON = field.get("items", {}) if field.get("type") == "array" else field
-    rows: list[JSON] = items.get("oneOf") or items.get("anyOf") or []
-    if rows:
-        return {escape_controls(str(row.get("title", row.get("const")))): row.get("const") for row in rows}
+    options: list[JSON] = items.get("oneOf") or items.get("anyOf") or []
+    if options:
+        return {
+            escape_controls(str(option.get("title", option.get("const")))): option.get("const") for option in options
+        }
     values: list[Any] = items.get("enum", [])
     # Older servers name the values of `enum` in `enumNames`, newer ones in `oneOf`.
     names: list[Any] = items.get("enumNames", values)

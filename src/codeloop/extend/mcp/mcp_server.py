@@ -24,7 +24,7 @@ from codeloop.extend.mcp.transport.failures import (
     find_cause,
     list_request_errors,
 )
-from codeloop.extend.mcp.transport.fetch_listing import LatestListing
+from codeloop.extend.mcp.transport.latest_listing import LatestListing
 from codeloop.extend.mcp.transport.transports import ServerDependencies, ServerTarget, connect
 from codeloop.schema.limits import MCP_CALL, MCP_RETRY, MCP_RETRY_MOST
 from codeloop.schema.permission import Need
@@ -90,11 +90,11 @@ class McpServer:
             definition.name,
             dependencies.project.root,
             log,
-            ChangeCallbacks(lambda: self._lists.note_change(), lambda _uri: changed()),
+            ChangeCallbacks(on_lists=lambda: self._latest.note_change(), on_resource=lambda _uri: changed()),
         )
         self._connection: ServerConnection | None = None
         self._opening: asyncio.Task[tuple[ServerConnection, Listing]] | None = None
-        self._lists = LatestListing(self._take_lists)
+        self._latest = LatestListing(self._handle_changed_lists)
         self._failures = _Failures.of(records.failures.get(definition.digest))
         self.is_off = False
         """Whether the user has switched the server off; then no call starts it."""
@@ -124,9 +124,9 @@ class McpServer:
     @property
     def pending_patch(self) -> str:
         """The diff from the approved tools to the current ones; "" if there is nothing new."""
-        if self.listing is None or self._lists.listing is None or not has_new_text(self.listing, self._lists.listing):
+        if self.listing is None or self._latest.listing is None or not has_new_text(self.listing, self._latest.listing):
             return ""
-        return diff_listings(self.listing, self._lists.listing)
+        return diff_listings(self.listing, self._latest.listing)
 
     @property
     def challenge(self) -> str | None:
@@ -155,7 +155,7 @@ class McpServer:
         if not self.is_running:
             await self.consent.check()
         await self._ensure_connected()
-        return self._lists.listing or Listing()
+        return self._latest.listing or Listing()
 
     async def disconnect(self) -> None:
         """End the connection; the next request starts the server again."""
@@ -174,7 +174,7 @@ class McpServer:
 
         Consent to changed tools is asked for first. Raises ServerFailed, Denied, Rejected.
         """
-        for is_last in (False, True):
+        for is_last_try in (False, True):
             connection = await self._ensure_connected()
             if ctx is not None:
                 await self.settle(ctx)
@@ -183,8 +183,8 @@ class McpServer:
                     return await self._send(connection, make, ctx)
             except list_request_errors() as error:
                 is_lost = connection.transport == "http" and connection.status == _NOT_FOUND_STATUS
-                if not is_lost or is_last:
-                    raise self._failure(connection, error) from error
+                if not is_lost or is_last_try:
+                    raise self._convert_error(connection, error) from error
                 # 404: the server has lost the session, such as by a restart, and did nothing: it is asked once more.
                 await self.disconnect()
         raise AssertionError("the second time returns or raises")
@@ -194,23 +194,23 @@ class McpServer:
 
         Raises Denied, Rejected.
         """
-        await self._lists.settle()
+        await self._latest.settle()
         if patch := self.pending_patch:
             await ctx.ask(_make_need(self.name, patch))
-            self._take(is_agreed=True)
+            self._adopt_listing(is_agreed=True)
 
     async def _send(
         self, connection: ServerConnection, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None
     ) -> JSON:
-        def report(progress: float, total: float | None, words: str | None) -> None:
+        def report(progress: float, total: float | None, message: str | None) -> None:
             share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
             if ctx is not None:
-                ctx.report(title=words or share, metadata={"progress": progress, "total": total, "message": words})
+                ctx.report(title=message or share, metadata={"progress": progress, "total": total, "message": message})
 
         timeout = self.definition.config.timeout if self.definition.config is not None else None
         return await connection.request(make, timeout / 1000 if timeout else MCP_CALL.seconds, report)
 
-    def _failure(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
+    def _convert_error(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
         """Convert a failed request to ServerFailed, and record whether the server is gone."""
         error = connection.fatal or error
         text = describe_error(error)
@@ -219,11 +219,13 @@ class McpServer:
             self.fail(error)
             return ServerFailed(describe_refusal(self))
         if not connection.is_open:
-            why = text if connection.fatal is not None else connection.ended or text
-            last = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
+            reason = text if connection.fatal is not None else connection.ended or text
+            last_line = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
             self._connection = None
-            self._record_failure(self._failures.with_failure(why))
-            return ServerFailed(f"The MCP server {self.name} is gone: {why}.{last} The next call starts it again.")
+            self._record_failure(self._failures.with_failure(reason))
+            return ServerFailed(
+                f"The MCP server {self.name} is gone: {reason}.{last_line} The next call starts it again."
+            )
         return ServerFailed(f"The MCP server {self.name} answered with an error: {text}")
 
     async def _ensure_connected(self) -> ServerConnection:
@@ -231,7 +233,7 @@ class McpServer:
             return self._connection
         if self.definition.config is None or not self.definition.is_enabled or self.is_off:
             raise ServerFailed(describe_refusal(self))
-        wait = self._failures.seconds_left()
+        wait = self._failures.count_seconds_left()
         # A short wait is awaited here; a long one is an answer for the model.
         if 0 < wait <= MCP_RETRY.seconds:
             await asyncio.sleep(wait)
@@ -241,8 +243,13 @@ class McpServer:
                 f"It is not started again within {wait:.0f} s."
             )
         if self._opening is None:
-            callbacks = self._requests.callbacks()
-            target = ServerTarget(self.definition, self.definition.config, self.listing, self.log, callbacks)
+            target = ServerTarget(
+                definition=self.definition,
+                config=self.definition.config,
+                known=self.listing,
+                log=self.log,
+                callbacks=self._requests.make_client_callbacks(),
+            )
             self._opening = asyncio.create_task(connect(target, self.consent.dependencies))
             self._opening.add_done_callback(self._finish_opening)
             self._changed()
@@ -264,29 +271,31 @@ class McpServer:
         if error is not None:
             self.fail(error)
             return
-        self._connection, self._lists.listing = opening.result()
-        self._lists.fetch = self._connection.fetch_listing
+        self._connection, self._latest.listing = opening.result()
+        self._latest.fetch = self._connection.fetch_listing
         self._connection.on_end = self._changed
         self._failures = _Failures()
         # Other processes show the last failure in their lists.
         self.records.failures.put(self.definition.digest, None)
         self.consent.approve()
-        self._take()
+        self._adopt_listing()
         self._changed()
 
     def fail(self, error: BaseException) -> None:
         """Record why the server can't be used."""
-        found = find_cause(error)
-        why = describe_error(error)
-        # The log of a responding server holds warnings of its libraries, which are not the cause.
-        last = self.log.last_line if isinstance(found, ProgramEnded | TimeoutError) else ""
-        match found:
-            case SignInNeeded() if found.can_sign_in:
-                self._record_failure(_Failures(f"run `codeloop mcp auth {self.name}`", "needs_auth", found.challenge))
+        cause = find_cause(error)
+        reason = describe_error(error)
+        match cause:
+            case SignInNeeded() if cause.can_sign_in:
+                advice = f"run `codeloop mcp auth {self.name}`"
+                self._record_failure(_Failures(advice, "needs_auth", challenge=cause.challenge))
             case RegistrationNeeded():
-                self._record_failure(_Failures(why, "needs_client_registration"))
+                self._record_failure(_Failures(reason, "needs_client_registration"))
             case _:
-                self._record_failure(self._failures.with_failure(f"{why}; its last line: {last}" if last else why))
+                # The log of a responding server holds warnings of its libraries, which are not the cause.
+                if isinstance(cause, ProgramEnded | TimeoutError) and self.log.last_line:
+                    reason = f"{reason}; its last line: {self.log.last_line}"
+                self._record_failure(self._failures.with_failure(reason))
 
     def _record_failure(self, failures: "_Failures") -> None:
         self._failures = failures
@@ -296,17 +305,16 @@ class McpServer:
         self.records.failures.put(self.definition.digest, last)
         self._changed()
 
-    def _take(self, *, is_agreed: bool = False) -> None:
-        """Store the server's listing, unless the user must agree first."""
+    def _adopt_listing(self, *, is_agreed: bool = False) -> None:
+        """Store the server's latest listing, unless the user must agree first."""
         # New texts reach the model only after the user has agreed: a server could otherwise slip instructions in
         # later.
-        if (
-            self._lists.listing is not None
-            and self._lists.listing != self.listing
-            and (is_agreed or not self.pending_patch)
-        ):
-            self.listing = self._lists.listing
-            self.records.listings.put(self.definition.listing_key, self._lists.listing)
+        if self.pending_patch and not is_agreed:
+            return
+        latest = self._latest.listing
+        if latest is not None and latest != self.listing:
+            self.listing = latest
+            self.records.listings.put(self.definition.listing_key, latest)
             self._changed()
 
     async def watch(self, uri: str, ctx: ToolContext) -> None:
@@ -317,11 +325,11 @@ class McpServer:
             with suppress(*list_request_errors()):
                 await self._connection.watch(uri)
 
-    def _take_lists(self) -> None:
-        """Adopt the lists that the server has changed."""
-        self._take()
+    def _handle_changed_lists(self) -> None:
+        """Adopt the lists that the server has changed, or say that the user is asked to agree to them."""
+        self._adopt_listing()
         self._changed()
-        if self.pending_patch and not self._lists.is_awaited:
+        if self.pending_patch and not self._latest.is_awaited:
             self._requests.notify(
                 f"The tools of the MCP server {self.name} have changed. With your next call of it the user is asked to "
                 "agree, and you are told which are new."
@@ -331,11 +339,9 @@ class McpServer:
 def is_sandboxed(server: McpServer) -> bool | None:
     """Return whether a server's program runs in a sandbox, as far as known; None: it is remote."""
     config = server.definition.config
-    return (
-        server.consent.dependencies.program_sandboxes.is_used(config.effective_sandbox)
-        if isinstance(config, LocalDefinition)
-        else None
-    )
+    if not isinstance(config, LocalDefinition):
+        return None
+    return server.consent.dependencies.program_sandboxes.is_used(config.effective_sandbox)
 
 
 async def downgrade_protocol(server: McpServer) -> bool:
@@ -355,13 +361,13 @@ async def downgrade_protocol(server: McpServer) -> bool:
 
 def describe_refusal(server: McpServer) -> str:
     """Return the message for the model that a server can't be called now: the reason, and what to do about it."""
-    now = server.status
-    if now.state == "needs_auth":
+    status = server.status
+    if status.state == "needs_auth":
         return (
             f"The MCP server {server.name} wants the user to sign in. Ask the user to run `codeloop mcp auth "
             f"{server.name}`, or to choose it under /mcp in the terminal UI; after that, call it again."
         )
-    return f"The MCP server {server.name} can't be used: {_end_sentence(now.reason or 'it was stopped')}"
+    return f"The MCP server {server.name} can't be used: {_end_sentence(status.reason or 'it was stopped')}"
 
 
 def _make_need(server: str, patch: str) -> Need:
@@ -380,15 +386,17 @@ class _Failures(Struct, frozen=True):
     @staticmethod
     def of(last: LastFailure | None) -> "_Failures":
         """Return the failure that was stored by an earlier run; it does not delay the next try."""
-        return _Failures() if last is None else _Failures(last.words, cast("ServerState", last.state), last.challenge)
+        if last is None:
+            return _Failures()
+        return _Failures(last.description, cast("ServerState", last.state), challenge=last.challenge)
 
     def with_failure(self, reason: str) -> "_Failures":
         """Return the failures with one more, after which the wait is twice as long."""
         # Doubled each time, so that a broken server does not delay every call.
         wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
-        return _Failures(reason, "failed", "", self.count + 1, time.monotonic() + wait)
+        return _Failures(reason, count=self.count + 1, until=time.monotonic() + wait)
 
-    def seconds_left(self) -> float:
+    def count_seconds_left(self) -> float:
         """Return the seconds left until the next try; 0 or less: now."""
         return self.until - time.monotonic()
 

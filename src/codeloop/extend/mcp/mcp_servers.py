@@ -10,7 +10,8 @@ from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.consent import Approvals
 from codeloop.extend.mcp.mcp_server import McpServer, ServerRecords
-from codeloop.extend.mcp.sign_in.login import BackgroundSignIn, ShowAddress, WaitForPaste, sign_in
+from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
+from codeloop.extend.mcp.sign_in.login import ShowAddress, WaitForPaste, sign_in
 from codeloop.extend.mcp.sign_in.tokens import get_sign_ins, make_auth, sign_out
 from codeloop.extend.mcp.transport.failures import RegistrationNeeded, ServerFailed, SignInNeeded
 from codeloop.extend.mcp.transport.server_process import ServerProject

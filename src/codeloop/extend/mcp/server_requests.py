@@ -37,10 +37,10 @@ _OPENED_LABEL, _DECLINED_LABEL = "I have opened it", "No"
 
 
 class ChangeCallbacks(Struct, frozen=True):
-    """Functions to call when a server's lists have changed (`lists`), or a resource (`resource`, with its URI)."""
+    """Functions to call when a server reports that its lists, or the resource with a URI, have changed."""
 
-    lists: Callable[[], None]
-    resource: Callable[[str], None]
+    on_lists: Callable[[], None]
+    on_resource: Callable[[str], None]
 
 
 class ServerRequests:
@@ -50,10 +50,13 @@ class ServerRequests:
         self._server = server
         self._root = root
         self._log = log
-        self._on_change = change_callbacks
+        self._callbacks = change_callbacks
         self._calls: list[ToolContext] = []
+        """The running calls, the latest last."""
         self._readers: dict[str, dict[str, Notices]] = {}
+        """By URI and session: where those are notified that have read a resource."""
         self._callers: dict[str, Notices] = {}
+        """By session: where those are notified that have called the server."""
 
     def watch(self, uri: str, ctx: ToolContext) -> None:
         """Notify this call's session from now on when the resource changes."""
@@ -66,7 +69,7 @@ class ServerRequests:
         )
         for session_id, notices in self._readers.get(uri, {}).items():
             notices.add(session_id, note)
-        self._on_change.resource(uri)
+        self._callbacks.on_resource(uri)
 
     def notify(self, line: str) -> None:
         """Add a note to the sessions that have called the server. A running call sees the change itself."""
@@ -88,31 +91,33 @@ class ServerRequests:
             # Calls overlap, so this one need not be the last.
             self._calls.remove(ctx)
 
-    def callbacks(self) -> JSON:
+    def make_client_callbacks(self) -> JSON:
         """Return the callbacks by the parameter names of the package's client."""
         return {
             "elicitation_callback": self._elicit,
             "sampling_callback": self._sample,
-            "list_roots_callback": self._roots,
-            "logging_callback": self._note,
-            "message_handler": self._handle,
+            "list_roots_callback": self._list_roots,
+            "logging_callback": self._log_message,
+            "message_handler": self._handle_notification,
         }
 
-    async def _handle(self, message: Any) -> None:
+    async def _handle_notification(self, message: Any) -> None:
+        """Handle a notification, or an error of the connection, which comes here as well."""
         method = getattr(message, "method", "")
         if isinstance(message, Exception):
             self._log.add_line(f"[{message}]")
         elif method.endswith("list_changed"):
-            self._on_change.lists()
+            self._callbacks.on_lists()
         elif method == "notifications/resources/updated":
             self._notify_readers(str(message.params.uri))
+        # The package calls this in its reading loop: others get their turn between two of many notifications.
         await asyncio.sleep(0)
 
-    async def _note(self, params: "LoggingMessageNotificationParams") -> None:
+    async def _log_message(self, params: "LoggingMessageNotificationParams") -> None:
         text = params.data if isinstance(params.data, str) else msgspec.json.encode(params.data).decode()
         self._log.add_line(f"[{params.level}] {text}")
 
-    async def _roots(self, _context: "ClientRequestContext") -> "ListRootsResult":
+    async def _list_roots(self, _context: "ClientRequestContext") -> "ListRootsResult":
         from mcp_types import ListRootsResult, Root
         from pydantic import FileUrl
 
@@ -121,6 +126,7 @@ class ServerRequests:
     async def _elicit(
         self, _context: "ClientRequestContext", params: "ElicitRequestParams"
     ) -> "ElicitResult | ErrorData":
+        """Have the user fill in the server's form, or open its address."""
         from mcp_types import ElicitRequestURLParams, ElicitResult
 
         ctx = self._calls[-1] if self._calls else None
@@ -128,21 +134,13 @@ class ServerRequests:
         if ctx is None:
             return ElicitResult(action="cancel")
         need = Need(permission="question", patterns=("*",), metadata={"server": self._server})
-        who = f"The MCP server {self._server} asks: {escape_controls(params.message)}"
+        heading = f"The MCP server {self._server} asks: {escape_controls(params.message)}"
         try:
             if isinstance(params, ElicitRequestURLParams):
-                accept_option = QuestionOption(label=_OPENED_LABEL, description=escape_controls(params.url))
-                decline_option = QuestionOption(label=_DECLINED_LABEL, description="The server is told so.")
-                question = QuestionInfo(
-                    question=f"{who}\nOpen {escape_controls(params.url)}",
-                    header="Open",
-                    options=[accept_option, decline_option],
-                    custom=False,
-                )
-                answers = await ctx.session.ask_questions([question], need)
+                answers = await ctx.session.ask_questions([_make_url_question(heading, params.url)], need)
                 return ElicitResult(action="accept" if answers[0][:1] == [_OPENED_LABEL] else "decline")
             schema: JSON = params.requested_schema
-            questions = make_questions(schema, who, params.message)
+            questions = make_questions(schema, heading, params.message)
             content = convert_answers(schema, await ctx.session.ask_questions(questions, need))
         except Rejected as error:
             # A form that nobody could see was not declined by the user: the server may act on that.
@@ -182,6 +180,18 @@ class ServerRequests:
         model: JSON = result.metadata.get("model") or {}
         content = TextContent(type="text", text=result.text)
         return CreateMessageResult(role="assistant", content=content, model=model.get("modelID", "unknown"))
+
+
+def _make_url_question(heading: str, url: str) -> QuestionInfo:
+    """Return the question by which the user opens an address, or declines to."""
+    accept_option = QuestionOption(label=_OPENED_LABEL, description=escape_controls(url))
+    decline_option = QuestionOption(label=_DECLINED_LABEL, description="The server is told so.")
+    return QuestionInfo(
+        question=f"{heading}\nOpen {escape_controls(url)}",
+        header="Open",
+        options=[accept_option, decline_option],
+        custom=False,
+    )
 
 
 def _format_prompt(params: "CreateMessageRequestParams") -> str:

@@ -10,8 +10,8 @@ from codeloop.config.paths import Paths, get_plugin_name
 from codeloop.config.sources import Layer
 from codeloop.extend.homes import Home
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
-from codeloop.extend.packages.lock_file import is_marked_policy, resolve_entry
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST, MANIFEST, is_claude_plugin, read_manifest
+from codeloop.extend.packages.plugin_entries import is_marked_policy, resolve_entry
 from codeloop.kit.jsonc import Document
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -53,7 +53,12 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
         if manifest is not None:
             homes.append(
                 Home(
-                    path, names, is_project, is_claude, manifest.policy or is_marked_policy(entry), is_claude=is_claude
+                    path,
+                    names,
+                    is_project=is_project,
+                    only_skills=is_claude,
+                    is_policy=manifest.policy or is_marked_policy(entry),
+                    is_claude=is_claude,
                 )
             )
             values: JSON = {"mcp": manifest.mcp}

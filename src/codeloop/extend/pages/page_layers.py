@@ -3,7 +3,6 @@
 As layers they are merged, checked and traced to their file and line like any other configuration.
 """
 
-import json
 import re
 from collections.abc import Iterable
 from datetime import date
@@ -197,23 +196,3 @@ def to_json(value: Any, depth: int = 16) -> Any:
         raise ValueError(f"a value of the kind {type(value).__name__} can't be used here")
 
     return convert(value, depth)
-
-
-def make_agent_page(description: str, mode: str) -> str:
-    """Return the text of a new agent's page: the required keys, and the optional ones as comments."""
-    return f"""\
----
-description: {json.dumps(description, ensure_ascii=False)}
-# primary: you talk to it; subagent: other agents hand it work; all: both
-mode: {mode}
-# model: provider/model       (without: the model of the session)
-# temperature: 0.2
-# steps: 20                   (maximum number of requests a turn)
-# permission:                 (added to your rules; the last match counts)
-#   edit: deny
-#   bash:
-#     "*": ask
-#     "git log *": allow
----
-Describe the agent here: its role, how it works and what it reports. This text replaces the built-in prompt.
-"""

@@ -5,8 +5,9 @@ from urllib.parse import parse_qs, urlsplit
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.mcp import describe_status, find_server, open_mcp_servers
 from codeloop.app.project import Project
+from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.callback import open_browser
-from codeloop.extend.mcp.sign_in.login import BackgroundSignIn, SignInImpossible
+from codeloop.extend.mcp.sign_in.login import SignInImpossible
 from codeloop.schema import operation
 from codeloop.schema.api.project import McpAuthCode, McpAuthRemoved, McpAuthStart, McpName, MCPStatus
 from codeloop.schema.errors import OperationError

@@ -16,12 +16,12 @@ from codeloop.app.handlers.session.turn_settings import check_model, choose_agen
 from codeloop.app.models.open_models import find_newest_model
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import guess_mime
-from codeloop.extend.agents import parse_model_ref
 from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.extend.mcp.tools.prompts import fetch_prompt
 from codeloop.extend.mcp.transport.failures import ServerFailed
+from codeloop.extend.mentions import list_mentions, make_file_source
 from codeloop.extend.skills import format_skill, load_skill
-from codeloop.extend.template import LiteralPiece, Piece, ShellPiece, expand_template, list_mentions, make_file_source
+from codeloop.extend.template import LiteralPiece, Piece, ShellPiece, expand_template
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema import operation
@@ -44,7 +44,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import COMMAND_FILES, COMMAND_SHELLS
 from codeloop.schema.live_events import CommandExecuted, ExecutedCommand
-from codeloop.schema.message import AssistantMessage, Session, format_model_ref
+from codeloop.schema.message import AssistantMessage, Session, format_model_ref, parse_model_ref
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash

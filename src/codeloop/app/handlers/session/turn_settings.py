@@ -7,7 +7,6 @@ from codeloop.agent.engine import TurnSettings
 from codeloop.agent.moves import compute_compaction_threshold, count_used_tokens
 from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.app.project import Project
-from codeloop.extend.agents import parse_model_ref
 from codeloop.kit.jsonc import KeyPath
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
@@ -16,7 +15,7 @@ from codeloop.schema.api.session_inputs import Prompt, RunLimits, RunShell
 from codeloop.schema.api.session_requests import BudgetUse
 from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.message import ModelRef, Session, UserMessage, format_model_ref
+from codeloop.schema.message import ModelRef, Session, UserMessage, format_model_ref, parse_model_ref
 from codeloop.schema.wire import replace
 
 

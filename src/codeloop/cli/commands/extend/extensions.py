@@ -17,7 +17,7 @@ from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.agents import BUILT_IN_AGENTS
 from codeloop.extend.commands import build_commands
 from codeloop.extend.homes import is_valid_name
-from codeloop.extend.pages.page_layers import make_agent_page
+from codeloop.extend.pages.new_agent_page import make_agent_page
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem

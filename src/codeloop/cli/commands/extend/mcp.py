@@ -24,18 +24,13 @@ from codeloop.config.file_entries import choose_entry_file, resolve_entry, write
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definition
 from codeloop.extend.mcp.cache.listing import Listing
-from codeloop.extend.mcp.import_servers import (
-    FoundServer,
-    looks_like_json,
-    parse_snippet,
-    reject_placeholders,
-    resolve_paths,
-    split_command_line,
-)
+from codeloop.extend.mcp.command_lines import resolve_paths, split_command_line
+from codeloop.extend.mcp.convert_entry import FoundServer
 from codeloop.extend.mcp.mcp_server import McpServer, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
+from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted_line
-from codeloop.extend.mcp.sign_in.login import BackgroundSignIn
+from codeloop.extend.mcp.snippets import looks_like_json, parse_snippet, reject_placeholders
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem

@@ -20,8 +20,9 @@ from codeloop.config.files import describe_os_error, read_text, write_private
 from codeloop.config.paths import get_plugin_name, get_plugin_path
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.packages.install import install, uninstall
-from codeloop.extend.packages.lock_file import get_package_folder, parse_package_name, read_lock
+from codeloop.extend.packages.lock_file import read_lock
 from codeloop.extend.packages.manifest import MANIFEST, read_manifest
+from codeloop.extend.packages.plugin_entries import get_package_folder, parse_package_name
 from codeloop.extend.packages.skeleton import write_skeleton
 from codeloop.kit.jsonc import JsoncError
 from codeloop.kit.programs import find_program

@@ -24,17 +24,12 @@ from codeloop.extend.hooks.timings import HookTiming, read_timings
 from codeloop.extend.host.discovery import find_ignored_files
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.host import ExtensionRaised
-from codeloop.extend.host.hosts import (
-    EMPTY_POLICY_REASON,
-    ExtensionHosts,
-    is_idle_policy,
-    list_tool_names,
-    offers_nothing,
-)
+from codeloop.extend.host.hosts import EMPTY_POLICY_REASON, ExtensionHosts
+from codeloop.extend.host.offers import is_idle_policy, list_tool_names, offers_nothing
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
 from codeloop.extend.packages.find_packages import find_packages
-from codeloop.extend.packages.lock_file import resolve_entry
 from codeloop.extend.packages.manifest import read_manifest
+from codeloop.extend.packages.plugin_entries import resolve_entry
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.workspace.process.program_log import ProgramLog

@@ -95,26 +95,23 @@ class CommandHook:
             if decision.ends_turn:
                 # "ends" holds the reason: the call was made, and no further step follows.
                 output = {**output, "ends": decision.refusal_reason}
-            for text in (None if decision.ends_turn else decision.refusal_reason, decision.context):
-                if text:
-                    output = {**output, "output": f"{output['output'].rstrip()}\n\n<hook>\n{text}\n</hook>"}
+            reason = None if decision.ends_turn else decision.refusal_reason
+            for text in filter(None, (reason, decision.context)):
+                output = {**output, "output": f"{output['output'].rstrip()}\n\n<hook>\n{text}\n</hook>"}
         return output
 
     async def _run_permission(self, payload: JSON, output: JSON) -> JSON:
-        call = payload.get("metadata", {})
-        fields = {
-            "tool_name": list_script_names(payload["permission"])[0],
-            "tool_input": call,
-            "patterns": payload["patterns"],
-        }
+        tool_input = payload.get("metadata", {})
         names = list_script_names(payload["permission"])
-        if not matches_name(self._row.matcher, names) or not matches_call(self._row.condition, names, call):
+        if not matches_name(self._row.matcher, names) or not matches_call(self._row.condition, names, tool_input):
             return output
+        fields = {"tool_name": names[0], "tool_input": tool_input, "patterns": payload["patterns"]}
         decision = await self._run_row(payload, fields)
         self._refuse(decision)
-        return (
-            {"status": decision.permission} if decision.permission is not None and output["status"] == "ask" else output
-        )
+        # The decision of an earlier hook stays.
+        if decision.permission is None or output["status"] != "ask":
+            return output
+        return {"status": decision.permission}
 
     async def _run_prompt(self, payload: JSON, output: JSON) -> JSON:
         # The prompt of a subagent was written by a model, not submitted by the user.
@@ -137,6 +134,7 @@ class CommandHook:
             self._show_refusal(decision)
             # "continue" holds the prompt for a further step: with None the turn stays ended. "ends" skips later hooks.
             return {"continue": None, "ends": True}
+        # The prompt of an earlier hook stays.
         return output if output["continue"] is not None else {"continue": decision.refusal_reason}
 
     async def _run_session(self, payload: JSON, output: JSON) -> JSON:
@@ -146,8 +144,11 @@ class CommandHook:
             "PreCompact": {"trigger": "auto" if payload.get("auto") else "manual", "custom_instructions": ""},
             "Notification": {"message": payload.get("message"), "notification_type": payload.get("type")},
         }[self._row.event]
-        kind = fields.get("source") or fields.get("reason") or fields.get("trigger") or fields.get("notification_type")
-        if not matches_name(self._row.matcher, (str(kind),)):
+        # What a matcher of these events is compared with.
+        subject = next(
+            (fields[key] for key in ("source", "reason", "trigger", "notification_type") if fields.get(key)), None
+        )
+        if not matches_name(self._row.matcher, (str(subject),)):
             return output
         decision = await self._run_row(payload, fields)
         if decision.ends_turn and self._row.event in {"SessionEnd", "Notification"}:
@@ -166,7 +167,7 @@ class CommandHook:
 
     def _format_calls(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
         """Return the names and inputs under which scripts know a call; [] if the matcher does not match its tool."""
-        names = list_script_names(tool, self._scope.servers().get(tool))
+        names = list_script_names(tool, self._scope.map_server_tools().get(tool))
         if not matches_name(self._row.matcher, names):
             return []
         inputs = convert_to_script_inputs(tool, arguments, self._scope.workspace.directory)

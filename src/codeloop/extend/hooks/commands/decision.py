@@ -1,6 +1,6 @@
 """Derives a hook's decision from its exit code, its JSON output, or the verdict of a model."""
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -90,26 +90,38 @@ def _read_decision(output: HookOutput) -> HookDecision:
         updated_input=event_output.updated_input,
         user_message=output.system_message,
     )
-    behavior, message, interrupts = _parse_permission_request(event_output.decision)
-    verdict = (
-        event_output.permission_decision or behavior or {"approve": "allow", "block": "deny"}.get(output.decision or "")
-    )
+    answer = _parse_permission_answer(event_output.decision)
+    older_verdict = {"approve": "allow", "block": "deny"}.get(output.decision or "")
+    verdict = event_output.permission_decision or answer.behavior or older_verdict
     if not output.continues:
         reason = output.stop_reason or output.reason or "The hook ended the turn."
         return msgspec.structs.replace(decision, refusal_reason=reason, ends_turn=True)
     match verdict:
         case "deny":
-            reason = event_output.permission_decision_reason or message or output.reason or "The hook gave no reason."
-            return msgspec.structs.replace(decision, refusal_reason=reason, ends_turn=interrupts)
+            reason = event_output.permission_decision_reason or answer.message or output.reason
+            return msgspec.structs.replace(
+                decision, refusal_reason=reason or "The hook gave no reason.", ends_turn=answer.interrupts
+            )
         case "allow" | "ask":
             return msgspec.structs.replace(decision, permission=verdict)
         case _:
             return decision
 
 
-def _parse_permission_request(decision: JSON | None) -> tuple[Any, str | None, bool]:
-    """Return the answer to a permission request (allow or deny), its reason, and whether the turn ends."""
+class _PermissionAnswer(NamedTuple):
+    """The answer to a permission request. `behavior`: allow or deny; `message`: why; `interrupts`: the turn ends."""
+
+    behavior: Any = None
+    message: str | None = None
+    interrupts: bool = False
+
+
+def _parse_permission_answer(decision: JSON | None) -> _PermissionAnswer:
     if decision is None:
-        return None, None, False
+        return _PermissionAnswer()
     message = decision.get("message")
-    return decision.get("behavior"), message if isinstance(message, str) else None, decision.get("interrupt") is True
+    return _PermissionAnswer(
+        behavior=decision.get("behavior"),
+        message=message if isinstance(message, str) else None,
+        interrupts=decision.get("interrupt") is True,
+    )

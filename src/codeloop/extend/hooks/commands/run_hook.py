@@ -64,15 +64,16 @@ class AskJudge(Protocol):
 class HookScope(Struct, frozen=True):
     """The context that all hooks of a project share.
 
-    `servers` returns the MCP server and its tool by the name of our tool. `own_folder`: where the user's commands start
-    while the project is not trusted. `judge` asks a model for its verdict.
+    `own_folder`: where the user's commands start while the project is not trusted. `tell` shows a line to the user.
+    `map_server_tools` returns, by the name of our tool, the MCP server and its tool. `judge` asks a model for its
+    verdict.
     """
 
     workspace: Workspace
     own_folder: Path
     is_trusted: bool
     tell: Callable[[str], None]
-    servers: Callable[[], Mapping[str, tuple[str, str]]]
+    map_server_tools: Callable[[], Mapping[str, tuple[str, str]]]
     transcripts: Transcripts
     judge: AskJudge
 
@@ -101,24 +102,27 @@ async def _run_command(row: CommandHookConfig, payload: JSON, scope: HookScope) 
     workspace = scope.workspace
     readable = tuple(Path(each).resolve() for each in (payload["transcript_path"], row.plugin_root) if each)
     sandbox = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
-    is_shared = row.is_project or (row.sandbox is None and sandbox is True)
-    is_confined = is_shared and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
+    shares_sandbox = row.is_project or (row.sandbox is None and sandbox is True)
+    is_confined = shares_sandbox and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
     profile = None if is_confined or sandbox is False else _make_profile(row, sandbox, scope, readable)
+    max_bytes = HOOK_OUTPUT.value
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
-        launch = Launch(
-            words, _choose_folder(row, scope), _make_environment(row, scope, is_sandboxed=sandbox is not False), {}
-        )
-        given, most = msgspec.json.encode(payload), HOOK_OUTPUT.value
-        grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
+        environment = _make_environment(row, scope, is_sandboxed=sandbox is not False)
         result = await run_sandboxed(
-            workspace, launch, given, most, grants, is_user_program=not is_confined, profile=profile
+            workspace,
+            Launch(words, _choose_folder(row, scope), environment, {}),
+            stdin=msgspec.json.encode(payload),
+            max_bytes=max_bytes,
+            grants=SandboxGrants(readable=readable) if readable else NO_GRANTS,
+            is_user_program=not is_confined,
+            profile=profile,
         )
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
-    if len(result.output) > most:
-        raise HookFailed(f"it printed more than {most:,} bytes")
+    if len(result.output) > max_bytes:
+        raise HookFailed(f"it printed more than {max_bytes:,} bytes")
     return decide_by_output(result.code, result.output, result.stderr, is_context=row.event in _CONTEXT_EVENTS)
 
 
@@ -143,8 +147,9 @@ def _make_environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed:
         # Without a sandbox the hook is a program of the user's, and has the user's variables.
         return {**make_safe_environment(variables), **project_variables}
     named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}
-    kept_from = () if scope.is_trusted else (workspace.root, workspace.directory)
-    return make_tool_environment(variables, {**named_variables, **project_variables}, kept_from)
+    # Programs of an untrusted project must not be found on the PATH.
+    hidden_folders = () if scope.is_trusted else (workspace.root, workspace.directory)
+    return make_tool_environment(variables, {**named_variables, **project_variables}, hidden_folders)
 
 
 def _make_profile(
@@ -153,20 +158,20 @@ def _make_profile(
     """Return the sandbox profile of a hook command: it reads the project and its script, and reaches the network."""
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
     line = _HOME_REFERENCE.sub(home, " ".join((row.command, *(row.args or ()))))
-    code = find_code_folders(_WORD.findall(line), Path(home))
-    plain = ProgramProfile(scope.own_folder, readable=(*code, *readable), network="on")
-    return widen_profile(plain, True if sandbox is None else sandbox, scope.workspace.root)
+    code_folders = find_code_folders(_WORD.findall(line), Path(home))
+    profile = ProgramProfile(scope.own_folder, readable=(*code_folders, *readable), network="on")
+    return widen_profile(profile, True if sandbox is None else sandbox, scope.workspace.root)
 
 
 async def _post_event(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Post the event as JSON to the hook's URL; a redirect is a failure."""
-    allowed = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
+    allowed_variables = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
 
-    def value(match: re.Match[str]) -> str:
+    def expand_variable(match: re.Match[str]) -> str:
         # Only the variables that the row names are filled in, so that a URL of somebody else gets no other secret.
-        return allowed.get(match[1] or match[2], "")
+        return allowed_variables.get(match[1] or match[2], "")
 
-    row_headers = {name: _VARIABLE_REFERENCE.sub(value, text) for name, text in row.headers.items()}
+    row_headers = {name: _VARIABLE_REFERENCE.sub(expand_variable, text) for name, text in row.headers.items()}
     headers = {"content-type": "application/json", "accept": "application/json", **_normalise_headers(row_headers)}
     seconds = DEFAULT_TIMEOUT_SECONDS["http"] if row.timeout is None else row.timeout
     client = OriginClient(row.url, seconds, seconds)
@@ -175,8 +180,8 @@ async def _post_event(row: CommandHookConfig, payload: JSON, scope: HookScope) -
         try:
             body = bytearray()
             # Read to one chunk beyond the limit, which tells a too long answer from one that fits exactly.
-            while (data := await response.read(seconds)) and len(body) <= HOOK_OUTPUT.value:
-                body += data
+            while (chunk := await response.read(seconds)) and len(body) <= HOOK_OUTPUT.value:
+                body += chunk
         finally:
             response.close()
     except NetworkError as error:
@@ -187,9 +192,10 @@ async def _post_event(row: CommandHookConfig, payload: JSON, scope: HookScope) -
         raise HookFailed(f"it answered with status {response.status}")
     if len(body) > HOOK_OUTPUT.value:
         raise HookFailed(f"it answered more than {HOOK_OUTPUT.value:,} bytes")
-    return decide_by_output(0, bytes(body), "", is_context=True)
+    return decide_by_output(code=0, output=bytes(body), errors="", is_context=True)
 
 
 def _normalise_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers with names in lower case, without those that a row may not set."""
     # These two belong to the connection; a wrong length would break the request.
     return {name.lower(): text for name, text in headers.items() if name.lower() not in {"host", "content-length"}}

@@ -45,15 +45,19 @@ _OWN_ARGUMENTS = {theirs: ours for ours, theirs in _SCRIPT_ARGUMENTS.items()}
 _PATCH_PATH = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
 # A hook is called once for each file of a patch, up to this number.
 _MAX_PATCH_FILES = 50
+# Matches `Bash` and `Bash(git *)`.
 _CONDITION = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)
+# Matches `Bash` and `Edit|Write`: names, not a regular expression.
 _PLAIN_MATCHER = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 
 
 def list_script_names(tool: str, server: tuple[str, str] | None = None) -> tuple[str, ...]:
     """Return the names of a tool in scripts; the first is sent to them. `server`: an MCP server and its tool."""
     names = _SCRIPT_NAMES.get(tool, ())
-    more = (f"mcp__{server[0]}__{server[1]}",) if server is not None else ()
-    return (*names, *more, tool)
+    if server is None:
+        return (*names, tool)
+    server_name, server_tool = server
+    return (*names, f"mcp__{server_name}__{server_tool}", tool)
 
 
 def matches_name(matcher: str, names: Iterable[str]) -> bool:
@@ -108,11 +112,8 @@ def _compile_matcher(matcher: str) -> re.Pattern[str] | None:
 
 def convert_to_script_inputs(tool: str, data: JSON, directory: Path) -> list[JSON]:
     """Return a call's arguments in scripts' form: absolute paths; a patch once for each changed file."""
-    inputs = (
-        {_SCRIPT_ARGUMENTS.get(name, name): value for name, value in data.items()}
-        if tool in _SCRIPT_NAMES
-        else dict(data)
-    )
+    names = _SCRIPT_ARGUMENTS if tool in _SCRIPT_NAMES else {}
+    inputs = {names.get(name, name): value for name, value in data.items()}
     if tool == "apply_patch":
         files = _PATCH_PATH.findall(str(data.get("patchText", "")))[:_MAX_PATCH_FILES]
         return [{**inputs, "file_path": str(directory / file)} for file in files] or [inputs]
@@ -124,8 +125,6 @@ def convert_to_script_inputs(tool: str, data: JSON, directory: Path) -> list[JSO
 
 def convert_from_script_input(tool: str, arguments: JSON) -> JSON:
     """Translate the arguments returned by a script to our names."""
-    return (
-        {_OWN_ARGUMENTS.get(name, name): value for name, value in arguments.items()}
-        if tool in _SCRIPT_NAMES
-        else arguments
-    )
+    if tool not in _SCRIPT_NAMES:
+        return arguments
+    return {_OWN_ARGUMENTS.get(name, name): value for name, value in arguments.items()}

@@ -18,7 +18,7 @@ from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
 
 TRANSCRIPTS_FOLDER = "transcripts"
-# The written state of so many sessions is kept, with its messages, to see whether a file is current.
+# Of so many sessions the written conversation is kept in memory, to see whether a file is current.
 _MAX_CACHED_SESSIONS = 16
 
 
@@ -29,14 +29,16 @@ class Transcripts:
         self._store = store
         self._folder = home / TRANSCRIPTS_FOLDER
         self._directory = directory
-        self._written_views: dict[str, Conversation] = {}
+        self._written: dict[str, Conversation] = {}
+        """By session: the conversation as its file holds it."""
 
     async def update_file(self, session_id: str) -> Path | None:
         """Return the updated file of a session; None: no such session, or the disk is full."""
         if self._store.find_session(session_id) is None:
             return None
-        view, file = self._store.read_context(session_id), get_transcript_path(self._folder.parent, session_id)
-        if self._written_views.get(session_id) is not view or not file.exists():
+        conversation = self._store.read_context(session_id)
+        file = get_transcript_path(self._folder.parent, session_id)
+        if self._written.get(session_id) is not conversation or not file.exists():
             entries = self._store.read_conversation(session_id).entries
             try:
                 # In a thread, since a long session takes a while to write.
@@ -44,20 +46,20 @@ class Transcripts:
             except OSError:
                 return None
             # Popped first, so that the session moves to the end: the first one is the one used longest ago.
-            self._written_views.pop(session_id, None)
-            self._written_views[session_id] = view
-            if len(self._written_views) > _MAX_CACHED_SESSIONS:
-                del self._written_views[next(iter(self._written_views))]
+            self._written.pop(session_id, None)
+            self._written[session_id] = conversation
+            if len(self._written) > _MAX_CACHED_SESSIONS:
+                del self._written[next(iter(self._written))]
         return file
 
     def _write(self, file: Path, session_id: str, entries: tuple[Entry, ...]) -> None:
         lines: list[bytes] = []
-        room = HOOK_TRANSCRIPT.value
+        bytes_left = HOOK_TRANSCRIPT.value
         # From the newest: when the file would be too large, the oldest messages are left out.
         for entry in reversed(entries):
             encoded_lines = [msgspec.json.encode(line) for line in _format_entry(entry, session_id, self._directory)]
-            room -= sum(len(line) + 1 for line in encoded_lines)
-            if room < 0:
+            bytes_left -= sum(len(line) + 1 for line in encoded_lines)
+            if bytes_left < 0:
                 break
             lines += reversed(encoded_lines)
         make_private(self._folder)
@@ -67,7 +69,7 @@ class Transcripts:
 
 
 def get_transcript_path(home: Path, session_id: str) -> Path:
-    """Return where the messages of a session are."""
+    """Return the transcript file of a session."""
     return home / TRANSCRIPTS_FOLDER / f"{session_id}.jsonl"
 
 
@@ -85,6 +87,7 @@ def _read_mtime(file: Path) -> float:
 
 
 def _format_entry(entry: Entry, session_id: str, directory: Path) -> Iterator[JSON]:
+    """Yield the lines of a message: a second one for the results of an answer's calls, which are the user's there."""
     info = entry.info
     stamp = datetime.fromtimestamp(info.time.created / 1000, UTC).isoformat().replace("+00:00", "Z")
     line: JSON = {"uuid": info.id, "sessionId": session_id, "timestamp": stamp, "cwd": str(directory)}
@@ -92,20 +95,20 @@ def _format_entry(entry: Entry, session_id: str, directory: Path) -> Iterator[JS
         texts = [{"type": "text", "text": part.text} for part in entry.parts if isinstance(part, TextPart)]
         yield {**line, "type": "user", "message": {"role": "user", "content": texts}}
         return
-    used = info.tokens
+    tokens = info.tokens
     usage = {
-        "input_tokens": used.input,
-        "output_tokens": used.output,
-        "cache_read_input_tokens": used.cache.read,
-        "cache_creation_input_tokens": used.cache.write,
+        "input_tokens": tokens.input,
+        "output_tokens": tokens.output,
+        "cache_read_input_tokens": tokens.cache.read,
+        "cache_creation_input_tokens": tokens.cache.write,
     }
     content = [block for part in entry.parts for block in _format_part(part, directory)]
     message = {"id": info.id, "role": "assistant", "model": info.model_id, "content": content, "usage": usage}
     yield {**line, "type": "assistant", "parentUuid": info.parent_id, "message": message}
     results = [block for part in entry.parts if isinstance(part, ToolPart) for block in _format_result(part)]
     if results:
-        own = {**line, "uuid": f"{info.id}-results", "parentUuid": info.id}
-        yield {**own, "type": "user", "message": {"role": "user", "content": results}}
+        results_line = {**line, "uuid": f"{info.id}-results", "parentUuid": info.id}
+        yield {**results_line, "type": "user", "message": {"role": "user", "content": results}}
 
 
 def _format_part(part: Part, directory: Path) -> Iterator[JSON]:

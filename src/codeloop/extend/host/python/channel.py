@@ -5,7 +5,7 @@ import itertools
 import socket
 from collections.abc import Iterator
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from codeloop.extend.host.protocol import (
     AnswerError,
@@ -26,7 +26,11 @@ class QuestionRefused(Exception):
     """A request was refused or failed; the text says why."""
 
 
-_Waiting = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+class _WaitingRequest(NamedTuple):
+    """A request of ours without an answer yet: its future, and the loop of the thread that waits for it."""
+
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[Any]"
 
 
 class HostChannel:
@@ -38,7 +42,7 @@ class HostChannel:
         self._socket.set_inheritable(False)
         self._lock = Lock()
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[int, _WaitingRequest] = {}
 
     def read_messages(self) -> Iterator[ToHost]:
         """Yield the messages to this host until the end; answers go to their waiting threads."""
@@ -64,11 +68,11 @@ class HostChannel:
             self._socket.sendall(line + b"\n")
 
     async def ask(self, question: type[HostQuestion | OperationCall], **fields: Any) -> Any:
-        """Ask, and return the answer. Raises QuestionRefused."""
+        """Ask codeloop a question with these fields, and return the answer. Raises QuestionRefused."""
         number = next(self._numbers)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._waiting[number] = (loop, future)
+        self._waiting[number] = _WaitingRequest(loop, future)
         try:
             self.send(question(id=number, **fields))
             return await future
@@ -91,7 +95,7 @@ class HostChannel:
         waiting = self._waiting.get(message.id)
         if waiting is not None:
             # The future belongs to the loop of another thread.
-            waiting[0].call_soon_threadsafe(_set_outcome, waiting[1], message)
+            waiting.loop.call_soon_threadsafe(_set_outcome, waiting.future, message)
 
 
 def _set_outcome(future: "asyncio.Future[Any]", message: AnswerResult | AnswerError) -> None:

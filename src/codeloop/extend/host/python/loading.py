@@ -52,17 +52,18 @@ def _load_functions(extension: LoadSpec) -> LoadedFunctions:
     module = _import_module(extension)
     loaded = LoadedFunctions()
     for name, function in _list_functions(module):
-        marked: tuple[str | None, str | None] | None = getattr(function, TOOL_ATTRIBUTE, None)
         hooks: list[tuple[str, bool]] = getattr(function, HOOKS_ATTRIBUTE, [])
         for hook, is_policy in hooks:
             loaded.hooks.setdefault(hook, []).append(function)
-            loaded.policies |= {hook} if is_policy else set()
-        if marked is None and (hooks or extension.kind == "plugin" or not _is_public(module, name, function)):
+            if is_policy:
+                loaded.policies.add(hook)
+        # A plugin marks its tools with `@tool`; in a file of tools every public function is one.
+        is_marked = hasattr(function, TOOL_ATTRIBUTE)
+        if not is_marked and (hooks or extension.kind == "plugin" or not _is_public(module, name, function)):
             continue
+        tool_name, description = getattr(function, TOOL_ATTRIBUTE, (None, None))
         try:
-            tool = make_function_tool(
-                function, name=marked[0] if marked else None, description=marked[1] if marked else None
-            )
+            tool = make_function_tool(function, name=tool_name, description=description)
         except UnsuitedFunction as error:
             loaded.problems.append(str(error))
         else:
@@ -75,6 +76,7 @@ def _load_functions(extension: LoadSpec) -> LoadedFunctions:
 
 
 def _import_module(extension: LoadSpec) -> ModuleType:
+    """Import a file, a package's folder, or the module of an entry point (`module:name`)."""
     path = Path(extension.path)
     if path.is_dir():
         path = next((path / name for name in _PLUGIN_FILES if (path / name).is_file()), path / _PLUGIN_FILES[0])
@@ -98,6 +100,7 @@ def _import_module(extension: LoadSpec) -> ModuleType:
 
 
 def _list_functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the functions of a module, and other callables that are marked, with their names."""
     # A copy: a module may still change in a thread that it started.
     for name, value in list(vars(module).items()):
         is_marked = callable(value) and (hasattr(value, HOOKS_ATTRIBUTE) or hasattr(value, TOOL_ATTRIBUTE))

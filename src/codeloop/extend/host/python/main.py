@@ -73,18 +73,21 @@ class PythonHost:
 
     def _forward_events(self, message: EventBatch) -> None:
         """Forward events; they are acknowledged when all followers are done."""
-        following = [worker for worker in self._workers.values() if worker.follows_events]
+        followers = [worker for worker in self._workers.values() if worker.follows_events]
+        if not followers:
+            self._channel.acknowledge(len(message.events))
+            return
         # The workers finish in threads of their own, so the countdown needs a lock.
-        pending, lock = [len(following)], Lock()
+        lock = Lock()
+        unfinished = len(followers)
 
         def finish() -> None:
+            nonlocal unfinished
             with lock:
-                pending[0] -= 1
-                is_last = pending[0] <= 0
+                unfinished -= 1
+                is_last = unfinished == 0
             if is_last:
                 self._channel.acknowledge(len(message.events))
 
-        if not following:
-            finish()
-        for worker in following:
-            worker.follow(message.events, finish)
+        for worker in followers:
+            worker.follow(message.events, on_done=finish)

@@ -44,9 +44,9 @@ class ProgramTool(Struct, frozen=True):
 
     async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
         """Run the program with the arguments as JSON on its input. Raises ProgramFailed."""
-        more = {} if context is None else {"CODELOOP_SESSION_ID": context.session_id}
+        variables = {} if context is None else {"CODELOOP_SESSION_ID": context.session_id}
         payload = msgspec.json.encode(drop_nulls(given, self.parameters))
-        output = (await _run_program(self.path, (), payload, more)).decode(errors="replace")
+        output = (await _run_program(self.path, (), payload, variables)).decode(errors="replace")
         value: Any = output.removesuffix("\n")
         # JSON with `output` is a whole result; any other output is the text itself.
         if output.startswith("{"):
@@ -80,10 +80,13 @@ def _parse_result(output: str) -> Any:
     return value if is_object(value) and isinstance(value.get("output"), str) else None
 
 
-async def _run_program(path: str, words: tuple[str, ...], payload: bytes, more: dict[str, str]) -> bytes:
-    """Run a program to its end and return its output. Raises ProgramFailed. A cancelled call kills the program."""
+async def _run_program(path: str, words: tuple[str, ...], payload: bytes, variables: dict[str, str]) -> bytes:
+    """Run a program with `payload` as its input to its end, and return its output. Raises ProgramFailed.
+
+    `variables`: are added to the environment. A cancelled call kills the program.
+    """
     try:
-        process = await start_program((path, *words), folder=Path.cwd(), environment={**os.environ, **more})
+        process = await start_program((path, *words), folder=Path.cwd(), environment={**os.environ, **variables})
     except OSError as error:
         raise ProgramFailed(f"it can't be started: {error.strerror or error}.") from error
     assert process.stdin is not None

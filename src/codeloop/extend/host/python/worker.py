@@ -3,17 +3,16 @@
 import asyncio
 import inspect
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
-from threading import Event, Thread
-from typing import Any, TypeVar
+from threading import Thread
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.functions import FunctionTool, WrongArguments, wait_in_thread
+from codeloop.extend.functions import FunctionTool, WrongArguments
 from codeloop.extend.host.protocol import (
     AnswerError,
     AnswerResult,
@@ -21,82 +20,16 @@ from codeloop.extend.host.protocol import (
     CallOrigin,
     CallTool,
     ExtensionOffer,
-    HostQuestion,
     LoadSpec,
-    OperationCall,
 )
 from codeloop.extend.host.python.channel import HostChannel
+from codeloop.extend.host.python.context import HostContext
 from codeloop.extend.host.python.loading import LoadedFunctions, NotLoadable, load_extension
 from codeloop.extend.host.python.program_tool import ProgramFailed, ProgramTool
 
-T = TypeVar("T")
 _MAX_THREADS = 32
 # Frames of these paths are left out of tracebacks: they mean nothing to the author of an extension.
 _INTERNAL_PATHS = ("codeloop/extend/", "/asyncio/", "/concurrent/futures/", "importlib")
-
-
-class HostContext:
-    """The `ctx` argument of a tool or hook; implements Context. `call`: the id of the request that it belongs to."""
-
-    def __init__(self, channel: HostChannel, call_origin: CallOrigin, options: Mapping[str, Any], call: int) -> None:
-        self.session_id = call_origin.session_id
-        self.message_id = call_origin.message_id
-        self.call_id = call_origin.call_id
-        self.agent = call_origin.agent
-        self.directory = Path(call_origin.directory)
-        self.worktree = Path(call_origin.worktree)
-        self.options = options
-        self.abort = Event()
-        self._channel = channel
-        self._call = call
-        self._loop = asyncio.get_running_loop()
-
-    async def ask(
-        self,
-        permission: str,
-        patterns: Sequence[str] = ("*",),
-        *,
-        always: Sequence[str] = (),
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """See Context."""
-        await self._channel.ask(
-            HostQuestion,
-            call=self._call,
-            permission=permission,
-            patterns=tuple(patterns),
-            always=tuple(always),
-            metadata=dict(metadata or {}),
-        )
-
-    def report(self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
-        """See Context."""
-        self._channel.report(self._call, title, None if metadata is None else dict(metadata))
-
-    async def operation(
-        self,
-        name: str,
-        *,
-        path: Mapping[str, Any] | None = None,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-    ) -> Any:
-        """See Context."""
-        return await self._channel.ask(
-            OperationCall,
-            operation=name,
-            path=None if path is None else dict(path),
-            query=None if query is None else dict(query),
-            body=body,
-        )
-
-    def log(self, message: str, level: str = "info", **extra: Any) -> None:
-        """See Context."""
-        self._channel.log(message, level, extra or None)
-
-    def wait(self, awaitable: Awaitable[T]) -> T:
-        """See Context."""
-        return wait_in_thread(self._loop, awaitable)
 
 
 class ExitRefused(Exception):
@@ -104,6 +37,8 @@ class ExitRefused(Exception):
 
 
 class _RunningRequest(Struct):
+    """A request at work. `context`: None while the extension is loaded."""
+
     task: "asyncio.Task[Any]"
     context: HostContext | None = None
 
@@ -127,7 +62,7 @@ class Worker:
 
     @property
     def follows_events(self) -> bool:
-        """Return whether it follows events."""
+        """Whether the extension has the hook `event`."""
         return "event" in self._loaded.hooks
 
     def load(self, number: int) -> None:
@@ -159,11 +94,11 @@ class Worker:
         return self._loaded.offer
 
     def _call(self, message: CallTool, tool: FunctionTool | ProgramTool) -> None:
-        context = self._context(message.context, message.id)
+        context = self._make_context(message.context, message.id)
         self._start(message.id, context, tool.call(message.arguments, context))
 
     def _ask(self, message: AskHook) -> None:
-        context = self._context(self._origin, message.id)
+        context = self._make_context(self._origin, message.id)
         self._start(message.id, context, self._ask_hook(message, context))
 
     async def _ask_hook(self, message: AskHook, context: HostContext) -> Any:
@@ -173,7 +108,7 @@ class Worker:
             output = output if result is None else result
         return output
 
-    def _context(self, call_origin: CallOrigin, number: int) -> HostContext:
+    def _make_context(self, call_origin: CallOrigin, number: int) -> HostContext:
         return HostContext(self._channel, call_origin, self._extension.options or {}, number)
 
     def _start(self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]) -> None:
@@ -211,7 +146,8 @@ class Worker:
         # Batches are handled one after the other, so that followers see the events in order.
         if earlier is not None:
             await asyncio.wait([earlier])
-        context = self._context(self._origin, 0)
+        # Events belong to no request, so their context has the number 0, which none has.
+        context = self._make_context(self._origin, 0)
         for raw in events:
             event = msgspec.json.decode(raw)
             for function in self._loaded.hooks.get("event", ()):
@@ -232,10 +168,10 @@ async def _prevent_exit(work: Awaitable[Any]) -> Any:
 
 
 async def _call_hook(function: Callable[..., Any], values: list[Any], context: HostContext) -> Any:
+    """Call a hook with as many of `input`, `output` and `ctx` as it takes; a synchronous one in a thread."""
     names = inspect.signature(function).parameters
-    # Hooks take as many of `input`, `output` and `ctx` as they like.
-    more = {"ctx": context} if "ctx" in names else {}
-    call = partial(function, *values[: len(names) - len(more)], **more)
+    context_argument = {"ctx": context} if "ctx" in names else {}
+    call = partial(function, *values[: len(names) - len(context_argument)], **context_argument)
     value = await call() if inspect.iscoroutinefunction(function) else await asyncio.to_thread(call)
     return await value if inspect.isawaitable(value) else value
 
@@ -255,6 +191,6 @@ def _format_trace(error: BaseException) -> str:
     summary = traceback.TracebackException.from_exception(error)
     for each in (summary, summary.__cause__, summary.__context__):
         if each is not None:
-            own = [frame for frame in each.stack if not any(part in frame.filename for part in _INTERNAL_PATHS)]
-            each.stack = traceback.StackSummary.from_list(own)
+            frames = [frame for frame in each.stack if not any(part in frame.filename for part in _INTERNAL_PATHS)]
+            each.stack = traceback.StackSummary.from_list(frames)
     return "".join(summary.format())

@@ -20,7 +20,7 @@ class LastFailure(Wire):
     challenge: str = ""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The reason, with the time if a retry may help."""
         # A missing sign-in does not pass by itself, so the time says nothing.
         if self.state != "failed":

@@ -1,8 +1,7 @@
 """The table of a project's configured servers and their cached tools; starts no server, imports no package."""
 
-import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -14,31 +13,8 @@ from codeloop.config.paths import Paths
 from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.last_failures import LastFailures
 from codeloop.extend.mcp.cache.listing import ListedTool, Listing, Listings
+from codeloop.extend.mcp.cache.tool_names import clean_name, name_tools
 from codeloop.workspace.workspace import Workspace
-
-_REJECTED_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
-# Model services accept no longer names of tools.
-_MAX_NAME_CHARS = 64
-_HASH_CHARS = 6
-
-
-def clean_name(name: str) -> str:
-    """Replace characters that services reject in tool names by `_`."""
-    return _REJECTED_CHARS.sub("_", name)
-
-
-# The hash depends on the two names alone, so it is the same in every session.
-def name_tools(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return the server and the tool by the name that models call them by. A taken or too long name gets a hash."""
-    names: dict[str, tuple[str, str]] = {}
-    for server, tool in pairs:
-        name = f"{clean_name(server)}_{clean_name(tool)}"
-        if len(name) > _MAX_NAME_CHARS or name in names or name in reserved:
-            mark = hashlib.sha256(f"{server}\n{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
-            name = f"{name[: _MAX_NAME_CHARS - _HASH_CHARS - 1]}_{mark}"
-        names.setdefault(name, (server, tool))
-    return names
-
 
 STATE_FOLDER = "mcp"
 # Claude Code names the tools of servers `mcp__server__tool`.

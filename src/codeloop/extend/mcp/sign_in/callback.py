@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from msgspec import Struct
 
 from codeloop.extend.mcp.cache.definition import OAuthSettings
-from codeloop.extend.mcp.transport.http_client import CALLBACK_PATH, CALLBACK_PORT
+from codeloop.extend.mcp.sign_in.registration import CALLBACK_PATH, CALLBACK_PORT
 from codeloop.kit.run_program import start_desktop_program
 from codeloop.schema.errors import CodeloopError
 

@@ -10,6 +10,7 @@ import msgspec
 
 from codeloop.extend.mcp.cache.definition import OAuthSettings, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.sign_in.callback import CallbackServer, get_redirect_target, parse_redirect
+from codeloop.extend.mcp.sign_in.registration import describe_registration
 from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns
 from codeloop.extend.mcp.transport.failures import (
     RegistrationNeeded,
@@ -18,7 +19,7 @@ from codeloop.extend.mcp.transport.failures import (
     list_request_errors,
     make_refusal,
 )
-from codeloop.extend.mcp.transport.http_client import describe_registration, make_http_client
+from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.extend.mcp.transport.transports import silence_package_logging
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_SIGN_IN
@@ -255,53 +256,3 @@ def _read_error_text(text: str) -> str:
         return text.rstrip(". ")
     words = [str(details[key]) for key in ("error", "error_description") if details.get(key)]
     return f"{text[: match.start()].rstrip(': ')} ({': '.join(words)})" if words else text
-
-
-class BackgroundSignIn:
-    """Starts `run` at once, passing it functions to show an address and to wait for a code."""
-
-    def __init__(self, run: Callable[[ShowAddress, WaitForPaste], Awaitable[None]]) -> None:
-        self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._codes: asyncio.Queue[str] = asyncio.Queue()
-        self._task = asyncio.ensure_future(run(self._show, self._codes.get))
-        # A sign-in may fail after the client that started it has gone.
-        self._task.add_done_callback(_retrieve_error)
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether it has ended."""
-        return self._task.done()
-
-    async def address(self) -> str:
-        """Wait for the address to open. Raises the sign-in's error."""
-        await asyncio.wait({self._address, self._task}, return_when=asyncio.FIRST_COMPLETED)
-        if not self._address.done():
-            await self.wait()
-        return self._address.result()
-
-    def paste(self, code: str) -> None:
-        """Accept the user's code, or the address with it. Raises CodeloopError: it is neither."""
-        parse_redirect(code)
-        self._codes.put_nowait(code)
-
-    async def wait(self) -> None:
-        """Wait for the end. Raises the sign-in's error."""
-        await asyncio.wait({self._task})
-        if self._task.cancelled():
-            raise CodeloopError("The sign-in was given up.")
-        self._task.result()
-
-    async def close(self) -> None:
-        """Cancel the sign-in and wait until it has ended."""
-        self._task.cancel()
-        await asyncio.wait({self._task})
-
-    def _show(self, url: str) -> None:
-        if not self._address.done():
-            self._address.set_result(url)
-
-
-def _retrieve_error(task: "asyncio.Future[None]") -> None:
-    """Retrieve the error of an abandoned sign-in, since asyncio would log it."""
-    if not task.cancelled():
-        task.exception()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.mcp_servers import McpServers
-from codeloop.extend.mcp.tools.calls import add_resource
+from codeloop.extend.mcp.tools.content_blocks import add_resource
 from codeloop.extend.mcp.tools.parameters import ResourceParams
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.text.terminal_text import escape_controls, one_line

@@ -13,9 +13,10 @@ from msgspec import Struct
 from codeloop import __version__
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.listing import Listing
+from codeloop.extend.mcp.sign_in.registration import check_registration
 from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, describe_error, find_cause
-from codeloop.extend.mcp.transport.http_client import check_registration, make_http_client
+from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.extend.mcp.transport.server_process import (
     MessageTooLong,
     ServerProcess,

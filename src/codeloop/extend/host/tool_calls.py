@@ -15,7 +15,7 @@ from codeloop.extend.host.protocol import (
     ToolAnswer,
     encode,
 )
-from codeloop.extend.mcp.tools.calls import convert_blocks
+from codeloop.extend.mcp.tools.content_blocks import convert_blocks
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.bounds.extension import HOST_METADATA
@@ -59,7 +59,7 @@ class ToolCallListener:
 async def call_tool(
     ask: AskExtension, extension: Extension, tool: str, call_origin: CallOrigin, arguments: JSON, ctx: ToolContext
 ) -> ToolResult:
-    """Call a tool. Raises ToolFailure, Denied, Rejected."""
+    """Call a tool of an extension by `ask`. Raises ToolFailure, Denied, Rejected."""
     metadata: JSON = {"extension": extension.name, "tool": tool, "input": arguments}
     await ctx.ask(Need(permission=tool, patterns=("*",), always=("*",), metadata=metadata, writes=Writes()))
     listener = ToolCallListener(ctx, tool)
@@ -67,7 +67,7 @@ async def call_tool(
     try:
         answer = msgspec.convert(await ask(extension, message, listener), ToolAnswer)
     except ExtensionRaised as error:
-        # The real refusal, with its meaning for the turn, instead of the text that the extension made of it.
+        # The refusal itself, since a refusal may end the turn, and not the exception that the extension made of it.
         if listener.refusal is not None:
             raise listener.refusal from error
         name = f"{error.name}: " if error.name else ""
@@ -100,6 +100,7 @@ def _convert_attachment(attachment: JSON) -> JSON:
 
 
 def _limit_metadata(metadata: JSON | None) -> JSON | None:
+    """Return metadata, or a note of its size in its place where it is too large."""
     size = len(encode(metadata)) if metadata else 0
     if size > HOST_METADATA.value:
         # Metadata is stored with the session and sent to clients, so it is bounded.

@@ -1,0 +1,81 @@
+"""Converts entries of MCP servers in the forms of other programs to entries of our configuration."""
+
+import re
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from codeloop.schema.wire import JSON
+
+_VARIABLE_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^{}]*)?\}")
+_INPUT_REFERENCE = re.compile(r"\$\{input:")
+
+
+class FoundServer(Struct, frozen=True):
+    """A server in the form of another program. `source`: its file. `entry`: our entry for it.
+
+    `problem`: why there is no entry, "" if there is one.
+    """
+
+    name: str
+    source: Path
+    entry: JSON
+    problem: str = ""
+
+
+def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
+    """Convert an entry in any program's form to ours. An error becomes the `problem` of the result."""
+    entry = _convert_remote(data) or _convert_local(data)
+    if entry is None:
+        return FoundServer(name, source, entry={}, problem="it has neither a command nor a url")
+    entry |= {key: data[key] for key in ("enabled", "timeout", "tools", "oauth", "protocol") if key in data}
+    if data.get("disabled") is True:
+        entry["enabled"] = False
+    # VS Code asks the user for such values when the server starts; there is no such question here.
+    if _INPUT_REFERENCE.search(str(entry)):
+        return FoundServer(name, source, entry={}, problem="it asks for a value (`${input:...}`): add it by hand")
+    return FoundServer(name, source, _convert_references(entry))
+
+
+def _convert_remote(data: JSON) -> JSON | None:
+    """Return our entry for a server at a URL; None: the entry has no URL."""
+    address = next((data[key] for key in ("url", "serverUrl", "httpUrl") if isinstance(data.get(key), str)), None)
+    if address is None:
+        return None
+    entry: JSON = {"type": "remote", "url": address}
+    if headers := as_object(data.get("headers")):
+        entry["headers"] = headers
+    return entry
+
+
+def _convert_local(data: JSON) -> JSON | None:
+    """Return our entry for a server that is a program; None: the entry has no command."""
+    command, arguments = data.get("command"), data.get("args")
+    if not command or not isinstance(command, str | list):
+        return None
+    # Most programs have the program and its arguments in two keys; here `command` is a list of all words.
+    words = [command] if isinstance(command, str) else cast("list[Any]", command)
+    more_words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
+    entry: JSON = {"type": "local", "command": [*map(str, words), *map(str, more_words)]}
+    if environment := as_object(data.get("env")) or as_object(data.get("environment")):
+        entry["environment"] = {key: str(value) for key, value in environment.items()}
+    if isinstance(data.get("cwd"), str):
+        entry["cwd"] = data["cwd"]
+    return entry
+
+
+def _convert_references(value: Any) -> Any:
+    """Return a value with references to variables as ours: `${NAME:-text}` becomes `{env:NAME:-text}`."""
+    if isinstance(value, str):
+        return _VARIABLE_REFERENCE.sub(r"{env:\1\2}", value.replace("${workspaceFolder}", "."))
+    if isinstance(value, list):
+        return [_convert_references(each) for each in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _convert_references(each) for key, each in cast("JSON", value).items()}
+    return value
+
+
+def as_object(value: Any) -> JSON:
+    """Return a value that is a JSON object; an empty object in place of any other value."""
+    return cast("JSON", value) if isinstance(value, dict) else {}

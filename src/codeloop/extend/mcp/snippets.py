@@ -1,0 +1,72 @@
+"""Reads MCP servers from pasted snippets, as READMEs have them, and finds placeholders that are still in them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from codeloop.extend.mcp.convert_entry import FoundServer, convert_entry
+from codeloop.kit.jsonc import parse_jsonc
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.limits import CONFIG_DEPTH
+from codeloop.schema.wire import JSON
+
+_SNIPPET_SOURCE = Path("-")
+# The keys under which programs have their tables of servers.
+_SECTION_KEYS = ("mcpServers", "servers", "mcp", "mcp_servers", "context_servers")
+# Forms in which READMEs write a secret to be filled in: `<token>`, `your-api-key`, `token_here`, `xxx`, `...`.
+_PLACEHOLDER = re.compile(r"<[^<>]+>|\[?your[-_ ].*|.*[-_]here|x{3,}|\.{3}", re.IGNORECASE)
+
+
+def looks_like_json(text: str) -> bool:
+    """Return whether a text looks like JSON, with or without the outer braces."""
+    return text.lstrip().startswith("{") or re.match(r'\s*"[^"]+"\s*:\s*\{', text) is not None
+
+
+def parse_snippet(text: str, name: str = "") -> list[FoundServer]:
+    """Return the servers of a snippet: a whole file, its table of servers, or one entry, to be named `name`.
+
+    Raises UsageProblem.
+    """
+    # Snippets are often copied from the middle of a file: without the outer braces, or with a comma at the end.
+    text = text.strip().rstrip(",")
+    text = text if text.startswith("{") else f"{{{text}}}"
+    try:
+        value: Any = parse_jsonc(text, depth=CONFIG_DEPTH.value).value
+    except ValueError as error:
+        raise UsageProblem(f"That is not JSON: {error}. Paste the whole snippet, between single quotes.") from error
+    found_servers = [convert_entry(each, _SNIPPET_SOURCE, entry) for each, entry in _list_entries(value, name)]
+    if name and len(found_servers) > 1:
+        found_servers = [each for each in found_servers if each.name == name]
+    if not found_servers:
+        raise UsageProblem('There is no server in it. It looks like {"mcpServers": {"NAME": {"command": ..., ...}}}.')
+    return found_servers
+
+
+def _list_entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
+    """Yield the name and the entry of each server inside any surrounding tables. `name`: for a single entry."""
+    if isinstance(value.get("command"), str | list) or isinstance(value.get("url"), str):
+        if not name:
+            raise UsageProblem("That entry has no name. Say one first: codeloop mcp add NAME '{...}'")
+        yield name, value
+        return
+    tables = {key: cast("JSON", inner) for key, inner in value.items() if isinstance(inner, dict)}
+    for key, inner in tables.items():
+        if key in _SECTION_KEYS:
+            yield from _list_entries(inner, name)
+        else:
+            yield (name if name and len(tables) == 1 else key), inner
+
+
+def reject_placeholders(name: str, entry: JSON) -> None:
+    """Raise UsageProblem where a value is still a README's placeholder for a secret."""
+    for kind, mark in (("environment", "="), ("headers", ": ")):
+        values: dict[str, str] = entry.get(kind, {})
+        for key, value in values.items():
+            token = str(value).removeprefix("Bearer ").strip()
+            if _PLACEHOLDER.fullmatch(token):
+                reference = re.sub(r"[^A-Za-z0-9]+", "_", token).strip("_").upper() if kind == "headers" else key
+                raise UsageProblem(
+                    f"{key} of {name} still has a placeholder: {key}{mark}{value}. Put the value in, or "
+                    f"{{env:{reference or 'TOKEN'}}} to take it from your environment."
+                )
