@@ -114,6 +114,8 @@ def test_a_plugin_folder_of_claude_code_is_a_package(tmp_path: Path) -> None:
     words = msgspec.to_builtins(settings.config.mcp["words"])
     assert words["command"] == [f"{tmp_path}/own/serve"]
     assert words["environment"] == {"WORD": "{env:WORD:-none}"}
+    sources = {origin.layer.source for key, origin in settings.loaded.provenance.items() if key.startswith("mcp.")}
+    assert sources == {f"{tmp_path}/own/.claude-plugin/plugin.json"}
     (line,) = settings.loaded.warnings
     assert "not used of this plugin: `asyncRewake` of hooks, the event UserPromptExpansion." in line
 

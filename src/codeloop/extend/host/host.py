@@ -7,13 +7,20 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed, retrieve_exception
+from codeloop.extend.hooks.hooks import HookFailed, retrieve_exception
 from codeloop.extend.host.back_off import BackOff
 from codeloop.extend.host.extension import CallListener
-from codeloop.extend.host.host_stream import BrokenStream, HostPipes, encode_request, make_error_answer, read_messages
+from codeloop.extend.host.host_stream import (
+    BrokenStream,
+    HostPipes,
+    convert_error,
+    encode_request,
+    make_error_answer,
+    parse_offer,
+    read_messages,
+)
 from codeloop.extend.host.protocol import (
     AnswerError,
     AnswerResult,
@@ -40,10 +47,6 @@ from codeloop.schema.errors import OperationError
 
 # The greeting has no id of its own; it is kept among the requests under a number that is never given to one.
 _GREETING_ID = 0
-
-
-class InvalidCall(HookFailed):
-    """An extension got invalid input; the text is for the caller."""
 
 
 class ProcessCallbacks(Struct, frozen=True):
@@ -117,14 +120,17 @@ class ExtensionHost:
         process = await self._ensure_running()
         loading = None if again else process.loaded.get(extension.name)
         if loading is None:
-            request = self._send_request(
-                extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds
-            )
-            loading = process.loaded[extension.name] = asyncio.create_task(_parse_offer(request))
+            loading = process.loaded[extension.name] = asyncio.create_task(self._request_offer(extension))
             # Every caller may have been cancelled by the time that the load fails.
             loading.add_done_callback(retrieve_exception)
         # Shielded: the load is shared, so a caller that is cancelled must not end it for the others.
         return await asyncio.shield(loading)
+
+    async def _request_offer(self, extension: LoadSpec) -> ExtensionOffer:
+        answer = await self._send_request(
+            extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds
+        )
+        return parse_offer(answer)
 
     async def ask(
         self,
@@ -199,7 +205,7 @@ class ExtensionHost:
                 question.cancel()
         self._forget(number)
         if isinstance(value, AnswerError):
-            raise _convert_error(value)
+            raise convert_error(value)
         return value
 
     def _cancel(self, number: int) -> None:
@@ -403,19 +409,3 @@ class ExtensionHost:
             await asyncio.wait([process.reading])
         finally:
             await process.pipes.close()
-
-
-async def _parse_offer(request: Awaitable[Any]) -> ExtensionOffer:
-    """Parse the answer to a load request."""
-    answer = await request
-    try:
-        return msgspec.convert(answer, ExtensionOffer)
-    except msgspec.ValidationError as error:
-        raise HookFailed(f"its offer is invalid: {error}") from error
-
-
-def _convert_error(error: AnswerError) -> Exception:
-    """Convert a program's error to an exception."""
-    if error.kind == "raised":
-        return ExtensionRaised(error.message, error.name, error.trace)
-    return InvalidCall(error.message) if error.kind == "invalid" else HookFailed(error.message)

@@ -1,14 +1,15 @@
-"""Bounded reading and writing of a host's messages."""
+"""Bounded reading and writing of a host's messages, and their errors."""
 
 from collections.abc import AsyncGenerator
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
-from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.protocol import (
     VERSION,
     AnswerError,
+    ExtensionOffer,
     FromHost,
     HostMessage,
     HostReady,
@@ -39,6 +40,10 @@ class HostPipes(Protocol):
     async def close(self) -> None:
         """End it with all that it started."""
         ...
+
+
+class InvalidCall(HookFailed):
+    """An extension got invalid input; the text is for the caller."""
 
 
 class BrokenStream(Exception):
@@ -94,3 +99,18 @@ def make_error_answer(number: int, what: str, error: BaseException) -> AnswerErr
     if isinstance(error, OperationError):
         data = {"name": error.kind, "data": {"message": str(error)}}
     return AnswerError(number, "raised", str(error), data=data)
+
+
+def convert_error(error: AnswerError) -> Exception:
+    """Convert a program's error to an exception."""
+    if error.kind == "raised":
+        return ExtensionRaised(error.message, error.name, error.trace)
+    return InvalidCall(error.message) if error.kind == "invalid" else HookFailed(error.message)
+
+
+def parse_offer(answer: Any) -> ExtensionOffer:
+    """Parse the answer to a load request. Raises HookFailed."""
+    try:
+        return msgspec.convert(answer, ExtensionOffer)
+    except msgspec.ValidationError as error:
+        raise HookFailed(f"its offer is invalid: {error}") from error

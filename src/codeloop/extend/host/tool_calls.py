@@ -6,7 +6,7 @@ import msgspec
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.extension import AskExtension, Extension
-from codeloop.extend.host.host import InvalidCall
+from codeloop.extend.host.host_stream import InvalidCall
 from codeloop.extend.host.protocol import (
     CallOrigin,
     CallProgress,

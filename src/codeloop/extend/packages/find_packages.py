@@ -49,7 +49,8 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
             warnings.append(f"{error} The package is left out.")
             continue
         is_claude = is_claude_plugin(path)
-        files += [path, path / (CLAUDE_MANIFEST if is_claude else MANIFEST)]
+        manifest_file = path / (CLAUDE_MANIFEST if is_claude else MANIFEST)
+        files += [path, manifest_file]
         if manifest is not None:
             homes.append(
                 Home(
@@ -67,14 +68,17 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
                 values = plugin.values
                 files += plugin.files
                 warnings += plugin.warnings
-            layers += _make_layers(values, path, loaded.config.mcp.keys(), is_project=is_project)
+            layers += _make_layers(values, manifest_file, path, loaded.config.mcp.keys(), is_project=is_project)
     return FoundPackages(tuple(homes), tuple(layers), tuple(files), tuple(warnings))
 
 
-def _make_layers(values: JSON, folder: Path, reserved: Collection[str], *, is_project: bool) -> list[Layer]:
-    """Return a package's settings as a layer, without servers that have the name of one of the user's own."""
-    servers: JSON = {name: entry for name, entry in values.get("mcp", {}).items() if name not in reserved}
+def _make_layers(
+    values: JSON, manifest_file: Path, folder: Path, reserved_servers: Collection[str], *, is_project: bool
+) -> list[Layer]:
+    """Return the layer of a package's settings; empty: it has none. A server with a reserved name is left out."""
+    servers: JSON = {name: entry for name, entry in values.get("mcp", {}).items() if name not in reserved_servers}
     layer_values = {name: value for name, value in {**values, "mcp": servers}.items() if value}
-    layer = "project" if is_project else "global"
-    source = str(folder / MANIFEST)
-    return [Layer(layer, source, folder, Document("", layer_values), is_project)] if layer_values else []
+    if not layer_values:
+        return []
+    name = "project" if is_project else "global"
+    return [Layer(name, str(manifest_file), folder, Document("", layer_values), is_project)]
