@@ -16,5 +16,5 @@ async def test_a_tool_that_would_be_named_like_a_permission_gets_another_name(tm
     servers = {server: {"type": "local", "command": ["no-such-server"]}}
     async with open_scripted_project(tmp_path, [], mcp=servers) as it:
         table = make_mcp_table(it.project.settings, it.project.workspace, lambda _: None, lambda _: None)
-        (made,) = table.tools({server: Listing(tools=[ListedTool(name=tool)])})
+        (made,) = table.name_tools({server: Listing(tools=[ListedTool(name=tool)])})
         assert made.startswith(f"{name}_")

@@ -19,7 +19,7 @@ from codeloop.schema.wire import replace
 from codeloop.tool.tool import DescriptionBuilder
 
 Mode = Literal["primary", "subagent", "all"]
-# The list is part of a tool's description, so it is paid for in every request.
+# Characters of a subagent's description in the list: it is part of a tool's description, so every request pays for it.
 MAX_SUBAGENT_CHARS = 300
 
 
@@ -46,11 +46,11 @@ BUILT_IN_AGENTS: dict[str, BuiltInAgent] = {
 
 
 def build_agents(
-    config: Config, base: Ruleset, newest: Callable[[str], ModelRef | None] = lambda _: None
+    config: Config, base: Ruleset, find_newest_model: Callable[[str], ModelRef | None] = lambda _: None
 ) -> dict[str, Agent]:
     """Return the agents by name, each with its permission rules, which follow the rules `base` of the profile.
 
-    `newest` resolves a short model name such as `sonnet`; if it returns None, the agent uses the session's model.
+    `find_newest_model` resolves a short name such as `sonnet`; if it returns None, the agent uses the session's model.
     """
     names = [
         *BUILT_IN_AGENTS,
@@ -62,7 +62,7 @@ def build_agents(
         # A page may name a model without its provider, as Claude Code does (`sonnet`): the short name is in
         # `provider_id` then.
         if agent.model is not None and not agent.model.model_id:
-            agents[name] = replace(agent, model=newest(agent.model.provider_id))
+            agents[name] = replace(agent, model=find_newest_model(agent.model.provider_id))
     return {name: agent for name, agent in agents.items() if name not in config.agent or not config.agent[name].disable}
 
 
@@ -104,21 +104,21 @@ def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Itera
 
 
 def _is_empty(own: AgentConfig) -> bool:
-    """Return whether an entry defines no agent: an untrusted project may restrict one that the user lacks."""
+    """Return whether an entry only restricts an agent: an untrusted project may name one that the user lacks."""
     return own == AgentConfig(restrictions=own.restrictions, steps=own.steps) and own != AgentConfig(steps=own.steps)
 
 
 def _build_agent(name: str, config: Config, base: Ruleset, overlaps: OverlapCache) -> Agent:
     own = config.agent.get(name, AgentConfig())
-    native = BUILT_IN_AGENTS.get(name)
+    built_in = BUILT_IN_AGENTS.get(name)
     return Agent(
         name=name,
-        mode=own.mode or (native.mode if native else "all"),
+        mode=own.mode or (built_in.mode if built_in else "all"),
         permission=list(build_rules(config, name, base, make_agent_rules(name), overlaps)),
         options=own.options,
-        description=own.description or (native.description if native else None),
-        native=True if native else None,
-        hidden=own.hidden or (native is not None and native.hidden) or None,
+        description=own.description or (built_in.description if built_in else None),
+        native=True if built_in else None,
+        hidden=own.hidden or (built_in is not None and built_in.hidden) or None,
         model=parse_model_ref(own.model) if own.model else None,
         variant=own.variant,
         prompt=own.prompt,
@@ -137,15 +137,15 @@ def make_subagent_description(description: str, agents: dict[str, Agent]) -> Des
     def describe(*rulesets: Ruleset) -> str | None:
         rules = [rule for ruleset in rulesets for rule in ruleset]
         lines: list[str] = []
-        value = SUBAGENT_LISTING.value
+        bytes_left = SUBAGENT_LISTING.value
         for agent in subagents:
             rule = find_last_match("task", agent.name, rules)
             if rule is not None and rule.action == "deny":
                 continue
             line = f"- {agent.name}: {one_line(agent.description or 'an agent of this project', MAX_SUBAGENT_CHARS)}"
             # Agents beyond the limit are listed by name only, so that each can still be called.
-            value -= len(line.encode()) + 1
-            lines.append(line if value > 0 else f"- {agent.name}")
+            bytes_left -= len(line.encode()) + 1
+            lines.append(line if bytes_left > 0 else f"- {agent.name}")
         return "\n".join((description, "Subagents:", *lines)) if lines else None
 
     return describe

@@ -40,9 +40,9 @@ CLIENT_LATE_MESSAGE = (
 
 
 class WaitingCall(Struct):
-    """A call that a client is running."""
+    """A call that a client is running. `request`: what the client was told of it."""
 
-    asked: ClientToolCall
+    request: ClientToolCall
     ctx: ToolContext
     answer: asyncio.Future[ToolResult]
     deadline: asyncio.Timeout
@@ -54,7 +54,7 @@ class WaitingCall(Struct):
 
 
 class ToolOffer(Struct):
-    """One client's offer to a session, which `timer` ends."""
+    """One client's offer to a session. `timer` ends it at the time `until` (ms since the epoch)."""
 
     id: str
     session_id: str
@@ -68,24 +68,25 @@ class ToolOffer(Struct):
 class ClientTools:
     """The offers of one project's clients.
 
-    `tell` publishes a live event to the clients. `agent_of` returns the agent of a session's message.
+    `publish` sends a live event to the clients. `find_agent` returns the agent of a session's message.
     """
 
-    def __init__(self, tell: Callable[[LiveEvent], None], agent_of: Callable[[str, str], str]) -> None:
-        self._tell = tell
-        self._agent_of = agent_of
+    def __init__(self, publish: Callable[[LiveEvent], None], find_agent: Callable[[str, str], str]) -> None:
+        self._publish = publish
+        self._find_agent = find_agent
         self._offers: dict[tuple[str, str], ToolOffer] = {}
+        """By session and id of the client's offer."""
 
     @property
     def is_busy(self) -> bool:
-        """Return whether there is any offer."""
+        """Whether there is any offer."""
         return bool(self._offers)
 
     async def close(self) -> None:
         """End every offer."""
-        # A copy, since `_end` removes the offer from the dictionary.
+        # A copy, since `_end_offer` removes the offer from the dictionary.
         for offer in list(self._offers.values()):
-            self._end(offer)
+            self._end_offer(offer)
 
     def offer(self, args: OfferTools) -> ToolsOffered:
         """Add or renew an offer. Raises OperationError when too many clients offer something."""
@@ -102,26 +103,26 @@ class ClientTools:
             offer.timer.cancel()
         # An offer is a lease: a client that is killed, or whose network is gone, is noticed because it does not renew
         # it.
-        offer.timer = asyncio.get_running_loop().call_later(CLIENT_TOOLS.seconds, self._end, offer)
+        offer.timer = asyncio.get_running_loop().call_later(CLIENT_TOOLS.seconds, self._end_offer, offer)
         offer.until = now_ms() + CLIENT_TOOLS.value
         # The pending calls are listed in each renewal, so that a call whose event was lost with the stream still
         # reaches the client.
-        return ToolsOffered(until=offer.until, calls=[call.asked for call in offer.calls.values()])
+        return ToolsOffered(until=offer.until, calls=[call.request for call in offer.calls.values()])
 
     def withdraw(self, session_id: str, lease_id: str) -> bool:
         """End an offer; return whether there was one."""
         offer = self._offers.get((session_id, lease_id))
         if offer is not None:
-            self._end(offer)
+            self._end_offer(offer)
         return offer is not None
 
     def answer(self, args: AnswerToolCall) -> bool:
         """End a call with its client's answer. Raises OperationError (NotFoundError) when it is over."""
-        call = self._call(args.session_id, args.lease_id, args.request_id)
+        call = self._get_call(args.session_id, args.lease_id, args.request_id)
         if args.error is not None:
-            call.answer.set_exception(ToolFailure(args.error or f"The tool {call.asked.tool} failed.", args.metadata))
+            call.answer.set_exception(ToolFailure(args.error or f"The tool {call.request.tool} failed.", args.metadata))
             return True
-        session_id, message_id = call.asked.session_id, call.asked.message_id
+        session_id, message_id = call.request.session_id, call.request.message_id
         files = tuple(
             FilePart(
                 id=new_id("prt"),
@@ -133,18 +134,18 @@ class ClientTools:
             )
             for each in args.attachments
         )
-        title = escape_controls(args.title) or call.asked.tool
+        title = escape_controls(args.title) or call.request.tool
         call.answer.set_result(ToolResult(title, args.output, args.metadata, files))
         return True
 
     async def ask(self, args: AskForToolCall) -> ToolPermission:
         """Ask for permission on behalf of a call; a refusal ends the call. Raises as `answer` does."""
-        call = self._call(args.session_id, args.lease_id, args.request_id)
+        call = self._get_call(args.session_id, args.lease_id, args.request_id)
         need = Need(
             permission=args.permission,
             patterns=tuple(args.patterns),
             always=tuple(args.always),
-            metadata={"tool": call.asked.tool, **args.metadata},
+            metadata={"tool": call.request.tool, **args.metadata},
             writes=Writes(),
         )
         asking = asyncio.ensure_future(call.ctx.ask(need))
@@ -166,7 +167,7 @@ class ClientTools:
 
     def report(self, args: ReportToolCall) -> bool:
         """Show the progress of a call, which gives it more time. Raises as `answer` does."""
-        call = self._call(args.session_id, args.lease_id, args.request_id)
+        call = self._get_call(args.session_id, args.lease_id, args.request_id)
         call.renew()
         call.ctx.report(title=args.title and escape_controls(args.title), metadata=args.metadata)
         return True
@@ -174,15 +175,15 @@ class ClientTools:
     def build_toolbox(self, session_id: str, base: Toolbox) -> Toolbox:
         """Return the tools of a session: the project's, overridden by clients' tools of the same name."""
         offers = [offer for offer in self._offers.values() if offer.session_id == session_id]
-        mine = {tool.name: self._tool(offer, tool) for offer in offers for tool in offer.tools}
-        if not mine:
+        client_tools = {tool.name: self._make_tool(offer, tool) for offer in offers for tool in offer.tools}
+        if not client_tools:
             return base
         # The batch tool is made anew: the project's own would not know the tools of clients.
-        any_tools = [tool for tool in base.tools if tool.name not in mine and tool.name != "batch"]
-        tools = (*any_tools, *mine.values())
+        project_tools = [tool for tool in base.tools if tool.name not in client_tools and tool.name != "batch"]
+        tools = (*project_tools, *client_tools.values())
         return Toolbox((*tools, make_batch_tool(Toolbox(tools))), base.fit_specs, base.find_tool)
 
-    def _tool(self, offer: ToolOffer, tool: ClientTool) -> Tool:
+    def _make_tool(self, offer: ToolOffer, tool: ClientTool) -> Tool:
         schema: JSON = {"type": "object", "properties": {}, **tool.parameters}
         traits = Traits(concurrent=True, need_traits=("read-only",)) if tool.read_only else NO_TRAITS
         run = partial(self._run, offer, tool.name, traits)
@@ -199,14 +200,14 @@ class ClientTools:
         if offer.is_over:
             raise ToolFailure(CLIENT_GONE_MESSAGE.format(name))
         answer: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
-        client_tool_call = ClientToolCall(
+        request = ClientToolCall(
             request_id=new_id("tool"),
             lease_id=offer.id,
             state="called",
             session_id=ctx.session_id,
             message_id=ctx.message_id,
             call_id=ctx.call_id,
-            agent=self._agent_of(ctx.session_id, ctx.message_id),
+            agent=self._find_agent(ctx.session_id, ctx.message_id),
             tool=name,
             arguments=arguments,
             directory=str(ctx.workspace.directory),
@@ -214,25 +215,25 @@ class ClientTools:
         )
         try:
             async with asyncio.timeout(CLIENT_TOOL_CALL.seconds) as deadline:
-                offer.calls[client_tool_call.request_id] = WaitingCall(client_tool_call, ctx, answer, deadline)
-                self._tell(ClientToolChanged(properties=client_tool_call))
+                offer.calls[request.request_id] = WaitingCall(request, ctx, answer, deadline)
+                self._publish(ClientToolChanged(properties=request))
                 return await answer
         except TimeoutError:
             raise ToolFailure(CLIENT_LATE_MESSAGE.format(name, CLIENT_TOOL_CALL.seconds)) from None
         finally:
-            offer.calls.pop(client_tool_call.request_id, None)
+            offer.calls.pop(request.request_id, None)
             # The call timed out or was cancelled: the client is told, so that it can stop working on it.
             if not answer.done() or answer.cancelled():
-                self._tell(ClientToolChanged(properties=replace(client_tool_call, state="ended")))
+                self._publish(ClientToolChanged(properties=replace(request, state="ended")))
 
-    def _call(self, session_id: str, lease_id: str, request_id: str) -> WaitingCall:
+    def _get_call(self, session_id: str, lease_id: str, request_id: str) -> WaitingCall:
         offer = self._offers.get((session_id, lease_id))
         call = offer.calls.get(request_id) if offer is not None else None
         if call is None or call.answer.done():
             raise OperationError("NotFoundError", f"No call {request_id} waits for an answer.")
         return call
 
-    def _end(self, offer: ToolOffer) -> None:
+    def _end_offer(self, offer: ToolOffer) -> None:
         """End an offer; its pending calls fail."""
         if offer.timer is not None:
             offer.timer.cancel()
@@ -240,4 +241,4 @@ class ClientTools:
         self._offers.pop((offer.session_id, offer.id), None)
         for call in offer.calls.values():
             if not call.answer.done():
-                call.answer.set_exception(ToolFailure(CLIENT_GONE_MESSAGE.format(call.asked.tool)))
+                call.answer.set_exception(ToolFailure(CLIENT_GONE_MESSAGE.format(call.request.tool)))

@@ -4,6 +4,7 @@ import re
 
 from codeloop.schema.part import FilePartSourceText, FileSource
 
+# Not compiled here but by `re` when first used, which caches them: most prompts mention nothing.
 _RESOURCE = r"""(?<![\w`@/.])@(?:"([^"\n:]+:[^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+:[^\s`"',;!?()<>\[\]{}]+))"""
 _MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))"""
 
@@ -23,9 +24,9 @@ def list_resource_mentions(text: str) -> list[str]:
 def locate_mention(name: str, text: str) -> FilePartSourceText:
     """Return the position of the mention of a name in a text, with its literal text."""
     # A name that stands in the text twice is located at its first occurrence.
-    value = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
-    start = max(text.find(value), 0)
-    return FilePartSourceText(value=value, start=start, end=start + len(value))
+    mention = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
+    start = max(text.find(mention), 0)
+    return FilePartSourceText(value=mention, start=start, end=start + len(mention))
 
 
 def make_file_source(name: str, text: str) -> FileSource:

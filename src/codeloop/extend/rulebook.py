@@ -33,9 +33,9 @@ class Rulebook:
         # Rules are built once for each agent and profile, since every tool call asks for them.
         self._cache.clear()
 
-    def build_agents(self, newest: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
-        """Return the agents by name, with their rules under the configured profile. `newest`: see `build_agents`."""
-        return build_agents(self._loaded.config, make_base_rules(self.profile, *self._folders), newest)
+    def build_agents(self, find_newest_model: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
+        """Return the agents by name, with their rules under the configured profile; see the function `build_agents`."""
+        return build_agents(self._loaded.config, make_base_rules(self.profile, *self._folders), find_newest_model)
 
     def get_layers(self, agent: str, profile: Profile) -> RuleLayers:
         """Return the rules of an agent in order: the profile's, then its own with the user's."""
@@ -43,8 +43,8 @@ class Rulebook:
         if rule_layers is None:
             base = make_base_rules(profile, *self._folders)
             rules = build_rules(self._loaded.config, agent, base, make_agent_rules(agent))
-            own = RuleLayer(f"agent {agent}", rules, lambda index: self._origin(agent, index))
-            rule_layers = self._cache[agent, profile] = (RuleLayer(f"profile {profile}", base), own)
+            agent_layer = RuleLayer(f"agent {agent}", rules, lambda index: self._describe_rule_origin(agent, index))
+            rule_layers = self._cache[agent, profile] = (RuleLayer(f"profile {profile}", base), agent_layer)
         return rule_layers
 
     def list_fixed_rules(self, agent: str, profile: Profile) -> tuple[RuleLayers, ...]:
@@ -56,26 +56,26 @@ class Rulebook:
         if fixed := make_fixed_rules(profile):
             lists.append((RuleLayer(f"profile {profile}", fixed),))
         if fixed := make_fixed_agent_rules(agent):
-            own = tuple(self._config(agent).permission)
+            own_rules = tuple(self._get_agent_config(agent).permission)
             keys = ("agent", agent, "permission")
-            rule_layer = RuleLayer(f"agent {agent}", own, lambda index: self._describe_origin((*keys, index)))
-            lists.append((RuleLayer(f"agent {agent} (built-in)", fixed), rule_layer))
+            agent_layer = RuleLayer(f"agent {agent}", own_rules, lambda index: self._describe_origin((*keys, index)))
+            lists.append((RuleLayer(f"agent {agent} (built-in)", fixed), agent_layer))
         return tuple(lists)
 
-    def _config(self, agent: str) -> AgentConfig:
+    def _get_agent_config(self, agent: str) -> AgentConfig:
         return self._loaded.config.agent.get(agent, AgentConfig())
 
-    def _origin(self, agent: str, index: int) -> str:
-        """Return where a rule of `build_rules` is written."""
-        parts = (
+    def _describe_rule_origin(self, agent: str, index: int) -> str:
+        """Return where a rule of `build_rules` is written. `index`: its position among all rules of the agent."""
+        # The sections follow each other in the order in which `build_rules` joins them.
+        sections = (
             (len(make_agent_rules(agent)), ()),
             (len(self._loaded.config.permission), ("permission",)),
-            (len(self._config(agent).permission), ("agent", agent, "permission")),
+            (len(self._get_agent_config(agent).permission), ("agent", agent, "permission")),
         )
-        for size, keys in parts:
+        for size, keys in sections:
             if index < size:
                 return self._describe_origin((*keys, index)) if keys else f"agent {agent} (built-in)"
-            # The parts follow each other in the order in which `build_rules` joins them.
             index -= size
         return "the project, which is not trusted"
 

@@ -30,7 +30,7 @@ _DESCRIPTION_FILE = Path(__file__).with_name("skill.md")
 
 
 class SkillFile(Struct, frozen=True):
-    """A skill with its parsed head. `bound`: the folder its resolved file must be in; None: any."""
+    """A skill with its parsed head. `bound`: the folder that its resolved file must be in; None: any."""
 
     name: str
     description: str
@@ -62,18 +62,18 @@ def find_skills(
     readable: dict[Path, None] = {}
     warnings: list[str] = []
     for folder, is_project in _list_skill_folders(project_root, config, paths, homes):
-        path = project_root.root if is_project else None
+        bound = project_root.root if is_project else None
         for file in find_files(folder, lambda name: name == "SKILL.md"):
             try:
-                skill = _read_head(file, is_project=is_project, path=path)
+                skill = _read_head(file, is_project=is_project, bound=bound)
             except CodeloopError as error:
                 warnings.append(f"{error} Left out.")
                 continue
-            skill_file = skill_files.get(skill.name)
+            earlier_skill = skill_files.get(skill.name)
             # A repository could otherwise replace a skill that the user relies on with instructions of its own.
-            if is_project and not trusted and skill_file is not None and not skill_file.is_project:
+            if is_project and not trusted and earlier_skill is not None and not earlier_skill.is_project:
                 warnings.append(f"{file}: you have a skill {skill.name} of your own; the project is not trusted.")
-            elif skill_file is None and len(skill_files) >= MAX_SKILLS.value:
+            elif earlier_skill is None and len(skill_files) >= MAX_SKILLS.value:
                 warnings.append(f"{file}: more than {MAX_SKILLS.value} skills. Left out.")
             else:
                 skill_files[skill.name] = skill
@@ -90,28 +90,32 @@ def _list_skill_folders(
     configured_paths = config.skills.get("paths")
     for home in homes:
         for name in ("skill", "skills"):
-            if name in home.names and not _is_seen(home.path / name, seen):
+            if name in home.names and _add_folder(home.path / name, seen):
                 yield home.path / name, home.is_project
     for path in configured_paths if is_list(configured_paths) else ():
-        if isinstance(path, str) and not _is_seen(folder := project_root.directory / paths.expand_home(path), seen):
-            yield folder, False
+        if isinstance(path, str):
+            folder = project_root.directory / paths.expand_home(path)
+            if _add_folder(folder, seen):
+                yield folder, False
 
 
-def _is_seen(folder: Path, seen: set[str]) -> bool:
-    real = os.path.realpath(folder)
-    if real in seen:
-        return True
-    seen.add(real)
-    return False
+def _add_folder(folder: Path, seen: set[str]) -> bool:
+    """Add the real path of a folder to `seen`; return whether it is new."""
+    real_path = os.path.realpath(folder)
+    if real_path in seen:
+        return False
+    seen.add(real_path)
+    return True
 
 
 def _keep_outermost(folders: dict[Path, None]) -> tuple[Path, ...]:
+    """Return the folders that are not below another one of them."""
     return tuple(each for each in folders if not any(parent in folders for parent in each.parents))
 
 
-def _read_head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
+def _read_head(file: Path, *, is_project: bool, bound: Path | None) -> SkillFile:
     """Read a skill's head. Raises CodeloopError with file and line."""
-    if path is not None and links_outside(file, path):
+    if bound is not None and links_outside(file, bound):
         raise CodeloopError(f"{file} leads out of the project.")
     try:
         # Only the head is needed for the listing; the body is read when the skill is loaded.
@@ -131,13 +135,14 @@ def _read_head(file: Path, *, is_project: bool, path: Path | None) -> SkillFile:
         raise CodeloopError(
             f"{_locate_key(file, text, 'description')}: description: expected a text that says when to use it."
         )
-    return SkillFile(name, description.strip(), file, is_project, path)
+    return SkillFile(name, description.strip(), file, is_project, bound)
 
 
 def _locate_key(file: Path, text: str, key: str) -> str:
+    """Return the file with the line of a key in its head; the first line if the key is missing."""
     match = re.search(rf"^{key}\s*:", text, re.MULTILINE)
-    # `chr(10)` is the newline: Python 3.11 allows no backslash inside an f-string's expression.
-    return f"{file}:{text.count(chr(10), 0, match.start()) + 1 if match else 1}"
+    line = text.count("\n", 0, match.start()) + 1 if match else 1
+    return f"{file}:{line}"
 
 
 def load_skill(skill_file: SkillFile) -> Skill:
@@ -236,7 +241,8 @@ def make_skill_tool(skills: Skills) -> Tool:
             loaded = load_skill(skill_file)
         except CodeloopError as error:
             raise ToolFailure(f"The skill {skill_file.name} can't be loaded: {error}") from error
-        folder, text = str(Path(loaded.location).parent), format_skill(loaded, ctx.workspace.format_for_model)
-        return ToolResult(f"Loaded skill: {skill_file.name}", text, {"name": skill_file.name, "dir": folder})
+        output = format_skill(loaded, ctx.workspace.format_for_model)
+        metadata = {"name": skill_file.name, "dir": str(Path(loaded.location).parent)}
+        return ToolResult(f"Loaded skill: {skill_file.name}", output, metadata)
 
     return skill

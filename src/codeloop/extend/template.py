@@ -1,4 +1,4 @@
-"""Parses and fills the templates of slash commands, and finds `@` mentions in prompts. Pure."""
+"""Parses and fills the templates of slash commands, and splits the arguments that are typed after them. Pure."""
 
 import re
 
@@ -35,7 +35,8 @@ def list_placeholders(template: str) -> list[str]:
 def split_arguments(arguments: str) -> list[str]:
     """Split typed arguments at blanks. Quotes keep words together, and are removed; a lone quote is kept."""
     return [
-        re.sub(_QUOTED, lambda q: q[1] if q[1] is not None else q[2], word) for word in re.findall(_WORD, arguments)
+        re.sub(_QUOTED, lambda match: match[1] if match[1] is not None else match[2], word)
+        for word in re.findall(_WORD, arguments)
     ]
 
 
@@ -57,9 +58,9 @@ def expand_template(template: str, arguments: str) -> tuple[Piece, ...]:
     last = max(numbers, default=0)
 
     def fill(text: str) -> str:
-        return re.sub(_PLACEHOLDER, value, text)
+        return re.sub(_PLACEHOLDER, get_value, text)
 
-    def value(match: re.Match[str]) -> str:
+    def get_value(match: re.Match[str]) -> str:
         if match[1] == "ARGUMENTS":
             return arguments
         number = int(match[1])

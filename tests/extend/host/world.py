@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from codeloop.extend.host.extension import Language
-from codeloop.extend.host.host import CallListener, ExtensionHost, ProcessCallbacks
+from codeloop.extend.host.extension import CallListener, Language
+from codeloop.extend.host.host import ExtensionHost, ProcessCallbacks
 from codeloop.extend.host.protocol import (
     VERSION,
     AskHook,

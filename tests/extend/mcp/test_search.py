@@ -94,7 +94,7 @@ async def test_what_the_rules_deny_is_not_offered_and_does_not_count(tmp_path: P
 async def test_names_are_those_that_services_take(tmp_path: Path, server: str, tool: str, name: str | None) -> None:
     async with world(tmp_path, {server: {"type": "local", "command": ["x"]}}) as it:
         it.table.project.listings.put(it.table.definitions[server].digest, Listing(tools=[ListedTool(name=tool)]))
-        (found,) = it.table.tools(it.table.cached_listings)
+        (found,) = it.table.name_tools(it.table.cached_listings)
         assert len(found) <= 64
         assert name in {found, None}
 
@@ -104,7 +104,7 @@ async def test_tools_of_two_servers_never_share_a_name(tmp_path: Path) -> None:
     async with world(tmp_path, both) as it:
         for server, tool in (("a", "b_c"), ("a_b", "c")):
             it.table.project.listings.put(it.table.definitions[server].digest, Listing(tools=[ListedTool(name=tool)]))
-        found = it.table.tools(it.table.cached_listings)
+        found = it.table.name_tools(it.table.cached_listings)
         assert [(each.server, each.listed.name) for each in found.values()] == [("a", "b_c"), ("a_b", "c")]
         first, second = found
         assert first == "a_b_c"

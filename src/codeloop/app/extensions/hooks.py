@@ -46,7 +46,7 @@ def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> 
 
     def map_server_tools() -> dict[str, tuple[str, str]]:
         table = services.mcp
-        server_tools = table.tools(table.listings) if table is not None else {}
+        server_tools = table.name_tools(table.listings) if table is not None else {}
         return {name: (each.server, each.listed.name) for name, each in server_tools.items()}
 
     scope = HookScope(

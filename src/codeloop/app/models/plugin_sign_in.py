@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from codeloop.app.models.open_models import ModelSource, OpenModels
 from codeloop.app.models.provider_list import ProviderList
-from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.extend.host.host import ExtensionHost, ExtensionRaised
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
+from codeloop.extend.host.host import ExtensionHost
 from codeloop.extend.host.plugin_fetch import PluginFetch
 from codeloop.extend.host.protocol import AuthStep, LoadedSignIn, LoadSpec
 from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest

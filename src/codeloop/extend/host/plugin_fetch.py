@@ -5,8 +5,8 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.extend.host.host import ExtensionHost, ExtensionRaised
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
+from codeloop.extend.host.host import ExtensionHost
 from codeloop.extend.host.protocol import FetchChunk, FetchedRequest, FetchHead, LoadSpec, PluginRequest
 from codeloop.net.client import BodyStream, HttpResponse
 from codeloop.net.errors import NetworkError

@@ -33,7 +33,10 @@ class KnownDefinition(Wire):
 
 
 class Approvals:
-    """The file of approved definitions, by the server's name and the project whose configuration defines it."""
+    """The file of approved definitions, by the server's name and the project whose configuration defines it.
+
+    `code`: the fingerprint of the project files that a server may load, as in `KnownDefinition`.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -43,11 +46,9 @@ class Approvals:
         known_definitions = self._read().get(_make_key(definition), [])
         if not known_definitions or any(each.digest == definition.digest for each in known_definitions):
             return ""
-        return (
-            make_unified_diff(definition.name, known_definitions[-1].text, definition.text).patch
-            # The digest covers the OAuth client, which the shown text leaves out: then the two texts are equal.
-            or "(the secret of its sign-in)"
-        )
+        patch = make_unified_diff(definition.name, known_definitions[-1].text, definition.text).patch
+        # The digest covers the OAuth client, which the shown text leaves out: then the two texts are equal.
+        return patch or "(the secret of its sign-in)"
 
     def has_code(self, definition: ServerDefinition, code: str) -> bool:
         """Return whether a definition was approved with these project files."""
@@ -56,21 +57,17 @@ class Approvals:
 
     def approve(self, definition: ServerDefinition, code: str = "") -> None:
         """Store a definition with its files as approved. If writing fails, it is asked about again."""
-        known_definitions = self._read().get(_make_key(definition), [])
-        if (
-            known_definitions
-            and known_definitions[-1].digest == definition.digest
-            and known_definitions[-1].code == code
-        ):
+        key = _make_key(definition)
+        approved = KnownDefinition(digest=definition.digest, text=definition.text, code=code)
+        if self._read().get(key, [])[-1:] == [approved]:
             return
         with suppress(OSError, TimeoutError):
             make_private(self._file.parent)
             with lock(self._file.with_name(self._file.name + ".lock"), TRUST_LOCK.seconds):
-                every = self._read()
-                rest = [each for each in every.get(_make_key(definition), []) if each.digest != definition.digest]
-                now = KnownDefinition(digest=definition.digest, text=definition.text, code=code)
-                every[_make_key(definition)] = [*rest, now][-_MAX_DEFINITIONS:]
-                write_atomically(self._file, msgspec.json.encode(every))
+                definitions_by_key = self._read()
+                others = [each for each in definitions_by_key.get(key, []) if each.digest != definition.digest]
+                definitions_by_key[key] = [*others, approved][-_MAX_DEFINITIONS:]
+                write_atomically(self._file, msgspec.json.encode(definitions_by_key))
 
     def _read(self) -> dict[str, list[KnownDefinition]]:
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -101,8 +98,8 @@ class StartConsent:
     async def check(self) -> str:
         """Compare the server with the approved state; return the differences as text for the user, or ""."""
         self._code = await _fingerprint_code(self._definition, self.dependencies)
-        has_other = bool(self._code) and not self._approvals.has_code(self._definition, self._code)
-        return self._approvals.find_change(self._definition) + _CHANGED_MESSAGE * has_other
+        has_other_code = bool(self._code) and not self._approvals.has_code(self._definition, self._code)
+        return self._approvals.find_change(self._definition) + (_CHANGED_MESSAGE if has_other_code else "")
 
     def approve(self) -> None:
         """Store the state of the last check as approved."""
@@ -126,6 +123,7 @@ async def _fingerprint_code(definition: ServerDefinition, dependencies: ServerDe
 
 
 def _leads_into_project(config: LocalDefinition, dependencies: ServerDependencies) -> bool:
+    """Return whether a server may run code of the project: it starts there, or its command names a file there."""
     project = dependencies.project
     roots = {str(project.root), os.path.realpath(project.root)}
     folder = os.path.realpath(project.directory / expand_user_path(config.cwd)) if config.cwd else "/"
@@ -135,7 +133,7 @@ def _leads_into_project(config: LocalDefinition, dependencies: ServerDependencie
 
 def _fingerprint_files(root: Path) -> str:
     """Return a hash of the state of all project files; a unique one when there are too many."""
-    rows: list[str] = []
+    file_states: list[str] = []
     for top, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]
         for name in islice(names, MCP_PROJECT_FILES.value):
@@ -144,8 +142,10 @@ def _fingerprint_files(root: Path) -> str:
             except OSError:
                 continue
             # Change times and inodes are included, because no program can set them back.
-            rows.append(f"{top}/{name}\0{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
-        if len(rows) >= MCP_PROJECT_FILES.value:
+            file_states.append(
+                f"{top}/{name}\0{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+            )
+        if len(file_states) >= MCP_PROJECT_FILES.value:
             # Too many to compare: as they can't be known to be unchanged, the user is asked each time.
             return os.urandom(16).hex()
-    return blake2b(os.fsencode("\n".join(sorted(rows))), digest_size=16).hexdigest()
+    return blake2b(os.fsencode("\n".join(sorted(file_states))), digest_size=16).hexdigest()

@@ -35,16 +35,20 @@ class McpServers:
             workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own_folders
         )
         self.program_sandboxes = ProgramSandboxes(policy_input, workspace.sandbox, project.warn)
-        self._signing_in: dict[str, BackgroundSignIn] = {}
+        self._sign_ins_by_server: dict[str, BackgroundSignIn] = {}
         folders = ServerProject(workspace.directory, workspace.root, project.is_trusted)
         self._dependencies = ServerDependencies(
-            folders, workspace.environment, project.own_folder, self.program_sandboxes, self._authenticate
+            project=folders,
+            environment=workspace.environment,
+            get_server_folder=project.get_server_folder,
+            program_sandboxes=self.program_sandboxes,
+            make_auth=self._make_auth,
         )
-        self.by_name = {name: self._server(definition) for name, definition in table.definitions.items()}
+        self.by_name = {name: self._make_server(definition) for name, definition in table.definitions.items()}
 
     @property
     def is_busy(self) -> bool:
-        """Return whether any server is being started."""
+        """Whether any server is being started."""
         return any(server.status.state == "starting" for server in self.by_name.values())
 
     @property
@@ -59,40 +63,40 @@ class McpServers:
         if before is not None:
             await before.disconnect()
         self.table.definitions[definition.name] = definition
-        server = self.by_name[definition.name] = self._server(definition)
+        server = self.by_name[definition.name] = self._make_server(definition)
         return server
 
     async def close(self) -> None:
         """End them all."""
         # First the sign-ins: the end of one connects its server.
-        await asyncio.gather(*(each.close() for each in self._signing_in.values()))
+        await asyncio.gather(*(each.close() for each in self._sign_ins_by_server.values()))
         await asyncio.gather(*(server.disconnect() for server in self.by_name.values()))
         await self.program_sandboxes.close()
 
-    def _authenticate(self, definition: ServerDefinition) -> "httpx2.Auth | None":
+    def _make_auth(self, definition: ServerDefinition) -> "httpx2.Auth | None":
         return make_auth(definition, self.sign_ins)
 
     def begin_sign_in(self, server: McpServer) -> BackgroundSignIn:
         """Return the running sign-in at a server, starting one if needed. Afterwards it is connected."""
-        going_on = self._signing_in.get(server.name)
-        if going_on is None or going_on.is_over:
-            going_on = self._signing_in[server.name] = BackgroundSignIn(partial(self._sign_in, server))
-        return going_on
+        running = self._sign_ins_by_server.get(server.name)
+        if running is None or running.is_over:
+            running = self._sign_ins_by_server[server.name] = BackgroundSignIn(partial(self._sign_in, server))
+        return running
 
     def get_sign_in(self, server: McpServer) -> BackgroundSignIn | None:
         """Return the latest sign-in at a server, which may have ended."""
-        return self._signing_in.get(server.name)
+        return self._sign_ins_by_server.get(server.name)
 
     async def sign_out(self, server: McpServer) -> str | None:
         """Remove the sign-in at a server; return the outcome as text, None without a sign-in. Raises CodeloopError."""
-        going_on = self._signing_in.pop(server.name, None)
-        if going_on is not None:
-            await going_on.close()
-        problem = await sign_out(server.definition, self.sign_ins)
-        if problem is not None:
+        running = self._sign_ins_by_server.pop(server.name, None)
+        if running is not None:
+            await running.close()
+        outcome = await sign_out(server.definition, self.sign_ins)
+        if outcome is not None:
             await server.disconnect()
             server.fail(SignInNeeded("it wants you to sign in", can_sign_in=True))
-        return problem
+        return outcome
 
     async def _sign_in(self, server: McpServer, show: ShowAddress, paste: WaitForPaste) -> None:
         try:
@@ -101,12 +105,12 @@ class McpServers:
             server.fail(error)
             raise
         server.is_off = False
-        # The server's status tells the reason of a failure.
+        # If this fails, the server's status says why.
         with suppress(ServerFailed):
             await server.connect()
 
-    def _server(self, definition: ServerDefinition) -> McpServer:
+    def _make_server(self, definition: ServerDefinition) -> McpServer:
         project = self.table.project
-        remembered = ServerRecords(project.listings, Approvals(project.known_file), project.failures)
-        log = ProgramLog(project.log(definition.name))
-        return McpServer(definition, self._dependencies, remembered, log, partial(project.tell, definition.name))
+        records = ServerRecords(project.listings, Approvals(project.known_file), project.failures)
+        log = ProgramLog(project.get_log_path(definition.name))
+        return McpServer(definition, self._dependencies, records, log, partial(project.tell, definition.name))

@@ -19,11 +19,10 @@ from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings
 from codeloop.config.paths import get_plugin_name
 from codeloop.extend.homes import find_homes
-from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.hooks.timings import HookTiming, read_timings
 from codeloop.extend.host.discovery import find_ignored_files
 from codeloop.extend.host.extension import Extension
-from codeloop.extend.host.host import ExtensionRaised
 from codeloop.extend.host.hosts import EMPTY_POLICY_REASON, ExtensionHosts
 from codeloop.extend.host.offers import is_idle_policy, list_tool_names, offers_nothing
 from codeloop.extend.packages.claude_plugin import ClaudePlugin

@@ -97,7 +97,7 @@ class ServerDefinition(Struct, frozen=True):
         """The hash of everything that defines the server: its program or address, and its inputs."""
         match self.config:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
-                what: JSON = {
+                identity: JSON = {
                     "command": command,
                     "cwd": cwd,
                     "environment": environment,
@@ -106,10 +106,10 @@ class ServerDefinition(Struct, frozen=True):
             case RemoteDefinition(url=url, headers=headers, oauth=oauth):
                 # Of the OAuth settings only the client decides which server this is; the others may change without a
                 # new consent.
-                what = {"url": url, "headers": headers, "client": oauth.client_id if oauth else oauth}
+                identity = {"url": url, "headers": headers, "client": oauth.client_id if oauth else oauth}
             case _:
-                what = {}
-        return hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()[:32]
+                identity = {}
+        return hashlib.sha256(msgspec.json.encode(identity, order="sorted")).hexdigest()[:32]
 
     @property
     def listing_key(self) -> str:
@@ -137,6 +137,7 @@ class ServerDefinition(Struct, frozen=True):
 
 
 def _describe_sandbox(config: LocalDefinition) -> JSON:
+    """Return the key `sandbox` with its value, if the definition has it."""
     return {} if config.sandbox is None else {"sandbox": msgspec.to_builtins(config.sandbox)}
 
 
@@ -151,8 +152,8 @@ def parse_definition(name: str, entry: object, scope: str = "") -> ServerDefinit
     if isinstance(entry, dict) and entry.keys() <= {"enabled"}:
         is_off = entry == {"enabled": False}
         return ServerDefinition(name, None, scope, "" if is_off else "it has neither a command nor a url")
-    if wrong := _find_mistake(cast("object", entry)):
-        return ServerDefinition(name, None, scope, f"mcp.{name} is not a server: {wrong}")
+    if mistake := _find_mistake(cast("object", entry)):
+        return ServerDefinition(name, None, scope, f"mcp.{name} is not a server: {mistake}")
     try:
         config = msgspec.convert(entry, LocalDefinition | RemoteDefinition)
     except msgspec.ValidationError as error:
@@ -161,14 +162,14 @@ def parse_definition(name: str, entry: object, scope: str = "") -> ServerDefinit
 
 
 def _find_mistake(entry: object) -> str:
-    """Return the advice for a key of another program: our key for it; "" when the entry has no such key."""
+    """Return what is wrong with an entry in the form of another program, and what to write; "": nothing."""
     if not isinstance(entry, dict):
         return ""
     data = cast("JSON", entry)
     if isinstance(data.get("command"), str):
         return "its `command` is one text, and has to be a list of words"
-    if wrong := next((key for key in _FOREIGN_KEYS if key in data), None):
-        return f"`{wrong}` is another program's key; here that is {_FOREIGN_KEYS[wrong]}"
+    if foreign_key := next((key for key in _FOREIGN_KEYS if key in data), None):
+        return f"`{foreign_key}` is another program's key; here that is {_FOREIGN_KEYS[foreign_key]}"
     return "" if data.get("type") in {"local", "remote"} else 'its `type` has to be "local" or "remote"'
 
 

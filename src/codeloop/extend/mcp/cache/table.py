@@ -13,18 +13,18 @@ from codeloop.config.paths import Paths
 from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.last_failures import LastFailures
 from codeloop.extend.mcp.cache.listing import ListedTool, Listing, Listings
-from codeloop.extend.mcp.cache.tool_names import clean_name, name_tools
+from codeloop.extend.mcp.cache.tool_names import choose_tool_names, clean_name
 from codeloop.workspace.workspace import Workspace
 
 STATE_FOLDER = "mcp"
 # Claude Code names the tools of servers `mcp__server__tool`.
 _GENERIC_PREFIX = re.compile(r"^mcp_+(?=.)")
 # Models know names from other programs, which write these between a server's name and its tool's.
-_SEPARATORS = frozenset("_./:-")
+_SEPARATORS = "_./:-"
 
 
 class McpProject(Struct, frozen=True):
-    """The project of the servers: its work tree, our folders, their logs' folder, and its trust.
+    """The project of the servers: its work tree, our folders, the folder of their logs, and whether it is trusted.
 
     `tell` gets the name of a server whose state or tools changed, `warn` a line for the user.
     """
@@ -51,18 +51,18 @@ class McpProject(Struct, frozen=True):
         """The file of definitions that were used before."""
         return self.paths.state / STATE_FOLDER / "known.json"
 
-    def own_folder(self, definition: ServerDefinition) -> Path:
+    def get_server_folder(self, definition: ServerDefinition) -> Path:
         """Return a server's own folder: for a user's server, shared by all projects, its working directory."""
         above = self.logs.with_name("servers") if definition.scope else self.paths.data / "servers"
         return above / clean_name(definition.name)
 
-    def log(self, server: str) -> Path:
+    def get_log_path(self, server: str) -> Path:
         """Return a server's log file."""
         return self.logs / f"{clean_name(server)}.log"
 
 
 class ServerTool(Struct, frozen=True):
-    """A tool of a server under the name that models call it by."""
+    """A tool of a server. `name`: the one that models call it by. `is_local`: the server is a program."""
 
     name: str
     server: str
@@ -75,7 +75,7 @@ class RunningServers(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Return whether any server runs."""
+        """Whether any server is being started."""
         ...
 
     @property
@@ -89,7 +89,7 @@ class RunningServers(Protocol):
 
 
 class McpTable:
-    """The configured servers of a project with their cached listings. `running` starts what needs running servers."""
+    """The configured servers of a project with their cached listings."""
 
     def __init__(
         self,
@@ -98,6 +98,7 @@ class McpTable:
         reserved: frozenset[str],
         start: Callable[["McpTable"], RunningServers],
     ) -> None:
+        """`reserved`: names that no tool of a server may get. `start`: makes the McpServers, when they are needed."""
         self.definitions = dict(definitions)
         self.project = project
         self._reserved_names = reserved
@@ -129,7 +130,7 @@ class McpTable:
         """Return the currently known tools; `has_other_tools` compares with them."""
         # A copy: `has_other_tools` compares later listings with it.
         self._offered_listings = dict(self.listings)
-        return self.tools(self._offered_listings)
+        return self.name_tools(self._offered_listings)
 
     @property
     def has_other_tools(self) -> bool:
@@ -137,23 +138,26 @@ class McpTable:
 
         That way requests keep their cached prefix.
         """
-        now = self.listings
-        return any(name in now and now[name].tools != before.tools for name, before in self._offered_listings.items())
+        current = self.listings
+        return any(
+            name in current and current[name].tools != offered.tools for name, offered in self._offered_listings.items()
+        )
 
     def match_servers(self, tool: str) -> dict[str, str]:
-        """Return the usable servers whose prefix a tool's name has, each with the rest of the name."""
-        words = _GENERIC_PREFIX.sub("", tool)
+        """Return the usable servers whose name a tool's name begins with, each with the tool's name in our form.
+
+        `mcp__docs__search`, `docs.search` and `docs_search` are `docs_search` of the server `docs`.
+        """
+        specific_name = _GENERIC_PREFIX.sub("", tool)
         servers: dict[str, str] = {}
-        for name, each in self.definitions.items():
-            prefix = clean_name(name)
-            rest = words[len(prefix) :]
-            if (
-                each.is_enabled
-                and words.startswith(prefix)
-                and rest[:1] in _SEPARATORS
-                and rest.strip("".join(_SEPARATORS))
-            ):
-                servers[name] = f"{prefix}_{rest.lstrip(''.join(_SEPARATORS))}"
+        for server, definition in self.definitions.items():
+            prefix = clean_name(server)
+            if not definition.is_enabled or not specific_name.startswith(prefix):
+                continue
+            rest = specific_name[len(prefix) :]
+            tool_name = rest.lstrip(_SEPARATORS)
+            if rest != tool_name and tool_name:
+                servers[server] = f"{prefix}_{tool_name}"
         return servers
 
     @property
@@ -165,7 +169,7 @@ class McpTable:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a server runs."""
+        """Whether a server is being started."""
         return self._running is not None and self._running.is_busy
 
     async def close(self) -> None:
@@ -173,7 +177,7 @@ class McpTable:
         if self._running is not None:
             await self._running.close()
 
-    def tools(self, listings: Mapping[str, Listing]) -> dict[str, ServerTool]:
+    def name_tools(self, listings: Mapping[str, Listing]) -> dict[str, ServerTool]:
         """Return the wanted tools of listings by the names that models call them by."""
         tools_by_name = {
             (server, tool.name): tool
@@ -181,10 +185,10 @@ class McpTable:
             for tool in listing.tools
             if _is_wanted(self.definitions[server], tool.name)
         }
-        local = {name for name, each in self.definitions.items() if isinstance(each.config, LocalDefinition)}
+        local_servers = {name for name, each in self.definitions.items() if isinstance(each.config, LocalDefinition)}
         return {
-            name: ServerTool(name, server, tools_by_name[server, tool], server in local)
-            for name, (server, tool) in name_tools(tools_by_name, self._reserved_names).items()
+            name: ServerTool(name, server, tools_by_name[server, tool], is_local=server in local_servers)
+            for name, (server, tool) in choose_tool_names(tools_by_name, self._reserved_names).items()
         }
 
 

@@ -15,14 +15,17 @@ def clean_name(name: str) -> str:
     return _REJECTED_CHARS.sub("_", name)
 
 
-# The hash depends on the two names alone, so it is the same in every session.
-def name_tools(pairs: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return the server and the tool by the name that models call them by. A taken or too long name gets a hash."""
+def choose_tool_names(tools: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return the server and the tool by the name that models call them by. A taken or too long name gets a hash.
+
+    `tools`: pairs of a server and its tool. The hash depends on these two names alone, so it is the same in every
+    session.
+    """
     names: dict[str, tuple[str, str]] = {}
-    for server, tool in pairs:
+    for server, tool in tools:
         name = f"{clean_name(server)}_{clean_name(tool)}"
         if len(name) > _MAX_NAME_CHARS or name in names or name in reserved:
-            mark = hashlib.sha256(f"{server}\n{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
-            name = f"{name[: _MAX_NAME_CHARS - _HASH_CHARS - 1]}_{mark}"
+            digest = hashlib.sha256(f"{server}\n{tool}".encode("utf-8", "surrogatepass")).hexdigest()
+            name = f"{name[: _MAX_NAME_CHARS - _HASH_CHARS - 1]}_{digest[:_HASH_CHARS]}"
         names.setdefault(name, (server, tool))
     return names

@@ -65,7 +65,7 @@ async def _announce_new_tools(table: McpTable, server: McpServer, before: list[s
 
 
 def _list_names(table: McpTable, server: McpServer) -> list[str]:
-    return list(table.tools({server.name: server.listing})) if server.listing is not None else []
+    return list(table.name_tools({server.name: server.listing})) if server.listing is not None else []
 
 
 async def send_call(name: str, arguments: JSON, client: "Client", progress_callback: Any) -> Any:

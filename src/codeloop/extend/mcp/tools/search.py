@@ -40,7 +40,7 @@ async def find_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -> 
         raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {join_names(list(servers.by_name))}.")
     query = params.query or ""
     problems = await _connect_unknown(servers, params.server or query, ctx)
-    every = table.tools(servers.listings).values()
+    every = table.name_tools(servers.listings).values()
     tools = [tool for tool in every if params.server in {None, "", tool.server}]
     server_tool = _rank_tools(tools, query)
     if not server_tool:
@@ -73,7 +73,7 @@ async def find_and_call(table: McpTable, name: str, arguments: JSON, ctx: ToolCo
 async def _find_tool(table: McpTable, name: str, ctx: ToolContext) -> ServerTool:
     """Return a tool by its name; if unknown, the servers with its prefix are asked first."""
     servers: McpServers = table.running
-    tools = table.tools(servers.listings)
+    tools = table.name_tools(servers.listings)
     problems: list[str] = []
     names = [name]
     if name not in tools:
@@ -84,7 +84,7 @@ async def _find_tool(table: McpTable, name: str, ctx: ToolContext) -> ServerTool
         for each in meant:
             # A server that has just started may have more tools than the user has agreed to.
             await servers.by_name[each].settle(ctx)
-        tools = table.tools(servers.listings)
+        tools = table.name_tools(servers.listings)
     server_tool = next((tools[each] for each in names if each in tools), None)
     if server_tool is not None:
         return server_tool

@@ -39,7 +39,7 @@ def make_fit(table: McpTable, share: int | None) -> FitTools:
 
     `share`: percent of the window; None: what costs less over a session.
     """
-    servers = {name: tool.server for name, tool in table.tools(table.listings).items()}
+    servers = {name: tool.server for name, tool in table.name_tools(table.listings).items()}
     is_all_known = not table.unknown
 
     def fit(specs: tuple[ToolSpec, ...], window: int) -> tuple[ToolSpec, ...]:

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from mcp.client.subscriptions import Subscription
 
 _LOG_LEVEL = "info"
-# In versions of these years servers send all notifications unasked; later ones need a subscription.
-_HANDSHAKE_VERSIONS = ("2024", "2025")
+HANDSHAKE_VERSIONS = ("2024", "2025")
+"""The years of versions that begin with a handshake, and whose servers send all notifications unasked.
+
+Later ones need no handshake, and a subscription.
+"""
 
 
 class ChangeStream:
@@ -28,25 +31,25 @@ class ChangeStream:
     def __init__(self, client: "Client") -> None:
         self._client = client
         self._uris: set[str] = set()
-        self._more = asyncio.Event()
+        self._has_new_uri = asyncio.Event()
 
     @property
     def _is_older(self) -> bool:
-        return self._client.protocol_version.startswith(_HANDSHAKE_VERSIONS)
+        return self._client.protocol_version.startswith(HANDSHAKE_VERSIONS)
 
     async def watch(self, uri: str) -> None:
         """Subscribe to changes of a resource, if the server offers that. Raises what a request raises."""
         from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams
 
-        can = self._client.server_capabilities.resources
-        if can is None or not can.subscribe or uri in self._uris:
+        capabilities = self._client.server_capabilities.resources
+        if capabilities is None or not capabilities.subscribe or uri in self._uris:
             return
         self._uris.add(uri)
         if self._is_older:
             subscribe_request = SubscribeRequest(params=SubscribeRequestParams(uri=uri))
             await self._client.session.send_request(subscribe_request, EmptyResult)
         else:
-            self._more.set()
+            self._has_new_uri.set()
 
     async def run(self) -> None:
         """Request the log, and hold the stream of changes until cancelled. A refusal is ignored."""
@@ -55,29 +58,31 @@ class ChangeStream:
 
         try:
             if self._is_older:
-                await self._set_level()
+                await self._request_log()
                 return
-            can = self._client.server_capabilities
+            tools = self._client.server_capabilities.tools
+            prompts = self._client.server_capabilities.prompts
+            resources = self._client.server_capabilities.resources
+            lists = {
+                "tools_list_changed": bool(tools and tools.list_changed),
+                "prompts_list_changed": bool(prompts and prompts.list_changed),
+                "resources_list_changed": bool(resources and resources.list_changed),
+            }
             while True:
-                self._more.clear()
-                lists = {
-                    "tools_list_changed": bool(can.tools and can.tools.list_changed),
-                    "prompts_list_changed": bool(can.prompts and can.prompts.list_changed),
-                    "resources_list_changed": bool(can.resources and can.resources.list_changed),
-                }
+                self._has_new_uri.clear()
                 if not self._uris and not any(lists.values()):
-                    await self._more.wait()
+                    await self._has_new_uri.wait()
                     continue
                 async with self._client.listen(**lists, resource_subscriptions=sorted(self._uris)) as stream:
                     await self._follow(stream)
-                if not self._more.is_set():
+                if not self._has_new_uri.is_set():
                     return
         except (MCPError, SubscriptionLost, TimeoutError):
             return
 
     async def _follow(self, stream: "Subscription") -> None:
         """Wait for the end of a stream, or until it must be reopened for more subscriptions."""
-        waiting, ending = asyncio.create_task(self._more.wait()), asyncio.create_task(_drain(stream))
+        waiting, ending = asyncio.create_task(self._has_new_uri.wait()), asyncio.create_task(_drain(stream))
         try:
             await asyncio.wait({waiting, ending}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -86,7 +91,8 @@ class ChangeStream:
         if ending.done() and not ending.cancelled():
             ending.result()
 
-    async def _set_level(self) -> None:
+    async def _request_log(self) -> None:
+        """Have an older server send the messages of its log, if it has one."""
         from mcp_types import EmptyResult, SetLevelRequest, SetLevelRequestParams
 
         if self._client.server_capabilities.logging is not None:
@@ -105,19 +111,20 @@ OpenClient = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]
 
 
 class ServerConnection:
-    """A connection. `ended`: the reason of its end, or ""; `fatal`: the error that ended it.
+    """A connection. `ended`: why it has ended, or ""; `fatal`: the error that ended it.
 
-    `status`: the latest answer's, over HTTP. `seconds`: how long listing what it offers may take.
+    `status`: the HTTP status of the latest answer. `open_client` opens the package's client. `listing_seconds`: how
+    long listing what the server offers may take.
     """
 
-    def __init__(self, transport: str, entering: OpenClient, seconds: float) -> None:
+    def __init__(self, transport: str, open_client: OpenClient, listing_seconds: float) -> None:
         self.transport = transport
         self.ended = ""
         self.fatal: BaseException | None = None
         self.status = 0
         self.on_end: Callable[[], None] = lambda: None
-        self._entering = entering
-        self._seconds = seconds
+        self._open_client = open_client
+        self._listing_seconds = listing_seconds
         self._client: Client | None = None
         self._changes: ChangeStream | None = None
         self._owner: asyncio.Task[None] | None = None
@@ -132,18 +139,19 @@ class ServerConnection:
         # The package's contexts (anyio) must be entered and left by one task, which can't be the caller's: callers
         # come and go.
         self._owner = asyncio.create_task(self._hold_open(future))
-        is_kept = False
+        is_listed = False
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.wait({self._owner, future}, return_when=asyncio.FIRST_COMPLETED)
-            is_kept = future.done()
+            is_listed = future.done()
         finally:
-            if not is_kept:
+            if not is_listed:
                 await self.close()
         self._note_end()
-        if is_kept:
-            self._owner.add_done_callback(lambda _: self._note_loss())
-        return future.result() if is_kept else None
+        if not is_listed:
+            return None
+        self._owner.add_done_callback(lambda _: self._note_loss())
+        return future.result()
 
     async def close(self) -> None:
         """End the connection, and a local server with its processes."""
@@ -153,11 +161,11 @@ class ServerConnection:
         if self._client is None:
             self._owner.cancel()
         # Streams and program have deadlines of their own, one after the other.
-        most = 2 * MCP_STOP.seconds + 2 * SHELL_TERM_TIME.seconds
-        _, late = await asyncio.wait({self._owner}, timeout=most)
-        if late:
+        max_seconds = 2 * MCP_STOP.seconds + 2 * SHELL_TERM_TIME.seconds
+        _, unfinished = await asyncio.wait({self._owner}, timeout=max_seconds)
+        if unfinished:
             self._owner.cancel()
-            await asyncio.wait({self._owner}, timeout=most)
+            await asyncio.wait({self._owner}, timeout=max_seconds)
 
     def end(self, why: str) -> None:
         """Mark the server as gone."""
@@ -172,11 +180,11 @@ class ServerConnection:
         return self._client is not None and not self._closing.is_set()
 
     async def request(
-        self, make: "Callable[[Client, ReportProgress], Awaitable[Any]]", most: float, progress: ReportProgress
+        self, make: "Callable[[Client, ReportProgress], Awaitable[Any]]", max_seconds: float, report: ReportProgress
     ) -> JSON:
-        """Make one request and return its result as JSON. Ends after `most` seconds without progress.
+        """Make one request and return its result as JSON. It ends after `max_seconds` without progress.
 
-        Progress extends it at most to `MCP_CALL_LONGEST`.
+        Progress, which `report` gets, extends it at most to `MCP_CALL_LONGEST`.
 
         Raises the request's error, TimeoutError, or CodeloopError when the connection ends meanwhile.
         """
@@ -184,13 +192,13 @@ class ServerConnection:
         if client is None or owner is None:
             raise CodeloopError(self.ended or "it is not connected")
         loop = asyncio.get_running_loop()
-        # A list, so that the inner function can change the value.
-        until = [loop.time() + most]
-        last = loop.time() + max(most, MCP_CALL_LONGEST.seconds)
+        deadline = loop.time() + max_seconds
+        last_deadline = loop.time() + max(max_seconds, MCP_CALL_LONGEST.seconds)
 
-        def note_progress(done: float, total: float | None, words: str | None) -> None:
-            until[0] = min(loop.time() + most, last)
-            progress(done, total, words)
+        def note_progress(progress: float, total: float | None, message: str | None) -> None:
+            nonlocal deadline
+            deadline = min(loop.time() + max_seconds, last_deadline)
+            report(progress, total, message)
 
         async def send() -> JSON:
             result = await make(client, note_progress)
@@ -199,7 +207,8 @@ class ServerConnection:
         work = asyncio.create_task(send())
         try:
             while not work.done():
-                if (seconds_left := until[0] - loop.time()) <= 0:
+                seconds_left = deadline - loop.time()
+                if seconds_left <= 0:
                     raise TimeoutError
                 await asyncio.wait({work, owner}, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
                 # Without its owner the connection is gone, and the package would wait for an answer forever.
@@ -221,23 +230,23 @@ class ServerConnection:
     async def watch(self, uri: str) -> None:
         """Subscribe to changes of a resource. Raises what a request raises."""
         if self._changes is not None:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._listing_seconds):
                 await self._changes.watch(uri)
 
     async def fetch_listing(self) -> Listing:
         """List the server's offers now. Raises what a request raises."""
         if self._client is None:
             raise CodeloopError(self.ended or "it is not connected")
-        async with asyncio.timeout(self._seconds):
+        async with asyncio.timeout(self._listing_seconds):
             return await fetch_listing(self._client, self.transport)
 
     async def _hold_open(self, future: "asyncio.Future[Listing]") -> None:
         """Hold the connection from its opening to its end, in one task."""
-        async with self._entering(self) as client:
+        async with self._open_client(self) as client:
             try:
                 is_listed = False
                 try:
-                    async with asyncio.timeout(self._seconds):
+                    async with asyncio.timeout(self._listing_seconds):
                         listing = await fetch_listing(client, self.transport)
                     is_listed = True
                 finally:

@@ -14,7 +14,7 @@ from codeloop import __version__
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.sign_in.registration import check_registration
-from codeloop.extend.mcp.transport.connection import ServerConnection
+from codeloop.extend.mcp.transport.connection import HANDSHAKE_VERSIONS, ServerConnection
 from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, describe_error, find_cause
 from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.extend.mcp.transport.server_process import (
@@ -174,21 +174,19 @@ class _VersionWriter:
 
 # Servers that speak only the older HTTP transport answer a request of the newer one with these statuses.
 _OLDER_TRANSPORT_STATUSES = frozenset((400, 404, 405, 406))
-# Versions of these years begin with `initialize`; later ones need no handshake.
-_HANDSHAKE_VERSIONS = ("2024", "2025")
 
 
 class ServerDependencies(Struct, frozen=True):
-    """The dependencies of starting servers: the project, the programs' environment, the starter.
+    """What starting servers depends on: the project, the environment and the sandboxes of programs.
 
-    `own_folder` returns the folder of a server. `sign_in` signs the requests to a remote one.
+    `get_server_folder` returns a server's own folder. `make_auth` makes the authentication of requests to a remote one.
     """
 
     project: ServerProject
     environment: dict[str, str]
-    own_folder: Callable[[ServerDefinition], Path]
+    get_server_folder: Callable[[ServerDefinition], Path]
     program_sandboxes: ProgramSandboxes
-    sign_in: Callable[[ServerDefinition], "httpx2.Auth | None"]
+    make_auth: Callable[[ServerDefinition], "httpx2.Auth | None"]
 
 
 class ServerTarget(Struct, frozen=True):
@@ -208,10 +206,10 @@ class ServerTarget(Struct, frozen=True):
 async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tuple[ServerConnection, Listing]:
     """Return an open connection and the server's listing.
 
-    Raises the error that prevents it, an exception group perhaps; TimeoutError.
+    Raises the error that prevents it, which may be an exception group; TimeoutError.
     """
     tried: list[ServerConnection] = []
-    for connection in _list_transports(target, dependencies):
+    for connection in _list_connections(target, dependencies):
         listing = await connection.open(target.get_timeout(MCP_START.seconds) + target.get_timeout(MCP_LIST.seconds))
         if listing is not None:
             return connection, listing
@@ -234,15 +232,19 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
 
 
 def _may_be_older(connection: ServerConnection) -> bool:
-    """Return whether the server may only support another transport."""
+    """Return whether the server may be one that supports only another transport or an older version."""
     if connection.transport == "stdio":
         return bool(connection.ended)
     return connection.transport == "sse" or connection.status in _OLDER_TRANSPORT_STATUSES
 
 
-def _list_transports(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
+def _list_connections(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
+    """Yield the connections to try, in this order; none of them is open yet.
+
+    `mode`, the package's word: "legacy" begins with the handshake of versions up to 2025, "auto" tries without it.
+    """
     protocol = target.config.protocol or (target.known.protocol if target.known is not None else "")
-    is_old = protocol.startswith(_HANDSHAKE_VERSIONS)
+    is_old = protocol.startswith(HANDSHAKE_VERSIONS)
     seconds = target.get_timeout(MCP_LIST.seconds)
     match target.config:
         case LocalDefinition() as config:
@@ -269,7 +271,8 @@ async def _open_local(
 ) -> "AsyncGenerator[Client]":
     """Start a program and initialise it. The package is imported meanwhile."""
     make_spec = make_project_spec if target.definition.scope else make_user_spec
-    spec = make_spec(config, dependencies.project, dependencies.environment, dependencies.own_folder(target.definition))
+    own_folder = dependencies.get_server_folder(target.definition)
+    spec = make_spec(config, dependencies.project, dependencies.environment, own_folder)
     process = await start_server(dependencies.program_sandboxes, spec, target.log)
     try:
         await asyncio.to_thread(_import_package)
@@ -293,7 +296,7 @@ async def _open_remote(
     def note_status(status: int) -> None:
         connection.status = status
 
-    client = make_http_client(config.headers, dependencies.sign_in(target.definition), note_status)
+    client = make_http_client(config.headers, dependencies.make_auth(target.definition), note_status)
     if transport == "sse":
         async with _make_client(open_sse(config.url, client), target, mode) as session:
             yield session
@@ -308,7 +311,7 @@ def _make_client(transport: "Transport", target: ServerTarget, mode: str) -> "Cl
 
     about = Implementation(name="codeloop", version=__version__)
     version = target.config.protocol
-    if mode == "legacy" and version is not None and version.startswith(_HANDSHAKE_VERSIONS):
+    if mode == "legacy" and version is not None and version.startswith(HANDSHAKE_VERSIONS):
         transport = offer_version(transport, version)
     return Client(transport, client_info=about, mode=mode, cache=None, log_level="info", **target.callbacks)
 
