@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.extend.homes import is_valid_name
 from codeloop.extend.pages.new_agent_page import make_agent_page
-from codeloop.extend.pages.page_layers import to_json
+from codeloop.extend.pages.page_layers import convert_yaml
 from codeloop.kit.text.frontmatter import split_frontmatter
 from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import settings_of, write
@@ -127,12 +127,12 @@ def test_an_alias_that_stands_for_very_much_is_refused() -> None:
         + "---\n"
     )
     with pytest.raises(ValueError, match="too many values"):
-        to_json(bomb.head)
+        convert_yaml(bomb.head)
 
 
 def test_a_head_becomes_plain_values() -> None:
     head = split_frontmatter("---\nwhen: 2026-01-02\n1: [true, null, 1.5]\nnone:\n---\n").head
-    assert to_json(head) == {"when": "2026-01-02", "1": [True, None, 1.5], "none": None}
+    assert convert_yaml(head) == {"when": "2026-01-02", "1": [True, None, 1.5], "none": None}
 
 
 def test_pages_of_an_untrusted_project_are_only_named(tmp_path: Path) -> None:

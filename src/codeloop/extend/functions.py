@@ -67,12 +67,12 @@ class FunctionTool(Struct, frozen=True):
     pydantic_adapters: dict[str, Any] = {}
     """The pydantic TypeAdapter of each parameter with a pydantic type, by name."""
 
-    def convert_arguments(self, given: JSON) -> JSON:
+    def convert_arguments(self, arguments: JSON) -> JSON:
         """Convert a call's arguments to the annotated types; omitted parameters are left out. Raises WrongArguments.
 
         A null for an optional parameter counts as omitted. Text that holds a number is converted to one.
         """
-        present = drop_nulls(given, self.parameters)
+        present = drop_nulls(arguments, self.parameters)
         unknown = present.keys() - self.parameters["properties"].keys()
         if unknown:
             raise self._report_wrong(f"it has no parameter {', '.join(sorted(unknown))}")
@@ -96,9 +96,9 @@ class FunctionTool(Struct, frozen=True):
         except ValueError as error:
             raise self._report_wrong(format_pydantic_errors(error, name)) from error
 
-    async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
+    async def call(self, arguments: JSON, context: Context | None = None) -> FunctionResult:
         """Call the function, a synchronous one in a thread. Raises WrongArguments, and any error of the function."""
-        values = self.convert_arguments(given)
+        values = self.convert_arguments(arguments)
         if self.context_parameter:
             values[self.context_parameter] = context
         call = partial(self.function, **values)
@@ -121,9 +121,11 @@ def make_function_tool(
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         raise UnsuitedFunction(f"{name} yields: a tool returns its result, and shows progress by ctx.report.")
     hints = _read_type_hints(function, name)
-    summary, parameters = read_docstring(inspect.getdoc(function) or "")
+    summary, documented_parameters = read_docstring(inspect.getdoc(function) or "")
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    context, pydantic_adapters, descriptions = "", dict[str, Any](), dict[str, str]()
+    context = ""
+    pydantic_adapters: dict[str, Any] = {}
+    descriptions: dict[str, str] = {}
     for parameter in inspect.signature(function).parameters.values():
         # Models give arguments by name only: positional-only parameters, `*args` and `**kwargs` can't be filled.
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
@@ -132,7 +134,7 @@ def make_function_tool(
         if parameter.name == _CONTEXT_PARAMETER or hint is Context:
             context = parameter.name
             continue
-        if text := _find_description(hint) or parameters.get(parameter.name, ""):
+        if text := _find_description(hint) or documented_parameters.get(parameter.name, ""):
             descriptions[parameter.name] = text
         if _is_pydantic(hint):
             pydantic_adapters[parameter.name] = _make_adapter(hint)
@@ -141,8 +143,16 @@ def make_function_tool(
         fields.append(_make_field(parameter, hint))
     parameters_type = msgspec.defstruct(f"Parameters of {name}", fields, kw_only=True)
     schema = _make_schema(name, parameters_type, pydantic_adapters, descriptions)
-    shown = description if description is not None else summary
-    return FunctionTool(name, shown or name, schema, function, parameters_type, context, pydantic_adapters)
+    text = description if description is not None else summary
+    return FunctionTool(
+        name=name,
+        description=text or name,
+        parameters=schema,
+        function=function,
+        parameters_type=parameters_type,
+        context_parameter=context,
+        pydantic_adapters=pydantic_adapters,
+    )
 
 
 def wait_in_thread(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
@@ -184,9 +194,10 @@ def convert_result(value: Any) -> FunctionResult:
 
 
 def _read_type_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
-    plain = function if inspect.isroutine(function) else getattr(function, "func", type(function).__call__)
+    # A `functools.partial` has its function as `func`; another object that can be called has `__call__`.
+    routine = function if inspect.isroutine(function) else getattr(function, "func", type(function).__call__)
     try:
-        return get_type_hints(plain, include_extras=True)
+        return get_type_hints(routine, include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
         raise UnsuitedFunction(f"The annotations of {name} can't be read: {error}.") from error
 
@@ -208,19 +219,20 @@ def _make_schema(
     name: str, parameters_type: type[Struct], pydantic_adapters: JSON, descriptions: dict[str, str]
 ) -> JSON:
     try:
-        (own,), definitions = msgspec.json.schema_components(
+        (root_reference,), definitions = msgspec.json.schema_components(
             [parameters_type], ref_template="{name}", schema_hook=_make_path_schema
         )
     except TypeError as error:
         raise UnsuitedFunction(f"A parameter of {name} can't be described to a model: {error}.") from error
     for parameter, adapter in pydantic_adapters.items():
-        given = adapter.json_schema(ref_template=f"{parameter}/{{model}}")
-        definitions |= {f"{parameter}/{key}": each for key, each in given.pop("$defs", {}).items()}
-        definitions[own["$ref"]]["properties"][parameter] = given
+        parameter_schema = adapter.json_schema(ref_template=f"{parameter}/{{model}}")
+        # With the parameter's name before each, as two parameters may have different types of the same name.
+        definitions |= {f"{parameter}/{key}": each for key, each in parameter_schema.pop("$defs", {}).items()}
+        definitions[root_reference["$ref"]]["properties"][parameter] = parameter_schema
     for definition in definitions.values():
         # msgspec copies the docstrings of classes into the schema, which are not written for models.
         definition.pop("description", None)
-    schema: JSON = inline_references(own, definitions)
+    schema: JSON = inline_references(root_reference, definitions)
     for parameter, text in descriptions.items():
         schema["properties"][parameter]["description"] = text
     return schema

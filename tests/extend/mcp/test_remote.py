@@ -209,7 +209,7 @@ async def test_a_sign_in_that_fails_while_nobody_waits_prints_nothing() -> None:
         raise CodeloopError("the provider refused it (invalid_scope)")
 
     sign_in = BackgroundSignIn(run)
-    assert await sign_in.address() == "https://x.example/authorize"
+    assert await sign_in.wait_for_address() == "https://x.example/authorize"
     while not sign_in.is_over:
         await asyncio.sleep(0)
     del sign_in

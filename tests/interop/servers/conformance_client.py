@@ -38,7 +38,7 @@ def definition(url: str) -> dict[str, Any]:
 async def signed_in(it: World) -> None:
     """Sign in as a person whose browser agrees at once."""
     going_on = it.servers.begin_sign_in(it.server())
-    address = await going_on.address()
+    address = await going_on.wait_for_address()
     await asyncio.to_thread(opened, address)
     await going_on.wait()
 

@@ -94,17 +94,10 @@ def find_extensions(
     extensions: dict[str, Extension] = {}
     files: list[Path] = []
     warnings: list[str] = []
+    # By folder: the content of the files in it that its extensions may import.
     importable: dict[Path, bytes] = {}
     for name, (value, version) in installed.items():
-        path = value.strip()
-        extensions[name] = Extension(
-            name=name,
-            language="python",
-            kind="plugin",
-            path=path,
-            origin=f"entry point {name}",
-            digest=_hash_parts(path.encode(), version.encode()),
-        )
+        extensions[name] = _make_installed_extension(name, value.strip(), version)
     for index, entry in enumerate(loaded.config.plugin):
         extension, problem = _read_entry(scope, index, entry)
         if problem:
@@ -128,27 +121,44 @@ def find_extensions(
             # A change of an imported module changes what the extension offers, so its content is part of the digest.
             importable[file.parent] = b"".join(map(_read_content, importable_files))
         files.append(file)
-        name = _format_path(file, scope)
-        file_state = b""
-        if file.suffix not in _LANGUAGES:
-            # A program may be longer than what is read of it here, so its size and time count as well.
-            file_state = _describe_file(file, file.parent).encode("utf-8", "surrogateescape")
-        digest = _hash_parts(kind.encode(), name.encode(), _read_content(file), file_state, importable[file.parent])
-        policy = ASSUMED_POLICY_HOOKS if home.is_policy and kind == "plugin" else ()
-        # A program in another language is started by the Python host.
-        language = _LANGUAGES.get(file.suffix, "python")
-        extensions[name] = Extension(
-            name=name,
-            language=language,
-            kind=kind,
-            path=str(file),
-            origin=str(file),
-            digest=digest,
-            is_project=home.is_project,
-            policy=policy,
-        )
+        extension = _make_file_extension(scope, home, kind, file, importable[file.parent])
+        extensions[extension.name] = extension
     warnings += _warn_ignored_scripts(home for home in homes if trusted or not home.is_project)
     return FoundExtensions(tuple(extensions.values()), tuple(files), tuple(warnings))
+
+
+def _make_installed_extension(name: str, path: str, version: str) -> Extension:
+    """Return the extension of an entry point. `path`: its value, `module:name`; `version`: of its distribution."""
+    return Extension(
+        name=name,
+        language="python",
+        kind="plugin",
+        path=path,
+        origin=f"entry point {name}",
+        digest=_hash_parts(path.encode(), version.encode()),
+    )
+
+
+def _make_file_extension(
+    scope: _SearchScope, home: Home, kind: Literal["tool", "plugin"], file: Path, importable: bytes
+) -> Extension:
+    """Return the extension of a file in a home. `importable`: the content of the files that it may import."""
+    name = _format_path(file, scope)
+    file_state = b""
+    if file.suffix not in _LANGUAGES:
+        # A program may be longer than what is read of it here, so its size and time count as well.
+        file_state = _describe_file(file, file.parent).encode("utf-8", "surrogateescape")
+    return Extension(
+        name=name,
+        # A program in another language is started by the Python host.
+        language=_LANGUAGES.get(file.suffix, "python"),
+        kind=kind,
+        path=str(file),
+        origin=str(file),
+        digest=_hash_parts(kind.encode(), name.encode(), _read_content(file), file_state, importable),
+        is_project=home.is_project,
+        policy=ASSUMED_POLICY_HOOKS if home.is_policy and kind == "plugin" else (),
+    )
 
 
 def _is_program(file: Path) -> bool:

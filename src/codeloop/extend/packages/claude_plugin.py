@@ -40,14 +40,14 @@ class ClaudePlugin:
             if Path(str(path)).parts[:1] != (default,)
         )
         for source in (HOOKS_FILE, *_as_list(manifest.get("hooks"))):
-            self._take_hooks(source)
+            self._add_hooks(source)
         # Checked before they are merged, so that an error leaves out the hooks of this plugin alone.
         layer = Layer("global", str(folder / HOOKS_FILE), folder, Document("", {"hooks": self.hooks}))
         if problem := find_hooks_error(layer):
             self._problems.append(f"{problem} The hooks of this plugin are left out.")
             self.hooks.clear()
         for source in (SERVERS_FILE, *_as_list(manifest.get("mcpServers"))):
-            self._take_servers(source)
+            self._add_servers(source)
 
     @property
     def values(self) -> JSON:
@@ -75,20 +75,19 @@ class ClaudePlugin:
         """Return the settings at a key of the manifest: an object itself, or the contents of the file that it names."""
         return source if is_object(source) else self._read(self._folder / str(source))
 
-    def _take_servers(self, source: Any) -> None:
+    def _add_servers(self, source: Any) -> None:
         data = self._load(source)
         # Both forms exist: the table itself, and a file that has it under `mcpServers`.
         servers = data.get("mcpServers", data)
         for name, entry in servers.items() if is_object(servers) else ():
-            entry_found = convert_entry(
-                name, self._folder / SERVERS_FILE, _replace_root(entry, self._folder) if is_object(entry) else {}
-            )
-            if entry_found.problem:
-                self._problems.append(f"{self._folder}: the MCP server {name} is left out: {entry_found.problem}.")
+            entry_data = _replace_root(entry, self._folder) if is_object(entry) else {}
+            server = convert_entry(name, self._folder / SERVERS_FILE, entry_data)
+            if server.problem:
+                self._problems.append(f"{self._folder}: the MCP server {name} is left out: {server.problem}.")
             else:
-                self.servers[name] = entry_found.entry
+                self.servers[name] = server.entry
 
-    def _take_hooks(self, source: Any) -> None:
+    def _add_hooks(self, source: Any) -> None:
         data = self._load(source)
         events = data.get("hooks", data)
         for event, groups in events.items() if is_object(events) else ():
@@ -97,22 +96,21 @@ class ClaudePlugin:
             if event not in HOOK_EVENTS:
                 self._unsupported.add(f"the event {event}")
                 continue
-            for group in _as_list(groups):
-                rows = [self._row(row) for row in _as_list(group.get("hooks"))] if is_object(group) else [None]
-                matcher = group.get("matcher") if is_object(group) else None
-                if used := [row for row in rows if row is not None]:
-                    matcher_fields = {"matcher": matcher} if isinstance(matcher, str) else {}
-                    self.hooks.setdefault(event, []).append({**matcher_fields, "hooks": used})
+            for group in filter(is_object, _as_list(groups)):
+                rows = [self._convert_row(row) for row in _as_list(group.get("hooks"))]
+                supported_rows = [row for row in rows if row is not None]
+                if not supported_rows:
+                    continue
+                matcher = group.get("matcher")
+                matcher_fields = {"matcher": matcher} if isinstance(matcher, str) else {}
+                self.hooks.setdefault(event, []).append({**matcher_fields, "hooks": supported_rows})
 
-    def _row(self, row: Any) -> JSON | None:
-        """Return a row with the supported fields; None if hooks of its type are not supported."""
+    def _convert_row(self, row: Any) -> JSON | None:
+        """Return a row with the supported fields; None if it is invalid, or hooks of its type are not supported."""
         kind = row.get("type", "command") if is_object(row) else None
         known_keys = list_hook_fields(str(kind))
-        if (
-            not is_object(row)
-            or not known_keys
-            or not all(isinstance(row.get(key), str) for key in known_keys & {"command"})
-        ):
+        lacks_command = "command" in known_keys and not (is_object(row) and isinstance(row.get("command"), str))
+        if not is_object(row) or not known_keys or lacks_command:
             self._unsupported.add(f"hooks of the type {kind}")
             return None
         self._unsupported.update(f"`{key}` of hooks" for key in row.keys() - known_keys)
@@ -120,10 +118,14 @@ class ClaudePlugin:
 
 
 def _as_list(value: Any) -> list[Any]:
-    return value if is_list(value) else [] if value is None else [value]
+    """Return a list as it is, a single value in a list, and None as an empty list."""
+    if is_list(value):
+        return value
+    return [] if value is None else [value]
 
 
 def _replace_root(value: Any, folder: Path) -> Any:
+    """Return a value with the folder in place of each reference to the plugin's root."""
     if isinstance(value, str):
         return value.replace(_ROOT_REFERENCE, str(folder))
     if is_list(value):

@@ -42,21 +42,28 @@ def install(package: PackageName, folder: Path, which: FindProgram, run: RunComm
     if is_offline():
         raise CodeloopError(f"{package.name} can't be installed: {OFFLINE_MESSAGE}.")
     # Installed beside the old version, which is replaced only when everything has worked.
-    new = folder.with_name(f".{folder.name}.new")
-    shutil.rmtree(new, ignore_errors=True)
+    new_folder = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(new_folder, ignore_errors=True)
     make_private(folder.parent)
-    new.mkdir()
+    new_folder.mkdir()
     try:
-        for command in _list_install_commands(package, new, which):
+        for command in _list_install_commands(package, new_folder, which):
             run(command)
-        version, entry = _find_npm_entry(package, new) if package.registry == "npm" else _find_pypi_entry(package, new)
-        digests = hash_files(new)
+        find_entry = _find_npm_entry if package.registry == "npm" else _find_pypi_entry
+        version, entry = find_entry(package, new_folder)
+        digests = hash_files(new_folder)
         shutil.rmtree(folder, ignore_errors=True)
-        new.rename(folder)
+        new_folder.rename(folder)
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
     lock = LockFile(
-        package.name, version, package.registry, entry, digests, hash_stats(folder), _choose_version(package)
+        name=package.name,
+        version=version,
+        registry=package.registry,
+        entry=entry,
+        files=digests,
+        looked=hash_stats(folder),
+        wanted=_choose_version(package),
     )
     write_lock(folder, lock)
     return lock
@@ -69,6 +76,7 @@ def uninstall(folder: Path) -> None:
 
 
 def _list_install_commands(package: PackageName, folder: Path, which: FindProgram) -> list[list[str]]:
+    """Return the commands that install a package in a folder, with the package manager that is there."""
     if package.registry == "npm":
         spec = f"{package.name}@{_choose_version(package)}"
         if npm := which("npm"):
@@ -89,8 +97,8 @@ def _list_install_commands(package: PackageName, folder: Path, which: FindProgra
         return [[sys.executable, "-m", "pip", "--disable-pip-version-check", *target]]
     # A Python without pip (as uv makes them) still has venv, whose pip installs the package and is removed
     # afterwards.
-    own = folder / "pip"
-    return [[sys.executable, "-m", "venv", str(own)], [str(own / "bin" / "pip"), *target]]
+    venv = folder / "pip"
+    return [[sys.executable, "-m", "venv", str(venv)], [str(venv / "bin" / "pip"), *target]]
 
 
 def _choose_version(package: PackageName) -> str:
@@ -98,6 +106,7 @@ def _choose_version(package: PackageName) -> str:
 
 
 def _find_npm_entry(package: PackageName, folder: Path) -> tuple[str, str]:
+    """Return the version and the entry of a package: its folder."""
     entry = f"node_modules/{package.name}"
     try:
         package_json = msgspec.json.decode((folder / entry / "package.json").read_bytes(), type=JSON)

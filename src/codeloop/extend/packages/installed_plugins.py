@@ -42,7 +42,7 @@ def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
 
 
 def read_entry_points() -> dict[str, tuple[str, str]]:
-    """Return the value of each, and the version of its distribution, by its name.
+    """Return, by name, the value of each entry point of the group and the version of its distribution.
 
     Slow: it reads the metadata of every distribution.
     """

@@ -56,16 +56,16 @@ def write_lock(folder: Path, lock: LockFile) -> None:
 
 def find_changed_file(folder: Path, lock: LockFile) -> str | None:
     """Return a file that differs from the lock file, or None. Files with unchanged stats are not read again."""
-    looks = hash_stats(folder)
-    if looks == lock.looked:
+    stats_hash = hash_stats(folder)
+    if stats_hash == lock.looked:
         return None
-    now = hash_files(folder)
-    for path in sorted(now.keys() | lock.files.keys()):
-        if now.get(path) != lock.files.get(path):
+    current_files = hash_files(folder)
+    for path in sorted(current_files.keys() | lock.files.keys()):
+        if current_files.get(path) != lock.files.get(path):
             return path
     # The times have changed but no content, such as after a copy: with the new stats the files need not be read next
     # time.
-    write_lock(folder, msgspec.structs.replace(lock, looked=looks))
+    write_lock(folder, msgspec.structs.replace(lock, looked=stats_hash))
     return None
 
 
@@ -79,8 +79,8 @@ def hash_stats(folder: Path) -> str:
     digest = sha256()
     for path in _walk_files(folder):
         state = path.lstat()
-        row = (str(path.relative_to(folder)), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
-        digest.update(repr(row).encode("utf-8", "surrogateescape"))
+        stats = (str(path.relative_to(folder)), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+        digest.update(repr(stats).encode("utf-8", "surrogateescape"))
     return digest.hexdigest()[:32]
 
 

@@ -53,10 +53,11 @@ def read_manifest(folder: Path) -> Manifest | None:
     except (OSError, UnicodeDecodeError) as error:
         raise CodeloopError(f"{file} can't be read: {error}.") from error
     try:
+        if file.parent == folder:
+            return msgspec.convert(parse_jsonc(text).value, Manifest)
         # Only these fields of Claude Code's manifest mean the same as ours.
-        if file.parent != folder:
-            return Manifest(**msgspec.structs.asdict(msgspec.convert(parse_jsonc(text).value, _ClaudeManifest)))
-        return msgspec.convert(parse_jsonc(text).value, Manifest)
+        claude = msgspec.convert(parse_jsonc(text).value, _ClaudeManifest)
+        return Manifest(name=claude.name, version=claude.version, description=claude.description)
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error}") from error
     except msgspec.ValidationError as error:

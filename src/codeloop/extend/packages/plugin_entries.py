@@ -39,8 +39,11 @@ def is_marked_policy(entry: Any) -> bool:
 
 def find_entry_path(name: str, base: Path, paths: Paths) -> Path | None:
     """Return the path that an entry of `plugin` names, whether it exists or not; None if the entry is invalid."""
-    path, package = get_plugin_path(name, base, paths), parse_package_name(name)
-    return path if path is not None or package is None else get_package_folder(paths, package)
+    path = get_plugin_path(name, base, paths)
+    if path is not None:
+        return path
+    package = parse_package_name(name)
+    return get_package_folder(paths, package) if package is not None else None
 
 
 def get_package_folder(paths: Paths, package: PackageName) -> Path:
@@ -70,9 +73,6 @@ def find_installed_package(paths: Paths, entry: str) -> tuple[Path | None, str]:
     if package.version not in {"", lock.version, lock.wanted}:
         return None, f"{entry} is wanted, {lock.version} is installed. `codeloop plugin add {entry}` changes that."
     if (changed_file := find_changed_file(folder, lock)) is not None:
-        again = f"`codeloop plugin add {package.written}@{lock.version}` installs it anew"
-        return (
-            None,
-            f"{folder / changed_file} has changed since {package.name} was installed, so it is left out. {again}.",
-        )
+        reason = f"{folder / changed_file} has changed since {package.name} was installed, so it is left out."
+        return None, f"{reason} `codeloop plugin add {package.written}@{lock.version}` installs it anew."
     return folder / lock.entry, ""

@@ -40,6 +40,7 @@ _TOOL_PERMISSIONS: dict[str, tuple[str, ...]] = {
     "Skill": ("skill",),
     "LSP": ("lsp",),
 }
+# Matches `key: value`.
 _HEAD_LINE = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
 _TOOL_LIST_ITEM = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
 _TOOL_RULE = re.compile(r"([^(]+)(?:\((.*)\))?")
@@ -113,11 +114,12 @@ def _split_page(text: str) -> Frontmatter:
 
 
 def _to_text(value: Any) -> str:
+    """Return a value of a head as text; "" for one that is neither text nor a number."""
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
 def _merge_tools(tools: Any, denied_tools: Any) -> JSON:
-    """Merge `tools` and `disallowedTools` into the permission rules of an agent."""
+    """Convert `tools` and `disallowedTools` to the keys `only` and `permission` of an agent."""
     rules: dict[str, Any] = {}
     values: JSON = {}
     names = _list_tool_names(tools)
@@ -129,20 +131,21 @@ def _merge_tools(tools: Any, denied_tools: Any) -> JSON:
             if pattern and permissions:
                 # `Bash(git:*)` allows only what it names, so everything else of that tool is denied first; a plain
                 # `Bash` beside it allows all.
-                of_tool = rules.setdefault(permissions[0], {} if name in names else {"*": "deny"})
-                of_tool[_convert_pattern(pattern)] = "allow"
+                tool_rules = rules.setdefault(permissions[0], {} if name in names else {"*": "deny"})
+                tool_rules[_convert_pattern(pattern)] = "allow"
         values["only"] = list(only)
     # An empty list means no tools; a missing key means all tools.
     elif is_list(tools):
         values["only"] = []
     for name, pattern in map(_split_rule, _list_tool_names(denied_tools)):
         for permission in _list_permissions(name):
-            of_tool = rules.setdefault(permission, {})
-            of_tool[_convert_pattern(pattern) if pattern else "*"] = "deny"
+            tool_rules = rules.setdefault(permission, {})
+            tool_rules[_convert_pattern(pattern) if pattern else "*"] = "deny"
     return {**values, "permission": rules} if rules else values
 
 
 def _list_tool_names(value: Any) -> list[str]:
+    """Return the tools of a list, of a text such as `Read, Bash(git:*)`, or of an object that turns them on and off."""
     if is_list(value):
         return [each.strip() for each in value if isinstance(each, str) and each.strip()]
     if is_object(value):
@@ -151,6 +154,7 @@ def _list_tool_names(value: Any) -> list[str]:
 
 
 def _split_rule(rule: str) -> tuple[str, str]:
+    """Split `Bash(git:*)` into the tool and the pattern, which is "" for a plain `Bash`."""
     match = _TOOL_RULE.fullmatch(rule)
     return (match[1].strip(), (match[2] or "").strip()) if match else (rule, "")
 

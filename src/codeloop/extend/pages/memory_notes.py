@@ -1,4 +1,4 @@
-"""Notes of a project's memory: `.codeloop/memory/*.md`, each with the files and the commit that it speaks of."""
+"""Notes of a project's memory: `.codeloop/memory/*.md`, each with the files and the commit that it is about."""
 
 import hashlib
 import re
@@ -92,11 +92,11 @@ def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
     text = prompt.casefold()
     words = {word.strip("./@-") for word in _WORD.findall(text)}
     # A prompt may name a file by its path or by its last part alone.
-    files = words | {word.rpartition("/")[2] for word in words}
+    file_names = words | {word.rpartition("/")[2] for word in words}
 
     def is_relevant(note: Note) -> bool:
-        names = (path.casefold() for path in note.about)
-        if any(path in words or path.rpartition("/")[2] in files for path in names):
+        paths = (path.casefold() for path in note.about)
+        if any(path in words or path.rpartition("/")[2] in file_names for path in paths):
             return True
         if any(re.search(rf"\b{re.escape(word.casefold())}\b", text) for word in note.keywords):
             return True
@@ -110,18 +110,18 @@ def format_notes(notes: Sequence[Note], stale: dict[str, str], used: int) -> Off
 
     `stale`: by name, what has changed since. A note that is too long is named with its file, to be read.
     """
-    room = MEMORY_NOTES_OFFERED_BYTES.value - used - len((NOTES_START + NOTES_END).encode())
-    rows: list[str] = []
+    bytes_left = MEMORY_NOTES_OFFERED_BYTES.value - used - len((NOTES_START + NOTES_END).encode())
+    texts: list[str] = []
     marks: dict[str, str] = {}
     # Current notes come first, so that the stale ones are left out when there is no room.
     for note in sorted(notes, key=lambda each: each.name in stale):
         about = f" (about {', '.join(note.about)})" if note.about else ""
         state = f" STALE: {stale[note.name]}." if note.name in stale else ""
         head = f"## {note.name}{about}{state}"
-        options = (f"{head}\n{note.text}\n", f"{head}\nRead {NOTES_FOLDER}/{note.name}.md.\n")
-        row = next((each for each in options if len(each.encode()) <= room), None)
-        if row is not None:
-            rows.append(row)
+        forms = (f"{head}\n{note.text}\n", f"{head}\nRead {NOTES_FOLDER}/{note.name}.md.\n")
+        text = next((form for form in forms if len(form.encode()) <= bytes_left), None)
+        if text is not None:
+            texts.append(text)
             marks[note.name] = note.mark
-            room -= len(row.encode())
-    return OfferedNotes(NOTES_START + "".join(rows) + NOTES_END, marks) if rows else None
+            bytes_left -= len(text.encode())
+    return OfferedNotes(NOTES_START + "".join(texts) + NOTES_END, marks) if texts else None

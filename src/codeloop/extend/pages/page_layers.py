@@ -86,9 +86,9 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
                 except CodeloopError as error:
                     warnings.append(f"{error} Left out.")
     if unusable:
-        more = f" and {len(unusable) - _MAX_NAMED_FILES} more" if len(unusable) > _MAX_NAMED_FILES else ""
+        others = f" and {len(unusable) - _MAX_NAMED_FILES} more" if len(unusable) > _MAX_NAMED_FILES else ""
         warnings.append(
-            f"Agents and commands of Claude Code that are left out: {'; '.join(unusable[:_MAX_NAMED_FILES])}{more}."
+            f"Agents and commands of Claude Code that are left out: {'; '.join(unusable[:_MAX_NAMED_FILES])}{others}."
         )
     return ExtraLayers(tuple(layers), tuple(map(_format_path, ignored)), tuple(warnings))
 
@@ -106,13 +106,23 @@ def _read_claude_page(section: str, name: str, file: Path, unusable: list[str], 
         page = read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
         if not is_valid_name(page.name):
             raise FrontmatterError(f"{page.name!a} is not a valid name", 1)
-        values = to_json(page.values)
+        values = convert_yaml(page.values)
     except (CodeloopError, FrontmatterError, ValueError) as error:
         unusable.append(f"{ascii(str(file))[1:-1]} ({str(error).rstrip('.')})")
         return []
     document = Document("", {section: {page.name: values}})
-    layer = "project" if is_project else "global"
-    return [PageLayer(layer, str(file), file.parent, document, is_project, text)]
+    return [_make_layer(file, document, text, is_project=is_project)]
+
+
+def _make_layer(file: Path, document: Document, text: str, *, is_project: bool) -> PageLayer:
+    return PageLayer(
+        name="project" if is_project else "global",
+        source=str(file),
+        base=file.parent,
+        document=document,
+        is_project=is_project,
+        text=text,
+    )
 
 
 def _format_path(path: str) -> str:
@@ -120,6 +130,7 @@ def _format_path(path: str) -> str:
 
 
 def _read_page(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer:
+    """Read a page of ours. Raises CodeloopError with file and line if it can't be used."""
     if not is_valid_name(name):
         raise CodeloopError(f"{str(file)!a}: {name!a} is not a valid name; use letters, digits, `-`, `_`, `.` and `/`.")
     text = read_text(file, PAGE_BYTES.value)
@@ -127,7 +138,7 @@ def _read_page(section: str, name: str, file: Path, *, is_project: bool) -> Page
         raise CodeloopError(f"{file}: the file it links to does not exist.")
     try:
         page = split_frontmatter(text)
-        head = to_json(page.head)
+        head = convert_yaml(page.head)
     except FrontmatterError as error:
         raise CodeloopError(f"{file}:{error.line}: {error}.") from error
     except ValueError as error:
@@ -137,14 +148,7 @@ def _read_page(section: str, name: str, file: Path, *, is_project: bool) -> Page
     values: JSON = {key: value for key, value in head.items() if key not in _IGNORED_KEYS[kind]}
     if body or kind == "command":
         values["template" if kind == "command" else "prompt"] = body
-    layer = PageLayer(
-        "project" if is_project else "global",
-        str(file),
-        file.parent,
-        Document("", {section: {name: values}}),
-        is_project,
-        text,
-    )
+    layer = _make_layer(file, Document("", {section: {name: values}}), text, is_project=is_project)
     _check_values(layer, section, name, values)
     return layer
 
@@ -162,17 +166,18 @@ def _check_values(layer: PageLayer, section: str, name: str, values: JSON) -> No
         raise CodeloopError(
             f"{layer.format_location(normalised.find_source_keys(keys))}: {format_keys(keys[2:])}: {fault}."
         ) from None
-    at = (section, name)
+    keys = (section, name)
     model = values.get("model")
     if isinstance(model, str) and not (model.partition("/")[0] and model.partition("/")[2]):
-        raise CodeloopError(f"{layer.format_location((*at, 'model'))}: model: expected provider/model, got {model!a}.")
+        location = layer.format_location((*keys, "model"))
+        raise CodeloopError(f"{location}: model: expected provider/model, got {model!a}.")
     if values.get("template") == "":
         raise CodeloopError(
-            f"{layer.format_location(at)}: there is no text below the head; it is the command's prompt."
+            f"{layer.format_location(keys)}: there is no text below the head; it is the command's prompt."
         )
 
 
-def to_json(value: Any, depth: int = 16) -> Any:
+def convert_yaml(value: Any, depth: int = 16) -> Any:
     """Convert parsed YAML to JSON values: dates as text, keys as text.
 
     Raises ValueError when it is deeper or larger than a head can sensibly be: an alias may expand to very much.

@@ -3,8 +3,11 @@
 import re
 
 _SECTION_TITLE = re.compile(r"(args|arguments|parameters|params|keyword args|keyword arguments):?", re.IGNORECASE)
+# Matches `name: text` and `name (str, optional): text`.
 _GOOGLE_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
+# Matches `name` and `name : str`; the text is in the lines below.
 _NUMPY_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?::.*)?")
+# Matches `:param name: text` and `:param str name: text`.
 _REST_PARAMETER = re.compile(r":(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)")
 _REST_TYPE = re.compile(r":(type|rtype)\b")
 
@@ -16,68 +19,76 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     `:param name:` (reST).
     """
     lines = text.splitlines()
-    lines_left: list[str] = []
-    sections: dict[str, list[str]] = {}
-    at = 0
-    while at < len(lines):
-        line = lines[at]
+    other_lines: list[str] = []
+    descriptions: dict[str, list[str]] = {}
+    index = 0
+    while index < len(lines):
+        line = lines[index]
         # NumPy underlines the title of a section; Google ends it with a colon.
-        is_underlined = at + 1 < len(lines) and lines[at + 1].strip().startswith("---")
-        if _SECTION_TITLE.fullmatch(line.strip()) and (is_underlined or line.strip().endswith(":")):
-            at = (
-                _read_numpy_section(lines, at + 2, sections)
-                if is_underlined
-                else _read_google_section(lines, at + 1, _measure_indent(line), sections)
-            )
+        is_underlined = index + 1 < len(lines) and lines[index + 1].strip().startswith("---")
+        is_title = _SECTION_TITLE.fullmatch(line.strip()) is not None
+        if is_title and is_underlined:
+            index = _read_numpy_section(lines, index + 2, descriptions)
+        elif is_title and line.strip().endswith(":"):
+            index = _read_google_section(lines, index + 1, _measure_indent(line), descriptions)
         elif field := _REST_PARAMETER.match(line.strip()):
-            sections[field[1]] = [field[2]]
-            at = _collect_indented(lines, at + 1, _measure_indent(line), sections[field[1]])
+            descriptions[field[1]] = [field[2]]
+            index = _collect_indented(lines, index + 1, _measure_indent(line), descriptions[field[1]])
         elif _REST_TYPE.match(line.strip()):
-            at = _collect_indented(lines, at + 1, _measure_indent(line), [])
+            # The annotation has the type: the line is left out, with those that continue it.
+            index = _collect_indented(lines, index + 1, _measure_indent(line), [])
         else:
-            lines_left.append(line)
-            at += 1
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines_left)).strip()
-    return text, {name: " ".join(filter(None, (each.strip() for each in texts))) for name, texts in sections.items()}
+            other_lines.append(line)
+            index += 1
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(other_lines)).strip()
+    return text, {
+        name: " ".join(filter(None, (part.strip() for part in parts))) for name, parts in descriptions.items()
+    }
 
 
 def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _collect_indented(lines: list[str], at: int, depth: int, texts: list[str]) -> int:
-    """Append the lines that are indented more than `depth` to `texts`; return the index of the first other line."""
-    while at < len(lines) and lines[at].strip() and _measure_indent(lines[at]) > depth:
-        texts.append(lines[at])
-        at += 1
-    return at
+def _collect_indented(lines: list[str], start: int, depth: int, texts: list[str]) -> int:
+    """Append the lines from `start` on that are indented more than `depth` to `texts`; return the index after them."""
+    index = start
+    while index < len(lines) and lines[index].strip() and _measure_indent(lines[index]) > depth:
+        texts.append(lines[index])
+        index += 1
+    return index
 
 
-def _read_google_section(lines: list[str], at: int, depth: int, sections: dict[str, list[str]]) -> int:
-    own: int | None = None
-    texts: list[str] = []
-    while at < len(lines) and (not lines[at].strip() or _measure_indent(lines[at]) > depth):
-        line = lines[at]
+def _read_google_section(lines: list[str], start: int, depth: int, descriptions: dict[str, list[str]]) -> int:
+    """Add the descriptions below `Args:`, which is indented by `depth`; return the index after the section."""
+    item_indent: int | None = None
+    parts: list[str] = []
+    index = start
+    while index < len(lines) and (not lines[index].strip() or _measure_indent(lines[index]) > depth):
+        line = lines[index]
         # The first line sets the indentation of the items; deeper lines continue an item's text.
-        own = _measure_indent(line) if own is None and line.strip() else own
-        item = _GOOGLE_ITEM.fullmatch(line.strip()) if _measure_indent(line) == own else None
+        if item_indent is None and line.strip():
+            item_indent = _measure_indent(line)
+        item = _GOOGLE_ITEM.fullmatch(line.strip()) if _measure_indent(line) == item_indent else None
         if item:
-            texts = sections[item[1]] = [item[2]]
+            parts = descriptions[item[1]] = [item[2]]
         else:
-            texts.append(line)
-        at += 1
-    return at
+            parts.append(line)
+        index += 1
+    return index
 
 
-def _read_numpy_section(lines: list[str], at: int, sections: dict[str, list[str]]) -> int:
-    while at < len(lines):
-        if not lines[at].strip():
-            at += 1
+def _read_numpy_section(lines: list[str], start: int, descriptions: dict[str, list[str]]) -> int:
+    """Add the descriptions below an underlined `Parameters`; return the index after the section."""
+    index = start
+    while index < len(lines):
+        if not lines[index].strip():
+            index += 1
             continue
-        item = _NUMPY_ITEM.fullmatch(lines[at].strip())
+        item = _NUMPY_ITEM.fullmatch(lines[index].strip())
         # Another underlined title begins the next section.
-        if item is None or (at + 1 < len(lines) and lines[at + 1].strip().startswith("---")):
-            return at
-        sections[item[1]] = []
-        at = _collect_indented(lines, at + 1, _measure_indent(lines[at]), sections[item[1]])
-    return at
+        if item is None or (index + 1 < len(lines) and lines[index + 1].strip().startswith("---")):
+            return index
+        descriptions[item[1]] = []
+        index = _collect_indented(lines, index + 1, _measure_indent(lines[index]), descriptions[item[1]])
+    return index

@@ -65,6 +65,6 @@ def _begin_sign_in(project: Project, args: McpName) -> BackgroundSignIn:
 
 async def _wait_for_address(sign_in: BackgroundSignIn) -> str:
     try:
-        return await sign_in.address()
+        return await sign_in.wait_for_address()
     except SignInImpossible as error:
         raise OperationError("McpUnsupportedOAuthError", str(error)) from error

@@ -346,7 +346,7 @@ def auth(name: str, *, no_browser: bool) -> None:
 async def _sign_in(server: McpServer, servers: McpServers, *, no_browser: bool) -> str:
     """Sign in at a server and connect it; return what to tell the user. Raises CodeloopError."""
     sign_in = servers.begin_sign_in(server)
-    url = await sign_in.address()
+    url = await sign_in.wait_for_address()
     is_open = not no_browser and await open_browser(url)
     click.echo(f"{'If no browser opens, open' if is_open else 'Open'} this address to sign in:\n{escape_controls(url)}")
     if sys.stdin.isatty():

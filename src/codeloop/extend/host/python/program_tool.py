@@ -42,10 +42,10 @@ class ProgramTool(Struct, frozen=True):
     parameters: JSON
     path: str
 
-    async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
+    async def call(self, arguments: JSON, context: Context | None = None) -> FunctionResult:
         """Run the program with the arguments as JSON on its input. Raises ProgramFailed."""
         variables = {} if context is None else {"CODELOOP_SESSION_ID": context.session_id}
-        payload = msgspec.json.encode(drop_nulls(given, self.parameters))
+        payload = msgspec.json.encode(drop_nulls(arguments, self.parameters))
         output = (await _run_program(self.path, (), payload, variables)).decode(errors="replace")
         value: Any = output.removesuffix("\n")
         # JSON with `output` is a whole result; any other output is the text itself.

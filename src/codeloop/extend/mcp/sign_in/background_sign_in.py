@@ -20,11 +20,11 @@ class BackgroundSignIn:
 
     @property
     def is_over(self) -> bool:
-        """Return whether it has ended."""
+        """Whether it has ended."""
         return self._task.done()
 
-    async def address(self) -> str:
-        """Wait for the address to open. Raises the sign-in's error."""
+    async def wait_for_address(self) -> str:
+        """Wait for the address to open, and return it. Raises the sign-in's error."""
         await asyncio.wait({self._address, self._task}, return_when=asyncio.FIRST_COMPLETED)
         if not self._address.done():
             await self.wait()

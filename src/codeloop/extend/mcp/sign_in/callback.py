@@ -34,8 +34,9 @@ def get_redirect_target(settings: OAuthSettings) -> RedirectTarget:
     if not settings.redirect_uri:
         return RedirectTarget(port, CALLBACK_PATH)
     url = urlsplit(settings.redirect_uri)
-    here = (url.port or 0) if url.hostname in _LOOPBACK_HOSTS else 0
-    return RedirectTarget(settings.callback_port or here, url.path, settings.redirect_uri)
+    # The port of an address elsewhere says nothing about the ports of this machine.
+    port = (url.port or 0) if url.hostname in _LOOPBACK_HOSTS else 0
+    return RedirectTarget(settings.callback_port or port, url.path, settings.redirect_uri)
 
 
 class CallbackServer:
@@ -57,10 +58,10 @@ class CallbackServer:
         try:
             self._server = await asyncio.start_server(self._handle, "127.0.0.1", port)
         except OSError as error:
-            why = os.strerror(error.errno) if error.errno else str(error)
+            reason = os.strerror(error.errno) if error.errno else str(error)
             raise CodeloopError(
-                f"Port {port} of this machine can't be listened on ({why}). End what uses it, or set another one that "
-                "is registered: `oauth`: callbackPort."
+                f"Port {port} of this machine can't be listened on ({reason}). End what uses it, or set another one "
+                "that is registered: `oauth`: callbackPort."
             ) from error
         try:
             yield self
@@ -76,11 +77,12 @@ class CallbackServer:
         return f"http://127.0.0.1:{port}{self._redirect.path}"
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = (await reader.readline()).decode("latin-1").split(" ")
-        target = urlsplit(line[1] if len(line) > 1 else "")
+        # "GET /mcp/oauth/callback?code=...&state=... HTTP/1.1"
+        method, _, rest = (await reader.readline()).decode("latin-1").partition(" ")
+        target = urlsplit(rest.partition(" ")[0])
         query = parse_qs(target.query)
         # The state is a secret of this sign-in: a page that sends a code of its own does not know it.
-        is_redirect = target.path == self._redirect.path and line[0] == "GET" and self.state in query.get("state", [])
+        is_redirect = target.path == self._redirect.path and method == "GET" and self.state in query.get("state", [])
         text = "You are signed in. Close this page and go on in codeloop." if is_redirect else "Not here."
         if is_redirect and "error" in query:
             # The text comes from the address, so anyone can choose it.
@@ -110,8 +112,8 @@ def parse_redirect(text: str, state: str | None = None) -> AuthorizationCode:
     text = text.strip()
     query = parse_qs(urlsplit(text).query if "?" in text else text)
     if "error" in query:
-        more = f": {query['error_description'][0]}" if "error_description" in query else ""
-        raise CodeloopError(f"the provider refused it ({query['error'][0]}{more})")
+        description = f": {query['error_description'][0]}" if "error_description" in query else ""
+        raise CodeloopError(f"the provider refused it ({query['error'][0]}{description})")
     if "code" not in query:
         # A code alone has none of these; an address without a code is the wrong one.
         if not text or "://" in text or "=" in text.rstrip("="):

@@ -41,7 +41,9 @@ _BASIC_METHOD = "client_secret_basic"
 _PROTOCOL_VERSION = "2025-06-18"
 _JSON_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 ShowAddress = Callable[[str], None]
+"""Shows the user the address to open."""
 WaitForPaste = Callable[[], Awaitable[str]]
+"""Waits until the user pastes the address of the redirect, or the code in it."""
 
 
 class SignInImpossible(CodeloopError):
@@ -75,7 +77,8 @@ async def sign_in(
             before = sign_ins.get(definition.name, config.url)
             # A server may have asked for more scopes than the last sign-in had.
             scope = settings.scope or (before.wanted if before is not None else "")
-            flow = _SignInFlow(config, settings, _UserChannel(callback, show, paste), scope, challenge)
+            user = _UserChannel(callback, show, paste)
+            flow = _SignInFlow(config, settings, user, scope=scope, challenge=challenge)
             return await flow.run(definition.name, sign_ins)
     except TimeoutError as error:
         raise CodeloopError(f"Nobody signed in within {MCP_SIGN_IN.seconds / 60:.0f} minutes.") from error
@@ -114,7 +117,13 @@ class _SignInFlow:
     """One sign-in. It also implements the token storage that the package's flow asks for."""
 
     def __init__(
-        self, config: RemoteDefinition, settings: OAuthSettings, user: _UserChannel, scope: str, challenge: str | None
+        self,
+        config: RemoteDefinition,
+        settings: OAuthSettings,
+        user: _UserChannel,
+        *,
+        scope: str,
+        challenge: str | None,
     ) -> None:
         self._config = config
         self._settings = settings
@@ -158,7 +167,7 @@ class _SignInFlow:
         settings = self._settings
         redirect = AnyUrl(self._user.callback.url)
         method = "client_secret_post" if settings.client_secret else "none"
-        about = _make_client_metadata(
+        client_metadata = _make_client_metadata(
             self._scope, redirect_uris=[redirect], client_name="codeloop", token_endpoint_auth_method=method
         )
         if settings.client_id:
@@ -168,7 +177,13 @@ class _SignInFlow:
                 redirect_uris=[redirect],
                 token_endpoint_auth_method=method,
             )
-        return OAuthClientProvider(self._config.url, about, self, self._redirect, self._user.wait_for_code)
+        return OAuthClientProvider(
+            self._config.url,
+            client_metadata,
+            storage=self,
+            redirect_handler=self._show_address,
+            callback_handler=self._user.wait_for_code,
+        )
 
     async def get_tokens(self) -> Any:
         return self._tokens
@@ -182,7 +197,7 @@ class _SignInFlow:
     async def set_client_info(self, client_info: Any) -> None:
         self._client = client_info
 
-    async def _redirect(self, url: str) -> None:
+    async def _show_address(self, url: str) -> None:
         metadata = self._provider.context.oauth_metadata if self._provider is not None else None
         methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [_BASIC_METHOD]
         # The methods that the provider accepts are known only now, after the discovery.
@@ -192,10 +207,10 @@ class _SignInFlow:
 
 
 def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.Auth":
-    """Return a provider that signs in even if the greeting succeeds: some servers refuse only later requests."""
+    """Return an authentication that signs in even if the greeting succeeds: some servers refuse only later requests."""
     import httpx2
 
-    class Refused(httpx2.Auth):
+    class ForcedSignIn(httpx2.Auth):
         requires_response_body = True
 
         async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
@@ -214,20 +229,20 @@ def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "h
             finally:
                 await flow.aclose()
 
-    return Refused()
+    return ForcedSignIn()
 
 
-def _make_client_metadata(scope: str, **more: Any) -> "OAuthClientMetadata":
+def _make_client_metadata(scope: str, **fields: Any) -> "OAuthClientMetadata":
     """Return our client metadata. The package asks for the scope that the server names, unless one is given."""
     from mcp.shared.auth import OAuthClientMetadata
 
-    class About(OAuthClientMetadata):
+    class FixedScopeMetadata(OAuthClientMetadata):
         def __setattr__(self, name: str, value: Any) -> None:
             # The package overwrites the scope during the discovery.
             if name != "scope" or not scope:
                 super().__setattr__(name, value)
 
-    return About(scope=scope or None, **more)
+    return FixedScopeMetadata(scope=scope or None, **fields)
 
 
 def _list_flow_errors() -> tuple[type[Exception], ...]:
@@ -239,10 +254,10 @@ def _list_flow_errors() -> tuple[type[Exception], ...]:
 def _convert_error(name: str, error: BaseException) -> CodeloopError:
     from mcp.client.auth import OAuthRegistrationError
 
-    why = _read_error_text(describe_error(error))
+    reason = _read_error_text(describe_error(error))
     if isinstance(find_cause(error), OAuthRegistrationError):
-        return RegistrationNeeded(f"Signing in at {name} is not possible: {describe_registration(name)} ({why}).")
-    return CodeloopError(f"Signing in at {name} failed: {why}.")
+        return RegistrationNeeded(f"Signing in at {name} is not possible: {describe_registration(name)} ({reason}).")
+    return CodeloopError(f"Signing in at {name} failed: {reason}.")
 
 
 def _read_error_text(text: str) -> str:
@@ -254,5 +269,5 @@ def _read_error_text(text: str) -> str:
         details = msgspec.json.decode(match.group(), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return text.rstrip(". ")
-    words = [str(details[key]) for key in ("error", "error_description") if details.get(key)]
-    return f"{text[: match.start()].rstrip(': ')} ({': '.join(words)})" if words else text
+    descriptions = [str(details[key]) for key in ("error", "error_description") if details.get(key)]
+    return f"{text[: match.start()].rstrip(': ')} ({': '.join(descriptions)})" if descriptions else text

@@ -46,7 +46,7 @@ class ServerSignIn(Wire):
 
     @property
     def is_over(self) -> bool:
-        """Return whether the token has expired, or is about to."""
+        """Whether the token has expired, or is about to."""
         return bool(self.expires) and time.time() > self.expires - _RENEWAL_MARGIN_SECONDS
 
     def renew(self, answer: JSON) -> "ServerSignIn":
@@ -80,7 +80,7 @@ class SignIns:
         target = Path(os.path.realpath(self._file))
         try:
             make_private(target.parent)
-            with lock(self._lock_path("write"), MCP_START.seconds):
+            with lock(self._get_lock_path("write"), MCP_START.seconds):
                 all_sign_ins = self._read()
                 before = all_sign_ins.pop(name, None)
                 if entry is not None:
@@ -93,20 +93,20 @@ class SignIns:
     @asynccontextmanager
     async def hold_renewal_lock(self) -> AsyncGenerator[None]:
         """Hold the lock for renewing a token. Raises CodeloopError."""
-        lock_held = lock(self._lock_path("renew"), MCP_START.seconds)
+        lock_held = lock(self._get_lock_path("renew"), MCP_START.seconds)
         try:
             make_private(self._file.parent)
             # In a thread, because another process may hold the lock while it waits for its provider.
             await asyncio.to_thread(lock_held.__enter__)
         except (OSError, TimeoutError) as error:
-            raise CodeloopError(f"another process holds {self._lock_path('renew')}: {error}") from error
+            raise CodeloopError(f"another process holds {self._get_lock_path('renew')}: {error}") from error
         try:
             yield
         finally:
             lock_held.__exit__(None, None, None)
 
-    def _lock_path(self, what: str) -> Path:
-        return self._file.with_name(f"{self._file.name}.{what}.lock")
+    def _get_lock_path(self, purpose: str) -> Path:
+        return self._file.with_name(f"{self._file.name}.{purpose}.lock")
 
     def _read(self) -> dict[str, ServerSignIn]:
         try:
@@ -122,7 +122,8 @@ def get_sign_ins(paths: Paths) -> SignIns:
     return SignIns(paths.data / "mcp-auth.json")
 
 
-_OK, _BAD, _UNAUTHORIZED, _FORBIDDEN = 200, 400, 401, 403
+# HTTP statuses.
+_OK, _BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN = 200, 400, 401, 403
 
 
 def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth | None":
@@ -174,8 +175,9 @@ def _check_answer(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry
     if answer.status_code == _UNAUTHORIZED:
         raise SignInNeeded("it wants you to sign in", can_sign_in=True, challenge=challenge)
     if answer.status_code == _FORBIDDEN and extract_field_from_www_auth(answer, "error") == "insufficient_scope":
-        if entry is not None and (lacks := extract_field_from_www_auth(answer, "scope")):
-            sign_ins.put(name, replace(entry, wanted=union_scopes(entry.scope, lacks) or ""))
+        missing_scopes = extract_field_from_www_auth(answer, "scope")
+        if entry is not None and missing_scopes:
+            sign_ins.put(name, replace(entry, wanted=union_scopes(entry.scope, missing_scopes) or ""))
         raise SignInNeeded("it wants a wider sign-in", can_sign_in=True, challenge=challenge)
 
 
@@ -183,14 +185,14 @@ def _make_provider_request(url: str, data: dict[str, str], entry: ServerSignIn) 
     """Return a request of the client that was registered for this sign-in."""
     import httpx2
 
-    name, secret = str(entry.client.get("client_id") or ""), str(entry.client.get("client_secret") or "")
+    client_id, secret = str(entry.client.get("client_id") or ""), str(entry.client.get("client_secret") or "")
     limits = {"timeout": httpx2.Timeout(MCP_START.seconds).as_dict()}
     if secret and entry.client.get("token_endpoint_auth_method") == "client_secret_basic":
         request = httpx2.Request("POST", url, data=data, extensions=limits)
-        # RFC 6749 (2.3.1) wants name and secret form-encoded before they are joined.
-        return next(httpx2.BasicAuth(quote_plus(name), quote_plus(secret)).auth_flow(request))
-    own = {"client_id": name, **({"client_secret": secret} if secret else {})}
-    return httpx2.Request("POST", url, data={**data, **own}, extensions=limits)
+        # RFC 6749 (2.3.1) wants id and secret form-encoded before they are joined.
+        return next(httpx2.BasicAuth(quote_plus(client_id), quote_plus(secret)).auth_flow(request))
+    credentials = {"client_id": client_id, **({"client_secret": secret} if secret else {})}
+    return httpx2.Request("POST", url, data={**data, **credentials}, extensions=limits)
 
 
 def _make_renewal_request(entry: ServerSignIn) -> "httpx2.Request":
@@ -217,7 +219,7 @@ async def _store_renewal(
         sign_ins.put(name, entry)
         return entry
     # These two mean that the provider has ended the sign-in; any other status may pass.
-    if answer.status_code in {_BAD, _UNAUTHORIZED}:
+    if answer.status_code in {_BAD_REQUEST, _UNAUTHORIZED}:
         sign_ins.put(name, None)
         return None
     raise CodeloopError(
@@ -244,9 +246,9 @@ async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | Non
     async with make_http_client({}, httpx2.Auth(), lambda _status: None) as client:
         try:
             answer = await client.send(_make_provider_request(entry.revocation_endpoint, token, entry))
-            why = "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"
+            problem = "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"
         except list_request_errors() as error:
-            why = describe_error(error)
-    if not why:
+            problem = describe_error(error)
+    if not problem:
         return f"Signed out at {name}; its provider has ended the sign-in."
-    return f"Signed out at {name} on this machine. The sign-in could not be ended there: {why}."
+    return f"Signed out at {name} on this machine. The sign-in could not be ended there: {problem}."

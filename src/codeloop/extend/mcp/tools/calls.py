@@ -1,4 +1,4 @@
-"""Calls tools of MCP servers: asks for permission, sends the request, and converts the answer."""
+"""Calls tools of MCP servers: asks for permission, sends the request, and says which tools are new after it."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,26 +31,26 @@ async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: Too
     need = Need(permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
     await ctx.ask(*await server.find_needs(), need)
     # A call may change the tools of its server, such as one that signs in or opens a project.
-    before = _list_names(table, server)
+    names_before = _list_names(table, server)
     try:
         answer = await server.request(partial(send_call, tool.listed.name, arguments), ctx)
     except ServerFailed as error:
         raise ToolFailure(str(error)) from error
-    await _announce_new_tools(table, server, before, ctx)
+    await _announce_new_tools(table, server, names_before, ctx)
     title = escape_controls(tool.listed.title or tool.listed.name)
-    about: JSON = {"server": tool.server, "tool": tool.listed.name}
+    result_metadata: JSON = {"server": tool.server, "tool": tool.listed.name}
     try:
-        return convert_result(answer, f"{tool.server}: {title}", about, ctx)
+        return convert_result(answer, f"{tool.server}: {title}", result_metadata, ctx)
     except ToolFailure as error:
         if _NO_CHANNEL_TEXT not in str(error) or not await downgrade_protocol(server):
             raise
-        again = (
+        note = (
             f"The MCP server {server.name} will be spoken to in an older version of the protocol, in which it can ask."
         )
-        raise ToolFailure(f"{error}\n{again}", advice="Call the tool again.") from error
+        raise ToolFailure(f"{error}\n{note}", advice="Call the tool again.") from error
 
 
-async def _announce_new_tools(table: McpTable, server: McpServer, before: list[str], ctx: ToolContext) -> None:
+async def _announce_new_tools(table: McpTable, server: McpServer, names_before: list[str], ctx: ToolContext) -> None:
     """Ask the user to agree to tools added during a call, and tell the model their names."""
     try:
         await server.settle(ctx)
@@ -58,13 +58,14 @@ async def _announce_new_tools(table: McpTable, server: McpServer, before: list[s
         line = f"The tools of the MCP server {server.name} have changed, which the user has not agreed to."
         ctx.services.notices.add(ctx.session_id, line)
         return
-    new = [name for name in _list_names(table, server) if name not in before]
-    if before and new:
-        line = f"The MCP server {server.name} has new tools, which can be called now: {', '.join(new)}"
+    new_names = [name for name in _list_names(table, server) if name not in names_before]
+    if names_before and new_names:
+        line = f"The MCP server {server.name} has new tools, which can be called now: {', '.join(new_names)}"
         ctx.services.notices.add(ctx.session_id, one_line(line, _MAX_NAMES_CHARS))
 
 
 def _list_names(table: McpTable, server: McpServer) -> list[str]:
+    """Return the names that models call a server's tools by."""
     return list(table.name_tools({server.name: server.listing})) if server.listing is not None else []
 
 

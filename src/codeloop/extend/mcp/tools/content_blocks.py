@@ -68,13 +68,14 @@ def add_resource(resource: JSON, ctx: ToolContext, texts: list[str], files: list
 
 
 def _add_data(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
+    """Add data in base64: pictures, sound and PDFs to `files`, other data as a saved file, which `texts` names."""
     try:
         # Some servers break base64 into lines, which a strict decoder refuses.
         raw = base64.b64decode("".join(data.split()), validate=True)
     except (ValueError, binascii.Error):
         texts.append(f"[{mime or 'data'} left out: its base64 is broken]")
         return
-    name = uri.rpartition("/")[2] or f"{mime.replace('/', '.') or 'data'}"
+    name = uri.rpartition("/")[2] or mime.replace("/", ".") or "data"
     if mime.startswith("image/"):
         try:
             picture = fit_image(raw)
@@ -84,9 +85,16 @@ def _add_data(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str]
         mime, raw = picture.mime, picture.data
     if mime.startswith(("image/", "audio/")) or mime == "application/pdf":
         url = f"data:{mime};base64,{base64.b64encode(raw).decode()}"
-        session, message = ctx.session_id, ctx.message_id
-        part = FilePart(id=new_id("prt"), session_id=session, message_id=message, mime=mime, url=url, filename=name)
-        files.append(part)
+        files.append(
+            FilePart(
+                id=new_id("prt"),
+                session_id=ctx.session_id,
+                message_id=ctx.message_id,
+                mime=mime,
+                url=url,
+                filename=name,
+            )
+        )
         texts.append(f"[{mime} attached, {len(raw):,} bytes]")
         # Few models hear sound, so it is also saved as a file that a program can work on.
         if not mime.startswith("audio/"):

@@ -1,4 +1,4 @@
-"""The parameters and descriptions that the search tool, the resource tool and the servers' tools share."""
+"""Parameters of the search tool and the resource tool, and texts that they and the servers' tools share."""
 
 from typing import Annotated, Any
 
@@ -34,10 +34,10 @@ def describe_tool(tool: ServerTool) -> str:
 def join_names(names: list[str]) -> str:
     """Join names up to a bounded length, with a count of the rest."""
     shown_names: list[str] = []
-    value = MCP_SERVER_NAMES.value
+    chars_left = MCP_SERVER_NAMES.value
     for index, name in enumerate(map(escape_controls, names)):
-        value -= len(name) + 2
-        if value < 0:
+        chars_left -= len(name) + len(", ")
+        if chars_left < 0:
             return f"{', '.join(shown_names)} and {len(names) - index} more"
         shown_names.append(name)
     return ", ".join(shown_names)

@@ -63,9 +63,9 @@ def find_prompt(table: McpTable, command: str) -> tuple[str, ListedPrompt]:
     """Return the server of a command and its prompt. Raises LookupError: there is no such command."""
     name, _, prompt = command.partition(":")
     # The name of a server may itself hold a colon.
-    while (name not in table.definitions) and ":" in prompt:
-        more, _, prompt = prompt.partition(":")
-        name = f"{name}:{more}"
+    while name not in table.definitions and ":" in prompt:
+        next_part, _, prompt = prompt.partition(":")
+        name = f"{name}:{next_part}"
     listed_prompts = {each.name: each for each in table.listings[name].prompts}
     return name, listed_prompts[prompt]
 
@@ -81,10 +81,10 @@ def parse_arguments(prompt: ListedPrompt, pieces: list[str]) -> dict[str, str]:
             arguments[name] = value
         else:
             plain.append(word)
-    free = [name for name in names if name not in arguments]
-    for index, name in enumerate(free):
-        if index < len(plain):
-            arguments[name] = " ".join(plain[index:]) if name == free[-1] else plain[index]
+    unset_names = [name for name in names if name not in arguments]
+    for index, name in enumerate(unset_names[: len(plain)]):
+        # The last argument takes all further words.
+        arguments[name] = " ".join(plain[index:]) if name == unset_names[-1] else plain[index]
     return arguments
 
 
@@ -95,7 +95,7 @@ def _format_message(message: JSON) -> str:
     return text if message.get("role") != "assistant" or not text else f"<assistant>\n{text}\n</assistant>"
 
 
-async def _get_prompt(prompt: str, arguments: dict[str, str], client: "Client", _heard: Any) -> Any:
+async def _get_prompt(prompt: str, arguments: dict[str, str], client: "Client", _report_progress: Any) -> Any:
     return await client.get_prompt(prompt, arguments)
 
 
@@ -103,22 +103,22 @@ async def _get_prompt(prompt: str, arguments: dict[str, str], client: "Client", 
 _MAX_COMPLETIONS = 100
 
 
-async def complete_argument(table: McpTable, complete_mcp_prompt: CompleteMcpPrompt) -> McpPromptCompletion:
+async def complete_argument(table: McpTable, request: CompleteMcpPrompt) -> McpPromptCompletion:
     """Return completions of the argument being typed; none if the server has none, or is late."""
     try:
-        name, prompt = find_prompt(table, complete_mcp_prompt.command)
+        name, prompt = find_prompt(table, request.command)
     except LookupError:
         return McpPromptCompletion()
     server: McpServer = table.running.by_name[name]
-    if complete_mcp_prompt.connect and not server.is_running and not await server.find_needs():
-        # Its status says why.
+    if request.connect and not server.is_running and not await server.find_needs():
+        # If this fails, the server's status says why.
         with suppress(ServerFailed):
             await server.connect()
-    argument, start = _find_typed_argument(prompt, complete_mcp_prompt.typed)
+    argument, start = _find_typed_argument(prompt, request.typed)
     if not argument or server.status.state != "connected":
         return McpPromptCompletion()
-    value = complete_mcp_prompt.typed[start:]
-    arguments = parse_arguments(prompt, split_arguments(complete_mcp_prompt.typed[:start].removesuffix(f"{argument}=")))
+    value = request.typed[start:]
+    arguments = parse_arguments(prompt, split_arguments(request.typed[:start].removesuffix(f"{argument}=")))
     answer: JSON = {}
     with suppress(ServerFailed, TimeoutError):
         async with asyncio.timeout(MCP_COMPLETE.seconds):
@@ -129,32 +129,36 @@ async def complete_argument(table: McpTable, complete_mcp_prompt: CompleteMcpPro
     return McpPromptCompletion(argument=argument, replaces=value, values=values)
 
 
-def _find_typed_argument(prompt: ListedPrompt, words_before: str) -> tuple[str, int]:
-    """Return the argument being typed at the end ("" for none), and the start of its value."""
+def _find_typed_argument(prompt: ListedPrompt, typed: str) -> tuple[str, int]:
+    """Return the argument being typed at the end ("" for none), and the start of its value.
+
+    `typed`: what stands after the command's name, up to the cursor.
+    """
     names = [each.name for each in prompt.arguments]
-    spans = find_word_spans(words_before)
-    # The user is typing inside a quote, which keeps its words together.
-    if words_before.count('"') % 2:
-        opened = words_before.rfind(" ", 0, words_before.rfind('"')) + 1
-        spans = [*((start, end) for start, end in spans if end <= opened), (opened, len(words_before))]
-    elif not spans or spans[-1][1] < len(words_before):
-        spans.append((len(words_before), len(words_before)))
-    quote_start = spans[-1][0]
-    name, is_named, _ = words_before[quote_start:].partition("=")
-    if is_named and name in names:
-        return name, quote_start + len(name) + 1
-    plain: list[int] = []
+    spans = find_word_spans(typed)
+    if typed.count('"') % 2:
+        # The user is typing inside a quote, which keeps its words together.
+        word_start = typed.rfind(" ", 0, typed.rfind('"')) + 1
+        spans = [*((start, end) for start, end in spans if end <= word_start), (word_start, len(typed))]
+    elif not spans or spans[-1][1] < len(typed):
+        # After a blank a new word begins, which is still empty.
+        spans.append((len(typed), len(typed)))
+    last_start, _ = spans[-1]
+    name, equals, _ = typed[last_start:].partition("=")
+    if equals and name in names:
+        return name, last_start + len(name) + 1
+    plain_starts: list[int] = []
     for start, end in spans:
-        name, is_named, _ = words_before[start:end].partition("=")
-        if is_named and name in names:
+        name, equals, _ = typed[start:end].partition("=")
+        if equals and name in names:
             names.remove(name)
         else:
-            plain.append(start)
+            plain_starts.append(start)
     if not names:
-        return "", len(words_before)
+        return "", len(typed)
     # The last argument takes all further words.
-    index = min(len(plain), len(names)) - 1
-    return names[index], plain[index]
+    index = min(len(plain_starts), len(names)) - 1
+    return names[index], plain_starts[index]
 
 
 def _unquote(value: str) -> str:
@@ -172,8 +176,9 @@ def _quote(value: str) -> str:
 
 
 async def _complete(
-    prompt: str, argument: tuple[str, str], arguments: dict[str, str], client: "Client", _heard: Any
+    prompt: str, argument: tuple[str, str], arguments: dict[str, str], client: "Client", _report_progress: Any
 ) -> Any:
+    """Request completions. `argument`: name and value of the one being typed; `arguments`: those before it."""
     from mcp_types import CompleteResult, Completion, PromptReference
 
     if client.server_capabilities.completions is None:

@@ -54,16 +54,17 @@ async def fetch_resource(server: McpServer, uri: str, ctx: ToolContext) -> tuple
     return texts, files
 
 
-async def _request_resource(uri: str, client: "Client", _heard: Any) -> Any:
+async def _request_resource(uri: str, client: "Client", _report_progress: Any) -> Any:
     return await client.read_resource(uri)
 
 
-def _list_resources(servers: McpServers, only: str) -> ToolResult:
+def _list_resources(servers: McpServers, server: str) -> ToolResult:
+    """Return the list of a server's resources; "": of all servers'."""
     lines = [
         f"- {name} {escape_controls(each.uri)} ({escape_controls(each.name)}) "
         f"{one_line(each.description, _MAX_DESCRIPTION_CHARS)}".rstrip()
         for name, listing in servers.listings.items()
-        if only in {"", name}
+        if server in {"", name}
         for each in listing.resources
     ]
     return ToolResult("MCP resources", "\n".join(lines) or "There are no resources.")

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from typing import NamedTuple
 
 import msgspec
 
@@ -40,29 +41,29 @@ async def find_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -> 
         raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {join_names(list(servers.by_name))}.")
     query = params.query or ""
     problems = await _connect_unknown(servers, params.server or query, ctx)
-    every = table.name_tools(servers.listings).values()
-    tools = [tool for tool in every if params.server in {None, "", tool.server}]
-    server_tool = _rank_tools(tools, query)
-    if not server_tool:
+    all_tools = table.name_tools(servers.listings).values()
+    tools = [tool for tool in all_tools if params.server in {None, "", tool.server}]
+    found = _rank_tools(tools, query)
+    if not found:
         text = f"No tool of an MCP server matches. There are {len(tools)}; an empty query lists them."
     else:
         # An empty query wants the list; parameters of arbitrary tools would only cost tokens.
-        full = server_tool[: MCP_SEARCH_TOOLS.value] if _split_words(query) else []
-        text = "\n\n".join(
-            [*map(_format_in_full, full), *_format_tool_lines(server_tool[len(full) :], is_rest=bool(full))]
-        )
-    return ToolResult("MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in server_tool]})
+        full_count = MCP_SEARCH_TOOLS.value if _split_words(query) else 0
+        blocks = [_format_in_full(tool) for tool in found[:full_count]]
+        if rest := found[full_count:]:
+            blocks.append(_format_tool_list(rest, follows_others=bool(blocks)))
+        text = "\n\n".join(blocks)
+    return ToolResult("MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in found]})
 
 
-def _format_tool_lines(tools: list[ServerTool], *, is_rest: bool) -> list[str]:
-    """Return the text listing tools by name only; empty for no tools."""
+def _format_tool_list(tools: list[ServerTool], *, follows_others: bool) -> str:
+    """Return a list of tools, a line each without their parameters. `follows_others`: it comes after tools in full."""
     lines = [
         f"- {tool.name}: {one_line(describe_tool(tool), _MAX_LINE_CHARS)}" for tool in tools[: MCP_SEARCH_LINES.value]
     ]
-    if more := len(tools) - len(lines):
-        lines.append(f"and {more} more: give `server`, or other words as `query`.")
-    head = ["Also, without their parameters:"] if is_rest and lines else []
-    return ["\n".join([*head, *lines])] if lines else []
+    if omitted := len(tools) - len(lines):
+        lines.append(f"and {omitted} more: give `server`, or other words as `query`.")
+    return "\n".join(["Also, without their parameters:", *lines] if follows_others else lines)
 
 
 async def find_and_call(table: McpTable, name: str, arguments: JSON, ctx: ToolContext) -> ToolResult:
@@ -75,25 +76,27 @@ async def _find_tool(table: McpTable, name: str, ctx: ToolContext) -> ServerTool
     servers: McpServers = table.running
     tools = table.name_tools(servers.listings)
     problems: list[str] = []
-    names = [name]
+    possible_names = [name]
     if name not in tools:
-        meant = table.match_servers(name)
-        names += meant.values()
-        problems = await _connect_servers([servers.by_name[each] for each in meant], ctx) if meant else []
-        problems += [] if meant else await _connect_unknown(servers, name, ctx)
-        for each in meant:
+        names_by_server = table.match_servers(name)
+        possible_names += names_by_server.values()
+        if names_by_server:
+            problems = await _connect_servers([servers.by_name[server] for server in names_by_server], ctx)
+        else:
+            problems = await _connect_unknown(servers, name, ctx)
+        for server in names_by_server:
             # A server that has just started may have more tools than the user has agreed to.
-            await servers.by_name[each].settle(ctx)
+            await servers.by_name[server].settle(ctx)
         tools = table.name_tools(servers.listings)
-    server_tool = next((tools[each] for each in names if each in tools), None)
+    server_tool = next((tools[each] for each in possible_names if each in tools), None)
     if server_tool is not None:
         return server_tool
     if problems:
         raise ToolFailure("\n".join(problems))
-    close = find_similar(name, list(tools))
-    meaning = f" Did you mean {', '.join(close)}?" if close else ""
-    advice = "" if close else "Look for it with the tool `mcp`."
-    raise ToolFailure(f"There is no tool {name!r} of an MCP server.{meaning}", advice=advice)
+    similar_names = find_similar(name, list(tools))
+    suggestion = f" Did you mean {', '.join(similar_names)}?" if similar_names else ""
+    advice = "" if similar_names else "Look for it with the tool `mcp`."
+    raise ToolFailure(f"There is no tool {name!r} of an MCP server.{suggestion}", advice=advice)
 
 
 async def _run_call(table: McpTable, server_tool: ServerTool, arguments: JSON, ctx: ToolContext) -> ToolResult:
@@ -111,10 +114,10 @@ async def _run_call(table: McpTable, server_tool: ServerTool, arguments: JSON, c
 
 
 async def _connect_unknown(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
-    """Start the servers without a listing: the named ones, else all. Returns the errors."""
+    """Start the servers without a listing: those that the query names, else all. Returns the errors."""
     unknown = [each for each in servers.by_name.values() if each.listing is None and each.status.state != "disabled"]
-    named_ones = [server for server in unknown if server.name.casefold() in query.casefold()]
-    return await _connect_servers(named_ones or unknown, ctx)
+    named = [server for server in unknown if server.name.casefold() in query.casefold()]
+    return await _connect_servers(named or unknown, ctx)
 
 
 async def _connect_servers(mcp_servers: list[McpServer], ctx: ToolContext) -> list[str]:
@@ -126,6 +129,7 @@ async def _connect_servers(mcp_servers: list[McpServer], ctx: ToolContext) -> li
 
 
 async def _try_connect(server: McpServer) -> str:
+    """Connect a server; return why it can't be, or ""."""
     try:
         await server.connect(is_patient=True)
     except ServerFailed as error:
@@ -139,24 +143,31 @@ def _rank_tools(tools: list[ServerTool], query: str) -> list[ServerTool]:
     words = _split_words(query)
     if exact or not words:
         return exact or tools
-    scores = [(_score_tool(tool, words), index, tool) for index, tool in enumerate(tools)]
-    return [tool for score, _, tool in sorted(scores, key=lambda row: ([-each for each in row[0]], row[1])) if score[0]]
+    scored = [(_score_tool(tool, words), tool) for tool in tools]
+    # The sort is stable: tools with equal scores keep their order.
+    scored.sort(key=lambda pair: pair[0], reverse=True)
+    return [tool for score, tool in scored if score.matched_words]
 
 
 def _split_words(text: str) -> list[str]:
     return [word for each in _WORD.findall(text) if (word := each.casefold()) not in _STOP_WORDS]
 
 
-def _score_tool(tool: ServerTool, words: list[str]) -> tuple[int, int]:
-    """Return how many words of a query a tool matches, and a score that prefers matches in its name."""
+class _Score(NamedTuple):
+    """How many words of a query a tool matches, and a weight that prefers matches in its name."""
+
+    matched_words: int
+    weight: int
+
+
+def _score_tool(tool: ServerTool, words: list[str]) -> _Score:
     properties: JSON = tool.listed.schema.get("properties") or {}
-    name = _split_words(f"{tool.server} {tool.listed.name} {tool.listed.title}")
-    about = _split_words(f"{tool.listed.description} {' '.join(properties)}")
-    in_name = [any(_have_same_stem(word, each) for each in name) for word in words]
-    in_text = [any(_have_same_stem(word, each) for each in about) for word in words]
-    has = sum(map(max, in_name, in_text))
+    name_words = _split_words(f"{tool.server} {tool.listed.name} {tool.listed.title}")
+    other_words = _split_words(f"{tool.listed.description} {' '.join(properties)}")
+    in_name = [any(_have_same_stem(word, each) for each in name_words) for word in words]
+    in_other_text = [any(_have_same_stem(word, each) for each in other_words) for word in words]
     # A word in a tool's name says more about it than one in its description.
-    return has, 4 * sum(in_name) + sum(in_text)
+    return _Score(matched_words=sum(map(max, in_name, in_other_text)), weight=4 * sum(in_name) + sum(in_other_text))
 
 
 def _have_same_stem(word: str, other: str) -> bool:
@@ -164,9 +175,10 @@ def _have_same_stem(word: str, other: str) -> bool:
     if word == other:
         return True
     short, long = sorted((word, other), key=len)
-    return len(short) >= _MIN_STEM_CHARS and (
-        long.startswith(short) or (len(short) > _MIN_STEM_CHARS and long.startswith(short[:-1]))
-    )
+    if len(short) < _MIN_STEM_CHARS:
+        return False
+    # The last letter may differ: `create` is compared as `creat`.
+    return long.startswith(short) or (len(short) > _MIN_STEM_CHARS and long.startswith(short[:-1]))
 
 
 def _format_in_full(tool: ServerTool) -> str:

@@ -21,7 +21,7 @@ OWN_TOOLS = frozenset((SEARCH_TOOL, RESOURCE_TOOL))
 _FOLDER = Path(__file__).parent
 # Roughly, for JSON; a tokenizer would be slower, and differs from model to model.
 _BYTES_PER_TOKEN = 4
-# Of a model whose window is unknown.
+# The window of a model whose own is unknown.
 _ASSUMED_WINDOW_TOKENS = 100_000
 
 
@@ -30,8 +30,10 @@ def make_tools(table: McpTable) -> tuple[Tool, ...]:
     if not any(each.is_enabled for each in table.definitions.values()):
         return ()
     tools = [_make_server_tool(table, tool) for tool in table.offer().values()]
-    resources = any(listing.resources for listing in table.listings.values())
-    return (*tools, _make_search_tool(table), *([_make_resource_tool(table)] if resources else []))
+    tools.append(_make_search_tool(table))
+    if any(listing.resources for listing in table.listings.values()):
+        tools.append(_make_resource_tool(table))
+    return tuple(tools)
 
 
 def make_fit(table: McpTable, share: int | None) -> FitTools:
@@ -43,27 +45,34 @@ def make_fit(table: McpTable, share: int | None) -> FitTools:
     is_all_known = not table.unknown
 
     def fit(specs: tuple[ToolSpec, ...], window: int) -> tuple[ToolSpec, ...]:
-        own = [spec for spec in specs if spec.name in servers]
-        part = (window or _ASSUMED_WINDOW_TOKENS) * (MCP_SHARE.value if share is None else share) / 100
-        most = min(part, MCP_DIRECT.value) if share is None else part
-        if _estimate_tokens(own) > most:
+        server_specs = [spec for spec in specs if spec.name in servers]
+        max_tokens = (window or _ASSUMED_WINDOW_TOKENS) * (MCP_SHARE.value if share is None else share) / 100
+        if share is None:
+            max_tokens = min(max_tokens, MCP_DIRECT.value)
+        if _estimate_tokens(server_specs) > max_tokens:
             return tuple(spec for spec in specs if spec.name not in servers)
         # Reversed, so that the first tool of each server is the one that stays in the dictionary.
-        firsts = {servers[spec.name]: spec.name for spec in reversed(own)}
-        tool_specs = (_add_instructions(table, firsts, servers.get(spec.name, ""), spec) for spec in specs)
-        return tuple(spec for spec in tool_specs if spec.name != SEARCH_TOOL or not is_all_known)
+        first_tools = {servers[spec.name]: spec.name for spec in reversed(server_specs)}
+        fitted: list[ToolSpec] = []
+        for spec in specs:
+            server = servers.get(spec.name, "")
+            if spec.name == SEARCH_TOOL and is_all_known:
+                continue
+            # The first tool of each server carries the server's instructions.
+            is_first = first_tools.get(server) == spec.name
+            fitted.append(_add_instructions(table, server, spec) if is_first else spec)
+        return tuple(fitted)
 
     return fit
 
 
-def _add_instructions(table: McpTable, firsts: dict[str, str], server: str, spec: ToolSpec) -> ToolSpec:
-    """Return the first tool of a server, with the server's instructions added."""
-    instructions = table.listings[server].instructions_line if firsts.get(server) == spec.name else ""
-    return (
-        replace(spec, description=f"{spec.description}\n\nAbout the tools of {escape_controls(server)}: {instructions}")
-        if instructions
-        else spec
-    )
+def _add_instructions(table: McpTable, server: str, spec: ToolSpec) -> ToolSpec:
+    """Return a tool of a server with the server's instructions, if it has any."""
+    instructions = table.listings[server].instructions_line
+    if not instructions:
+        return spec
+    note = f"About the tools of {escape_controls(server)}: {instructions}"
+    return replace(spec, description=f"{spec.description}\n\n{note}")
 
 
 def make_find(table: McpTable) -> FindTool:
@@ -114,11 +123,13 @@ def _make_search_tool(table: McpTable) -> Tool:
 def _describe_servers(table: McpTable) -> list[str]:
     """Return a line for each server with instructions, bounded in total."""
     lines: list[str] = []
-    left = MCP_SEARCH_SUMMARY.value
+    chars_left = MCP_SEARCH_SUMMARY.value
     for name, listing in table.listings.items():
-        line = f"- {escape_controls(name)}: {listing.instructions_line}" if listing.instructions_line else ""
-        left -= len(line)
-        if line and left >= 0:
+        if not listing.instructions_line:
+            continue
+        line = f"- {escape_controls(name)}: {listing.instructions_line}"
+        chars_left -= len(line)
+        if chars_left >= 0:
             lines.append(line)
     return lines
 

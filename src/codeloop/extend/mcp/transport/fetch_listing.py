@@ -1,4 +1,4 @@
-"""Fetches a server's listing: page by page, and again when it reports changed lists."""
+"""Fetches everything that a server offers, its lists page by page."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,29 +26,35 @@ async def fetch_listing(client: "Client", transport: str) -> Listing:
 
     Raises what a request raises, and CodeloopError when it gives none of them.
     """
-    can = client.server_capabilities
-    about = client.server_info
+    capabilities = client.server_capabilities
+    requests: dict[str, Callable[..., Awaitable[Any]]] = {}
+    if capabilities.tools:
+        requests["tools"] = client.list_tools
+    if capabilities.resources:
+        requests |= {"resources": client.list_resources, "resourceTemplates": client.list_resource_templates}
+    if capabilities.prompts:
+        requests["prompts"] = client.list_prompts
     errors: dict[str, Exception] = {}
-    tools, resources, templates, prompts = await asyncio.gather(
-        _fetch_pages(client.list_tools, "tools", errors) if can.tools else _list_nothing(),
-        _fetch_pages(client.list_resources, "resources", errors) if can.resources else _list_nothing(),
-        _fetch_pages(client.list_resource_templates, "resourceTemplates", errors) if can.resources else _list_nothing(),
-        _fetch_pages(client.list_prompts, "prompts", errors) if can.prompts else _list_nothing(),
-    )
-    as_tasks = [each["name"] for each in tools if _needs_task(each)]
+    items = await asyncio.gather(*(_fetch_pages(request, name, errors) for name, request in requests.items()))
+    lists = dict(zip(requests, items, strict=True))
     problems = [f"its {_LIST_NAMES[name]} can't be listed: {describe_error(error)}" for name, error in errors.items()]
-    if errors and len(errors) == bool(can.tools) + 2 * bool(can.resources) + bool(can.prompts):
+    if errors and len(errors) == len(requests):
         raise CodeloopError(problems[0]) from next(iter(errors.values()))
-    problems += [f"its tool {name} runs only as a task, which is not supported" for name in as_tasks]
+    tools = lists.get("tools", [])
+    task_tools = [tool["name"] for tool in tools if _needs_task(tool)]
+    problems += [f"its tool {name} runs only as a task, which is not supported" for name in task_tools]
+    server_info = client.server_info
     return Listing(
-        server=f"{about.name} {about.version}".strip() if about else "",
+        server=f"{server_info.name} {server_info.version}".strip() if server_info else "",
         protocol=client.protocol_version,
         transport=transport,
         instructions=client.instructions or "",
         problems=problems,
-        tools=[_convert_tool(each) for each in tools if each["name"] not in as_tasks],
-        resources=[*map(_convert_resource, resources), *map(_convert_resource, templates)],
-        prompts=[_convert_prompt(each) for each in prompts],
+        tools=[_convert_tool(tool) for tool in tools if tool["name"] not in task_tools],
+        resources=[
+            _convert_resource(each) for name in ("resources", "resourceTemplates") for each in lists.get(name, [])
+        ],
+        prompts=[_convert_prompt(prompt) for prompt in lists.get("prompts", [])],
     )
 
 
@@ -57,12 +63,8 @@ def _needs_task(tool: JSON) -> bool:
     return execution.get("taskSupport") == "required"
 
 
-async def _list_nothing() -> list[JSON]:
-    return []
-
-
-async def _fetch_pages(ask: Callable[..., Awaitable[Any]], name: str, errors: dict[str, Exception]) -> list[JSON]:
-    """Return the rows of all pages of one list; an error goes into `errors`, with the rows of earlier pages kept.
+async def _fetch_pages(request: Callable[..., Awaitable[Any]], name: str, errors: dict[str, Exception]) -> list[JSON]:
+    """Return the items of all pages of one list; after an error, which goes into `errors`, those of earlier pages.
 
     Raises what ends the connection. For the list of tools only a missing handler is tolerated.
     """
@@ -74,7 +76,7 @@ async def _fetch_pages(ask: Callable[..., Awaitable[Any]], name: str, errors: di
     try:
         async with asyncio.timeout(None if name == "tools" else MCP_LIST_OTHER.seconds):
             for _ in range(MCP_PAGES.value):
-                page: JSON = (await ask(cursor=cursor)).model_dump(by_alias=True, mode="json", exclude_none=True)
+                page: JSON = (await request(cursor=cursor)).model_dump(by_alias=True, mode="json", exclude_none=True)
                 items += page.get(name, [])
                 cursor = page.get("nextCursor")
                 # Both are bounded, since a faulty server may repeat one page forever.

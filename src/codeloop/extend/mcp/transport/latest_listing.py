@@ -11,36 +11,36 @@ from codeloop.schema.limits import MCP_LIST
 
 
 class LatestListing:
-    """Keeps a listing current. `listing`: the latest; `fetch` requests one, and `changed` is called after each.
+    """Keeps a listing current. `listing`: the latest; `fetch` requests one, and `on_fetched` is called after each.
 
     Changes within some seconds are fetched together.
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    def __init__(self, on_fetched: Callable[[], None]) -> None:
         self.listing: Listing | None = None
         self.fetch: Callable[[], Awaitable[Listing]] | None = None
         self.is_awaited = False
-        """A caller waits for the answer and handles it."""
-        self._changed = changed
-        self._asking: asyncio.Task[None] | None = None
+        """Whether a caller of `settle` waits for the answer, and handles it."""
+        self._on_fetched = on_fetched
+        self._fetching: asyncio.Task[None] | None = None
         self._is_stale = False
 
     def note_change(self) -> None:
         """Schedule a new fetch."""
         self._is_stale = True
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask_again())
+        if self._fetching is None or self._fetching.done():
+            self._fetching = asyncio.create_task(self._fetch_again())
 
     async def settle(self) -> None:
         """Wait for a pending fetch."""
-        if self._asking is not None and not self._asking.done():
+        if self._fetching is not None and not self._fetching.done():
             self.is_awaited = True
             try:
-                await asyncio.wait({self._asking}, timeout=MCP_LIST.seconds)
+                await asyncio.wait({self._fetching}, timeout=MCP_LIST.seconds)
             finally:
                 self.is_awaited = False
 
-    async def _ask_again(self) -> None:
+    async def _fetch_again(self) -> None:
         while self._is_stale and self.fetch is not None:
             # Servers often report several lists, or one list several times, at once.
             await asyncio.sleep(MCP_CHANGES.seconds)
@@ -49,4 +49,4 @@ class LatestListing:
             # If this fails, the earlier listing is kept.
             with suppress(*list_request_errors()):
                 self.listing = await self.fetch()
-                self._changed()
+                self._on_fetched()

@@ -60,7 +60,7 @@ def make_user_spec(
     """Return the launch of a user's server, in its own folder `own`.
 
     Interpreters and package runners take options and code from the folder that they start in, and from those above it.
-    A project's is that folder only where the definition says so and the project is trusted. Raises CodeloopError.
+    So that is a folder of the project only if the definition says so and the project is trusted. Raises CodeloopError.
     """
     project_folders = (project.directory, project.root)
     folder = _find_folder(config, project.directory)
@@ -72,7 +72,8 @@ def make_user_spec(
     if project.is_trusted:
         words = [_resolve_word(word, project.directory) for word in words]
     variables = make_program_environment(environment, config.environment, project_folders)
-    return _make_spec((_find_program(words[0], folder, variables), *words[1:]), folder, variables, config, project, own)
+    program = _find_program(words[0], folder, variables)
+    return _make_spec((program, *words[1:]), folder, variables, config, project, own)
 
 
 def make_project_spec(
@@ -81,14 +82,8 @@ def make_project_spec(
     """Return the launch of a trusted project's server, in the project's directory. Raises CodeloopError."""
     folder = _find_folder(config, project.directory) or project.directory
     variables = make_program_environment(environment, config.environment)
-    return _make_spec(
-        (_find_program(config.command[0], folder, variables), *config.command[1:]),
-        folder,
-        variables,
-        config,
-        project,
-        own,
-    )
+    program = _find_program(config.command[0], folder, variables)
+    return _make_spec((program, *config.command[1:]), folder, variables, config, project, own)
 
 
 def _make_spec(
@@ -102,9 +97,10 @@ def _make_spec(
     if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(config.command[1:]):
         # Keep Python from leaving .pyc files in the project.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
-    code = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
-    plain = ProgramProfile(own, readable=(*code, *list_named_paths(config.environment.values()), folder), network="on")
-    return LaunchSpec(words, folder, environment, widen_profile(plain, config.effective_sandbox, project.root))
+    code_folders = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
+    readable = (*code_folders, *list_named_paths(config.environment.values()), folder)
+    profile = ProgramProfile(own, readable=readable, network="on")
+    return LaunchSpec(words, folder, environment, widen_profile(profile, config.effective_sandbox, project.root))
 
 
 def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:
@@ -118,16 +114,18 @@ def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:
 
 
 def _is_inside(folder: Path, project_folders: Sequence[Path]) -> bool:
-    real = Path(os.path.realpath(folder))
-    return any(real.is_relative_to(os.path.realpath(each)) for each in project_folders)
+    real_folder = Path(os.path.realpath(folder))
+    return any(real_folder.is_relative_to(os.path.realpath(each)) for each in project_folders)
 
 
 def _resolve_word(word: str, directory: Path) -> str:
     """Return a word of a command; a relative path starting with a dot becomes absolute."""
-    return os.path.normpath(directory / word) if word in _DOT_FOLDERS or word.startswith(("./", "../")) else word
+    is_dot_path = word in _DOT_FOLDERS or word.startswith(("./", "../"))
+    return os.path.normpath(directory / word) if is_dot_path else word
 
 
 def _find_program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """Return the absolute path of a program. Raises CodeloopError when it is not on the PATH."""
     if "/" in name:
         return os.path.normpath(folder / expand_user_path(name))
     path = find_program(name, environment.get("PATH"))
@@ -148,7 +146,7 @@ class ServerProcess:
         self._streams = streams
         self._errors = errors
 
-    async def lines(self) -> AsyncGenerator[bytes]:
+    async def read_lines(self) -> AsyncGenerator[bytes]:
         """Yield the lines of its stdout until it ends. Raises MessageTooLong."""
         rest = bytearray()
         while chunk := await self._streams.reader.read(2**16):
@@ -168,7 +166,7 @@ class ServerProcess:
         await self._streams.writer.drain()
 
     @property
-    def code(self) -> int | None:
+    def exit_code(self) -> int | None:
         """The exit code (negative: the signal); None while it runs."""
         return self._process.exited.result() if self._process.exited.done() else None
 

@@ -71,7 +71,7 @@ async def open_stdio(
     async def read() -> None:
         why = ""
         try:
-            async for line in process.lines():
+            async for line in process.read_lines():
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
@@ -87,7 +87,7 @@ async def open_stdio(
             pass
         finally:
             to_session.close()
-        on_end(why or _describe_end(process.code))
+        on_end(why or _describe_end(process.exit_code))
 
     async def write() -> None:
         try:
@@ -98,18 +98,18 @@ async def open_stdio(
         except OSError:
             pass
 
-    tasks = [asyncio.create_task(read()), asyncio.create_task(write())]
+    reading, writing = asyncio.create_task(read()), asyncio.create_task(write())
     try:
         yield read_stream, write_stream
     finally:
         write_stream.close()
         read_stream.close()
         # Reading ends at once; writing gets a moment for what is still queued.
-        tasks[0].cancel()
-        await asyncio.wait(tasks, timeout=MCP_STOP.seconds)
-        tasks[1].cancel()
+        reading.cancel()
+        await asyncio.wait({reading, writing}, timeout=MCP_STOP.seconds)
+        writing.cancel()
         await process.close()
-        await asyncio.wait(tasks)
+        await asyncio.wait({reading, writing})
         from_session.close()
         to_session.close()
 
