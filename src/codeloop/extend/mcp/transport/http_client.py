@@ -1,4 +1,4 @@
-"""The HTTP client for one remote server, and whether its sign-in provider registers clients by itself."""
+"""The HTTP client for one remote server: with its sign-in, the proxies of the environment, and bounded answers."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
