@@ -12,11 +12,11 @@ class HookRunner(Protocol):
         """Return whether a hook has any handler."""
         ...
 
-    async def run(self, name: str, given: JSON, output: JSON) -> JSON:
+    async def run(self, name: str, payload: JSON, output: JSON) -> JSON:
         """Pass `output` through the handlers. Raises HookRefused: the act is refused."""
         ...
 
-    async def run_cached(self, name: str, given: JSON, output: JSON) -> JSON:
+    async def run_cached(self, name: str, payload: JSON, output: JSON) -> JSON:
         """Call `run`, and cache its result by the arguments until the handlers change."""
         ...
 
@@ -32,9 +32,9 @@ class ToolHooks:
         """The runner of the handlers; None: there are no extensions."""
         return None
 
-    async def collect_shell_variables(self, given: JSON) -> dict[str, str]:
+    async def collect_shell_variables(self, payload: JSON) -> dict[str, str]:
         """Return the variables that extensions set for a command. Raises HookRefused."""
-        del given
+        del payload
         return {}
 
 

@@ -34,7 +34,7 @@ def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
 
 
 class RetryStatus:
-    """Shows that a request waits to be sent again, and when the wait ends: after its time, or once events arrive."""
+    """Shows that a request waits to be sent again, until its time has come or an event of its answer arrives."""
 
     def __init__(self, engine: Engine, session_id: str) -> None:
         self._engine = engine

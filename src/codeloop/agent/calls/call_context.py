@@ -85,8 +85,8 @@ class CallContext:
         """
         if (repeat_need := self.first_question.repeat_need) is not None:
             # It comes first and shows what the call would do: one question covers all needs.
-            data = needs[0].metadata if needs else {}
-            details = {key: data[key] for key in ("command", "diff") if key in data}
+            metadata = needs[0].metadata if needs else {}
+            details = {key: metadata[key] for key in ("command", "diff") if key in metadata}
             needs = (replace(repeat_need, metadata={**details, **repeat_need.metadata}), *needs)
             self.first_question.repeat_need = None
         # The user may have changed the rules since the step began.
@@ -104,7 +104,7 @@ class CallContext:
             # The answer may have taken days, and the rules may have changed meanwhile.
             self._rules.forget()
         self.first_question.is_waiting = False
-        # A command may write anything: files that it changes must not be reported as changed by others.
+        # A need that names no files may write any: what it changes must not be reported as changed by others.
         if any(need.writes is not None and need.writes.files is None for need in needs):
             self.workspace.read_log.begin_own_change(self.session_id)
         for need in needs:
@@ -165,6 +165,7 @@ class CallContext:
         self._has_unsent_report = False
 
     def _show(self) -> None:
+        """Send the newest report, if it was not sent yet, and start the timer for the next one."""
         self._timer = None
         if not self._has_unsent_report:
             return

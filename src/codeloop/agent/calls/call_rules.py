@@ -80,10 +80,10 @@ def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
     lineage = tuple(engine.store.walk_ancestors(session_id))
     if not lineage:
         raise SessionNotFound(session_id)
-    profile = _find_profile(engine, lineage)
+    profile = _find_lineage_profile(engine, lineage)
     session_layer = RuleLayer(f"session {session_id}", tuple(lineage[0].permission or ()))
     lists = _make_lists(engine, session_layer, agent, profile)
-    ceilings = _collect_ceilings(engine, lineage)
+    ceilings = _collect_lineage_ceilings(engine, lineage)
     for ceiling in ceilings:
         lists += _make_ceiling_lists(engine, ceiling, profile)
     rule_layers = tuple(layers for layers in lists if any(layer.rules for layer in layers))
@@ -100,19 +100,19 @@ def list_rulesets(engine: Engine, session_id: str, agent: Agent) -> tuple[tuple[
 
 def list_ceilings(engine: Engine, session_id: str) -> tuple[Ceiling, ...]:
     """Return the ceilings of a session: those stored with it, and its parents with theirs."""
-    return _collect_ceilings(engine, tuple(engine.store.walk_ancestors(session_id)))
+    return _collect_lineage_ceilings(engine, tuple(engine.store.walk_ancestors(session_id)))
 
 
-def _collect_ceilings(engine: Engine, lineage: tuple[Session, ...]) -> tuple[Ceiling, ...]:
-    return tuple(collect_ceilings(lineage, partial(_find_profile, engine)))
+def _collect_lineage_ceilings(engine: Engine, lineage: tuple[Session, ...]) -> tuple[Ceiling, ...]:
+    return tuple(collect_ceilings(lineage, partial(_find_lineage_profile, engine)))
 
 
 def find_profile(engine: Engine, session_id: str) -> Profile:
     """Return the profile of a session: its own, a parent's, or the configured one."""
-    return _find_profile(engine, engine.store.walk_ancestors(session_id))
+    return _find_lineage_profile(engine, engine.store.walk_ancestors(session_id))
 
 
-def _find_profile(engine: Engine, lineage: Iterable[Session]) -> Profile:
+def _find_lineage_profile(engine: Engine, lineage: Iterable[Session]) -> Profile:
     """Return the profile of the first session with one in `lineage`: a session, then its parents, nearest first."""
     for session in lineage:
         profile = (session.metadata or {}).get(PROFILE_KEY)

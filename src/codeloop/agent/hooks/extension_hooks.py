@@ -57,11 +57,11 @@ class ExtensionHooks(TurnHooks):
         status: Action = (await self._hooks.run(ASK_HOOK, payload, {"status": "ask"}))["status"]
         return status
 
-    async def collect_shell_variables(self, given: JSON) -> dict[str, str]:
+    async def collect_shell_variables(self, payload: JSON) -> dict[str, str]:
         """See ToolHooks."""
         if not self._hooks.has_handler(ENVIRONMENT_HOOK):
             return {}
-        variables: dict[str, str] = (await self._hooks.run(ENVIRONMENT_HOOK, given, {"env": {}}))["env"]
+        variables: dict[str, str] = (await self._hooks.run(ENVIRONMENT_HOOK, payload, {"env": {}}))["env"]
         return variables
 
     async def run_turn(self, run: Callable[[], Awaitable[T]], store: Store, session_id: str) -> T:

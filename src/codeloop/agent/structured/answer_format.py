@@ -10,14 +10,14 @@ from codeloop.schema.wire import JSON
 FORMAT_TYPES = "text or json_schema"
 
 
-async def check_format(data: JSON, environment: Mapping[str, str]) -> JSON:
+async def check_format(answer_format: JSON, environment: Mapping[str, str]) -> JSON:
     """Return a format with its number of retries. Raises OperationError (BadRequest) when it is wrong."""
-    format_type, schema = data.get("type"), data.get("schema")
+    format_type, schema = answer_format.get("type"), answer_format.get("schema")
     if format_type == "text":
         return {"type": "text"}
     if format_type != "json_schema":
         raise OperationError("BadRequest", f"format.type must be {FORMAT_TYPES}, not {format_type!r}.")
-    retries = data.get("retryCount", STRUCTURED_RETRIES.value)
+    retries = answer_format.get("retryCount", STRUCTURED_RETRIES.value)
     if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= STRUCTURED_MAX_RETRIES.value:
         raise OperationError(
             "BadRequest", f"format.retryCount must be a number from 0 to {STRUCTURED_MAX_RETRIES.value}."

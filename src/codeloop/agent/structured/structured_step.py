@@ -71,12 +71,13 @@ class CheckedAnswer(NamedTuple):
 class StructuredStep:
     """Asks for the format of a prompt in the request of a step, and checks the answer."""
 
-    def __init__(self, engine: Engine, info: AssistantMessage, data: JSON, cache: RequestCache) -> None:
+    def __init__(self, engine: Engine, info: AssistantMessage, answer_format: JSON, cache: RequestCache) -> None:
+        """`answer_format`: as in `answer_format.py`."""
         self._engine = engine
         self._info = info
-        self._format = data
-        self._shape: AnswerShape = make_answer_shape(data["schema"])
-        self._retries: int = data.get("retryCount", STRUCTURED_RETRIES.value)
+        self._format = answer_format
+        self._shape: AnswerShape = make_answer_shape(answer_format["schema"])
+        self._retries: int = answer_format.get("retryCount", STRUCTURED_RETRIES.value)
         self._cache = cache
         self._retry_instructions = RETRY_BY_TOOL
         tool = Tool(

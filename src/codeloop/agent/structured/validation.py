@@ -67,10 +67,11 @@ def format_path(path: tuple[str | int, ...]) -> str:
     return f"`{location.removeprefix('.')}`" if location else "the whole"
 
 
-async def _run_check(data: JSON, environment: Mapping[str, str]) -> list[Problem]:
+async def _run_check(request: JSON, environment: Mapping[str, str]) -> list[Problem]:
+    """Run `validator_process.py` on a request; return the problems that it found. Raises SchemaTooCostly."""
     # Processor time, not the clock: on a busy machine even a simple schema may take long.
     seconds = SCHEMA_TIME.seconds
-    text, deadline = msgspec.json.encode(data), seconds * _MAX_CLOCK_FACTOR
+    text, deadline = msgspec.json.encode(request), seconds * _MAX_CLOCK_FACTOR
     result = await run_bounded_program(_PROGRAM, (ceil(seconds),), text, environment, deadline, _MAX_LINE_BYTES)
     if result.is_late:
         raise SchemaTooCostly(f"checking it takes more than {seconds:g} s. Make its patterns simpler.")

@@ -22,6 +22,10 @@ from referencing.jsonschema import DRAFT202012
 
 MAX_MEMORY_BYTES = 1 << 30
 MAX_PROBLEMS = 20
+# Reasons that are given when no alternative of a schema fits.
+_MAX_REASONS = 4
+# The length of a description, from which half is kept at each end of a longer one.
+_MAX_DESCRIPTION_CHARS = 400
 
 
 def main() -> None:
@@ -36,11 +40,12 @@ def main() -> None:
         problems = _check(request)
     except RecursionError:
         problems = [((), "it refers to itself without end, or is nested too deeply")]
-    rows = [{"path": list(path), "message": message} for path, message in problems]
-    sys.stdout.write(json.dumps(rows) + "\n")
+    records = [{"path": list(path), "message": message} for path, message in problems]
+    sys.stdout.write(json.dumps(records) + "\n")
 
 
 def _check(request: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
+    """Return the path and the description of each problem."""
     schema = request["schema"]
     validator = validator_for(schema, default=Draft202012Validator)
     if "value" not in request:
@@ -66,8 +71,11 @@ def _describe(error: ValidationError | SchemaError) -> str:
     """Describe an error, with the reasons why no alternative fits; a long value is cut in the middle."""
     text = error.message
     if error.context:
-        text += f" ({'; '.join(dict.fromkeys(each.message for each in error.context[:4]))})"
-    return text if len(text) <= 400 else f"{text[:200]} ... {text[-200:]}"
+        text += f" ({'; '.join(dict.fromkeys(each.message for each in error.context[:_MAX_REASONS]))})"
+    if len(text) <= _MAX_DESCRIPTION_CHARS:
+        return text
+    half = _MAX_DESCRIPTION_CHARS // 2
+    return f"{text[:half]} ... {text[-half:]}"
 
 
 def _find_lost_references(schema: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -88,6 +96,7 @@ def _find_lost_references(schema: Any) -> Iterator[tuple[tuple[str | int, ...], 
 
 
 def _list_paths(value: Any, target: str, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the paths of the references to a target in a value, which is at `path`."""
     if isinstance(value, dict):
         for key, item in cast("dict[str, Any]", value).items():
             if key == "$ref" and item == target:

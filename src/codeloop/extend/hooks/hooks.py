@@ -64,7 +64,7 @@ class Handler(Protocol):
         """Its deadline; None: that of all hooks."""
         ...
 
-    async def call(self, name: str, given: JSON, output: JSON, /) -> JSON:
+    async def call(self, name: str, payload: JSON, output: JSON, /) -> JSON:
         """Return the new `output`: whole, or only the values that change.
 
         Raises HookFailed when the handler failed, HookRefused when it refuses the action.
@@ -106,7 +106,7 @@ class Hooks:
         """Return whether any handler has a hook of this name."""
         return name in self._names
 
-    async def run(self, name: str, given: JSON, output: JSON) -> JSON:
+    async def run(self, name: str, payload: JSON, output: JSON) -> JSON:
         """Pass `output` (see `output_types.py`) through the handlers of a hook, and return what they have made of it.
 
         A handler that fails is reported once and skipped. Raises HookRefused if a handler refuses the action, or if a
@@ -114,16 +114,16 @@ class Hooks:
         """
         for handler in self._handlers:
             if name in handler.names:
-                output = await self._ask(handler, name, given, output)
+                output = await self._ask(handler, name, payload, output)
         return output
 
-    async def run_cached(self, name: str, given: JSON, output: JSON) -> JSON:
+    async def run_cached(self, name: str, payload: JSON, output: JSON) -> JSON:
         """Like `run`, but cached by its arguments until the handlers change."""
-        key = (name, msgspec.json.encode((given, output)))
+        key = (name, msgspec.json.encode((payload, output)))
         # Kept in a local variable: while this waits, `set_handlers` may put another dictionary in place.
         answers = self._answers
         if key not in answers:
-            answer = await self.run(name, given, output)
+            answer = await self.run(name, payload, output)
             if len(answers) >= HOOK_ANSWERS.value:
                 answers.clear()
             # A concurrent caller may have asked meanwhile; its answer was used already, so all keep to that one.

@@ -74,5 +74,5 @@ def _complete_parts(output: JSON) -> list[JSON]:
     """Return the parts of a prompt as parts of that message; those that an extension has added may lack their ids."""
     message = msgspec.convert(output["message"], UserMessage)
     # An extension must not move its parts to another message or session.
-    own = {"sessionID": message.session_id, "messageID": message.id}
-    return [{"id": new_id("prt"), **part, **own} for part in msgspec.convert(output["parts"], list[JSON])]
+    ids = {"sessionID": message.session_id, "messageID": message.id}
+    return [{"id": new_id("prt"), **part, **ids} for part in msgspec.convert(output["parts"], list[JSON])]

@@ -34,13 +34,13 @@ class ExtensionHandler:
         self._ask = ask
         self._reach: Reach = reach
 
-    async def call(self, name: str, given: JSON, output: JSON) -> JSON:
+    async def call(self, name: str, payload: JSON, output: JSON) -> JSON:
         """See Handler."""
-        message = partial(AskHook, extension=self._extension.name, name=name, input=given, output=output)
+        message = partial(AskHook, extension=self._extension.name, name=name, input=payload, output=output)
         answer = await self._ask(self._extension, message, None)
         if not is_object(answer):
             raise HookFailed(f"it answered {type(answer).__name__}, not an object")
-        return filter_answer(self._reach, name, given, output, answer)
+        return filter_answer(self._reach, name, payload, output, answer)
 
 
 class ClosedHandler:
@@ -57,6 +57,6 @@ class ClosedHandler:
         self.seconds: float | None = None
         self._reason = reason
 
-    async def call(self, _name: str, _given: JSON, _output: JSON) -> JSON:
+    async def call(self, _name: str, _payload: JSON, _output: JSON) -> JSON:
         """Raise HookFailed: the failure of a policy refuses the action."""
         raise HookFailed(self._reason)

@@ -119,18 +119,19 @@ class ExtensionHost:
         """Return an extension's offer; load it first if needed. Raises HookFailed, ExtensionRaised."""
         process = await self._ensure_running()
         loading = None if again else process.loaded.get(extension.name)
+
+        async def request_offer() -> ExtensionOffer:
+            answer = await self._send_request(
+                extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds
+            )
+            return parse_offer(answer)
+
         if loading is None:
-            loading = process.loaded[extension.name] = asyncio.create_task(self._request_offer(extension))
+            loading = process.loaded[extension.name] = asyncio.create_task(request_offer())
             # Every caller may have been cancelled by the time that the load fails.
             loading.add_done_callback(retrieve_exception)
         # Shielded: the load is shared, so a caller that is cancelled must not end it for the others.
         return await asyncio.shield(loading)
-
-    async def _request_offer(self, extension: LoadSpec) -> ExtensionOffer:
-        answer = await self._send_request(
-            extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds
-        )
-        return parse_offer(answer)
 
     async def ask(
         self,

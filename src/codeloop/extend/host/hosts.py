@@ -259,7 +259,7 @@ class ExtensionHosts:
         self._callbacks.on_change()
 
     def _make_tool(self, extension: Extension, offered_tool: OfferedTool) -> Tool:
-        async def run(given: JSON, ctx: ToolContext) -> ToolResult:
+        async def run(arguments: JSON, ctx: ToolContext) -> ToolResult:
             hello = self._callbacks.hello
             call_origin = CallOrigin(
                 session_id=ctx.session_id,
@@ -272,7 +272,7 @@ class ExtensionHosts:
             # Imported late: a session that calls no extension's tool does not pay for it.
             from codeloop.extend.host.tool_calls import call_tool
 
-            return await call_tool(self.ask, extension, offered_tool.name, call_origin, given, ctx)
+            return await call_tool(self.ask, extension, offered_tool.name, call_origin, arguments, ctx)
 
         schema: JSON = {"type": "object", "properties": {}, **clean_schema(offered_tool.parameters)}
         description = escape_controls(offered_tool.description)

@@ -110,12 +110,12 @@ def _compile_matcher(matcher: str) -> re.Pattern[str] | None:
         return None
 
 
-def convert_to_script_inputs(tool: str, data: JSON, directory: Path) -> list[JSON]:
+def convert_to_script_inputs(tool: str, arguments: JSON, directory: Path) -> list[JSON]:
     """Return a call's arguments in scripts' form: absolute paths; a patch once for each changed file."""
     names = _SCRIPT_ARGUMENTS if tool in _SCRIPT_NAMES else {}
-    inputs = {names.get(name, name): value for name, value in data.items()}
+    inputs = {names.get(name, name): value for name, value in arguments.items()}
     if tool == "apply_patch":
-        files = _PATCH_PATH.findall(str(data.get("patchText", "")))[:_MAX_PATCH_FILES]
+        files = _PATCH_PATH.findall(str(arguments.get("patchText", "")))[:_MAX_PATCH_FILES]
         return [{**inputs, "file_path": str(directory / file)} for file in files] or [inputs]
     if isinstance(path := inputs.get("file_path"), str):
         # No path of the file system holds a NUL, and resolving it would raise.

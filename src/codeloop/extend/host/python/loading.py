@@ -61,7 +61,8 @@ def _load_functions(extension: LoadSpec) -> LoadedFunctions:
         is_marked = hasattr(function, TOOL_ATTRIBUTE)
         if not is_marked and (hooks or extension.kind == "plugin" or not _is_public(module, name, function)):
             continue
-        tool_name, description = getattr(function, TOOL_ATTRIBUTE, (None, None))
+        marked_texts: tuple[str | None, str | None] = getattr(function, TOOL_ATTRIBUTE, (None, None))
+        tool_name, description = marked_texts
         try:
             tool = make_function_tool(function, name=tool_name, description=description)
         except UnsuitedFunction as error:

@@ -1,1 +1,1 @@
-"""Data on servers that needs none to be started: definitions, cached listings, last failures."""
+"""What is known of servers without starting any: definitions, cached listings, names of tools, last failures."""

@@ -16,7 +16,6 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 if TYPE_CHECKING:
     from mcp import Client
 
-
 # Part of the error of a server that wanted to send a request, which the newest protocol version no longer allows.
 _NO_CHANNEL_TEXT = "server-initiated request"
 # The note about new tools is one line of the model's context.

@@ -14,7 +14,8 @@ from codeloop import __version__
 from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.sign_in.registration import check_registration
-from codeloop.extend.mcp.transport.connection import HANDSHAKE_VERSIONS, ServerConnection
+from codeloop.extend.mcp.transport.change_stream import HANDSHAKE_VERSIONS
+from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, describe_error, find_cause
 from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.extend.mcp.transport.server_process import (
