@@ -221,7 +221,7 @@ async def test_the_deadline_of_extensions_is_configured(tmp_path: Path) -> None:
     ) as it:
         hooks = it.project.engine.hooks.runner
         assert isinstance(hooks, Hooks)
-        assert [row.seconds for row in hooks.list_rows()] == [1.5]
+        assert hooks.seconds == 1.5
 
 
 async def test_a_project_without_hooks_has_none(tmp_path: Path) -> None:

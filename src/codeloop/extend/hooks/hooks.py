@@ -87,7 +87,7 @@ class Hooks:
         seconds: float | None = None,
     ) -> None:
         self._tell = tell
-        self._seconds = HOOK_ANSWER_TIME.seconds if seconds is None else seconds
+        self.seconds = HOOK_ANSWER_TIME.seconds if seconds is None else seconds
         self.failures = 0
         """The number of times that a handler was skipped after a failure."""
         self.timings: HookTimings | None = None
@@ -158,7 +158,7 @@ class Hooks:
 
     async def _call_handler(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
         """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
-        seconds = self._seconds if handler.seconds is None else handler.seconds
+        seconds = self.seconds if handler.seconds is None else handler.seconds
         working = asyncio.ensure_future(handler.call(name, _copy(payload), _copy(output)))
         # A handler that is late may still raise after nobody waits for it.
         working.add_done_callback(retrieve_exception)
