@@ -23,7 +23,7 @@ ASKS = "Where do your models come from?"
 @asynccontextmanager
 async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *local: LocalServer) -> AsyncGenerator[ScriptedProject]:
     """Open a project on the real table of providers; `local` are the servers that are looked for here."""
-    monkeypatch.setattr("codeloop.app.settings.Providers", partial(Providers, local=local))
+    monkeypatch.setattr("codeloop.app.models.open_models.Providers", partial(Providers, local=local))
     work = tmp_path / "work"
     work.mkdir()
     nothing: Any = None
