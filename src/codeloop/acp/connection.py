@@ -42,7 +42,9 @@ class EditorConnection:
         self._handle = handle
         # Both sides number their requests on their own, so equal ids of the two sides do not collide.
         self._last_id = 0
+        # The answers that we wait for, by the id of our request.
         self._pending: dict[int, asyncio.Future[Any]] = {}
+        # The requests of the editor that are carried out, by their id.
         self._running_tasks: dict[str | int, asyncio.Task[Any]] = {}
 
     async def receive(self, line: bytes | None) -> None:
@@ -67,16 +69,16 @@ class EditorConnection:
         expected_count = sum(_needs_answer(each) for each in messages)
         answers: list[JSON] = []
 
-        def collect(answer: JSON) -> None:
+        def collect_answer(answer: JSON) -> None:
             answers.append({"jsonrpc": "2.0", **answer})
             if len(answers) == expected_count:
                 self._write(msgspec.json.encode(answers) + b"\n")
 
         for each in messages:
             if is_object(each):
-                await self._receive_message(each, collect)
+                await self._receive_message(each, collect_answer)
             else:
-                collect(_make_failure(None, INVALID_REQUEST, "A message is a JSON object."))
+                collect_answer(_make_failure(None, INVALID_REQUEST, "A message is a JSON object."))
 
     async def request(self, method: str, params: JSON) -> Any:
         """Send the editor a request and return the result. Raises RpcError. Cancelling tells the editor."""
@@ -111,22 +113,25 @@ class EditorConnection:
         if self._running_tasks:
             await asyncio.wait(self._running_tasks.values())
 
-    async def _receive_message(self, message: JSON, answer: Callable[[JSON], None]) -> None:
+    async def _receive_message(self, message: JSON, send_answer: Callable[[JSON], None]) -> None:
+        """Handle a request, a notification or an answer. `send_answer`: called with the answer to a request."""
         method, request_id = message.get("method"), message.get("id")
         if not isinstance(method, str):
             self._settle(message)
         elif request_id is None:
             await self._receive_notification(method, message.get("params"))
         elif not isinstance(request_id, str | int):
-            answer(_make_failure(None, INVALID_REQUEST, "An id is a string or an integer."))
+            send_answer(_make_failure(None, INVALID_REQUEST, "An id is a string or an integer."))
         elif request_id in self._running_tasks:
             # Without the id: with it, the editor would take the error for the answer to the request that is running.
-            answer(_make_failure(None, INVALID_REQUEST, f"The id {request_id!r} belongs to a request that is running."))
+            send_answer(
+                _make_failure(None, INVALID_REQUEST, f"The id {request_id!r} belongs to a request that is running.")
+            )
         else:
             task = asyncio.create_task(self._handle(method, message.get("params")))
             self._running_tasks[request_id] = task
             # Also a cancelled request must be answered, so the answer is sent when the task has ended in any way.
-            task.add_done_callback(lambda done: answer(self._make_answer(request_id, method, done)))
+            task.add_done_callback(lambda done: send_answer(self._make_answer(request_id, method, done)))
 
     async def _receive_notification(self, method: str, params: Any) -> None:
         if method == "$/cancel_request":

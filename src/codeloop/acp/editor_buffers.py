@@ -25,16 +25,16 @@ class EditorBuffers:
         # A dict as an ordered set: the last session is the latest.
         self.sessions: dict[str, None] = {}
 
-    def name_session(self, session_id: str) -> str | None:
-        """Return the session to name in a request to the editor; None: none is open.
+    def choose_session_id(self, session_id: str) -> str | None:
+        """Return the id of the session to name in a request to the editor; None: no session is open.
 
-        The editor does not know the sessions of subagents: for those it is the session that was opened last.
+        The editor does not know the sessions of subagents; their requests name the session that was opened last.
         """
         return session_id if session_id in self.sessions else next(reversed(self.sessions), None)
 
     async def save(self, session_id: str, path: Path) -> None:
         """Have the editor save a file if its text differs from the file on disk. A failure is logged, not raised."""
-        session = self.name_session(session_id)
+        session = self.choose_session_id(session_id)
         if self.connection is None or not self.is_offered or session is None:
             return
         file = {"sessionId": session, "path": str(path)}
@@ -45,7 +45,7 @@ class EditorBuffers:
                 # The protocol has no request to save; an editor saves a buffer when its own text is written to it.
                 if isinstance(text, str) and not await asyncio.to_thread(_has_text, path, text):
                     await self.connection.request("fs/write_text_file", {**file, "content": text})
-        # The editor refuses what is no text, or hangs: the tool then reads the file on disk.
+        # The editor refuses files that are not text, or hangs: the tool then reads the file on disk.
         except (CodeloopError, TimeoutError) as error:
             _log.info("The editor has no text of %s: %s", path, error)
 

@@ -197,7 +197,7 @@ class EditorSession:
                 return
             case _:
                 if get_session_id(event) == self.session.id:
-                    self._handle_own_event(event)
+                    self._handle_session_event(event)
 
     def notify(self, severity: str, title: str, description: str = "") -> None:
         """Show a notice beside the conversation, if the editor supports notices."""
@@ -225,7 +225,7 @@ class EditorSession:
         if (modes := state.get("modes")) is not None:
             self._send_update({"sessionUpdate": "current_mode_update", "currentModeId": modes["currentModeId"]})
 
-    def _handle_own_event(self, event: Event) -> None:
+    def _handle_session_event(self, event: Event) -> None:
         match event:
             case MessageUpdated(properties=p):
                 self._handle_message(p.info)

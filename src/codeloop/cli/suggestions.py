@@ -113,9 +113,10 @@ def find_similar_commands(root: click.Context, name: str, *, parts: bool = False
         return [f"{program} {synonym}" for synonym in names] or [program]
     if close := find_similar(name, group.list_commands(root), parts=parts):
         return [f"{program} {command}" for command in close]
+    # Commands of groups, by their last word: `logn` may stand for `auth login`.
     lines = [*_list_command_lines(group, root)]
-    leaves = find_similar(name, (line.rpartition(" ")[2] for line in lines), most_edits=1)
-    return [f"{program} {line}" for leaf in leaves for line in lines if line.endswith(f" {leaf}")][:MAX_SUGGESTIONS]
+    last_words = find_similar(name, (line.rpartition(" ")[2] for line in lines), most_edits=1)
+    return [f"{program} {line}" for word in last_words for line in lines if line.endswith(f" {word}")][:MAX_SUGGESTIONS]
 
 
 def suggest_options(context: click.Context, name: str) -> list[str]:
@@ -152,6 +153,7 @@ def _list_command_lines(group: click.Group, context: click.Context) -> Iterator[
 
 
 def _find_command(group: click.Group, context: click.Context, line: str) -> click.Command:
+    """Return the command that is called by these words below a group."""
     command: click.Command = group
     for name in line.split(" "):
         subcommand = command.get_command(context, name) if isinstance(command, click.Group) else None

@@ -38,7 +38,7 @@ class OutputStream:
         self.has_prompt = False
         """Whether the cursor stands after a prompt, on the line that the user types on."""
         self._queue = queue
-        self._overlaid = ""
+        self._overlay_line = ""
         self._stop_watching: Callable[[], object] = lambda: None
 
     @property
@@ -51,8 +51,8 @@ class OutputStream:
 
     def write(self, text: str) -> None:
         """Write text, after all text of both streams that waits; a character that the encoding lacks is replaced."""
-        if text and self._overlaid:
-            text, self._overlaid = ERASE_LINE + text, ""
+        if text and self._overlay_line:
+            text, self._overlay_line = ERASE_LINE + text, ""
         if text and self.has_prompt:
             text, self.has_prompt = "\n" + text, False
         if text:
@@ -73,12 +73,12 @@ class OutputStream:
     def overlay(self, line: str) -> None:
         """Show a line on a terminal, which the next write replaces; "" removes it."""
         # The progress line must not cut through a line of text, nor make the queue of a slow reader longer.
-        if line == self._overlaid or (line and (not self.is_at_start or self._queue.is_waiting)):
+        if line == self._overlay_line or (line and (not self.is_at_start or self._queue.is_waiting)):
             return
         self.write(ERASE_LINE)
         if line:
             self.write(line + "\r")
-            self._overlaid, self.is_at_start = line, True
+            self._overlay_line, self.is_at_start = line, True
 
     async def drain(self) -> None:
         """Wait until all text of both streams is written."""

@@ -91,7 +91,8 @@ def run(
     """
     job_list = read_jobs(jobs)
     # The flags that are left after this, and after `_make_drivers`, are those of `codeloop run`.
-    address, publish = str(flags.pop("address") or ""), bool(flags.pop("publish"))
+    address = str(flags.pop("address") or "")
+    publish = bool(flags.pop("publish"))
     secret_variables: Sequence[str] = ()
     if publish:
         from codeloop.automation.fleet.repository_host import TOKEN_VARIABLES
@@ -275,7 +276,7 @@ def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]
 def _make_drivers(
     driver_names: Sequence[str], flags: dict[str, object], secret_variables: Sequence[str]
 ) -> list[Driver]:
-    """Make the drivers of the values of `--on`, and remove their own options from `flags`.
+    """Make a driver for each value of `--on`, and remove the options that are for drivers from `flags`.
 
     `secret_variables`: environment variables that agents on this machine must not inherit. Raises UsageProblem.
     """

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -64,20 +65,22 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
 
     WHEN is written as for cron: "0 7 * * 1-5". PROMPT runs in this directory.
     """
-    text, times = " ".join(prompt).strip(), parse_cron(when)
+    text = " ".join(prompt).strip()
+    times = parse_cron(when)
     folder = (directory or Path.cwd()).resolve()
     if not text:
         raise UsageProblem("The prompt is empty. Say what is to be done.")
     if not folder.is_dir():
         raise UsageProblem(f"{folder} is no directory.")
     store = _open_store()
+    timeout = float(str(flags.pop("timeout")))
     schedule = Schedule(
         id=_choose_id(name, text, {row.id for row in store.list_all()}),
         when=times.text,
         prompt=text,
         directory=str(folder),
-        flags=[word for key, value in flags.items() if key != "timeout" for word in _format_flag(key, value)],
-        timeout=float(str(flags["timeout"])),
+        flags=_format_flags(flags),
+        timeout=timeout,
         timer=choose_timers(),
         # Timers start programs with an environment of their own.
         environment=select_timer_environment(),
@@ -199,24 +202,29 @@ def _open_store() -> ScheduleStore:
     return ScheduleStore(find_paths(os.environ).data)
 
 
-def _choose_id(name: str | None, text: str, names: set[str]) -> str:
+def _choose_id(name: str | None, prompt: str, used_ids: set[str]) -> str:
+    """Return the name as the id, else one made of the prompt that is not used yet. Raises UsageProblem."""
     if name is not None:
         if not ID_PATTERN.fullmatch(name):
             raise UsageProblem(f"{name!r} is no name: use small letters, digits and dashes, at most 40.")
         return name
     # The first words of the prompt, with a number if there is such an id already.
-    words = re.findall(r"[a-z0-9]+", text.lower())
+    words = re.findall(r"[a-z0-9]+", prompt.lower())
     base = "-".join(words)[:24].strip("-") or "prompt"
     candidates = (base, *(f"{base}-{count}" for count in range(2, 10_000)))
-    return next(candidate for candidate in candidates if candidate not in names)
+    return next(candidate for candidate in candidates if candidate not in used_ids)
 
 
-def _format_flag(name: str, value: object) -> list[str]:
-    """Return an option as words of a command line."""
-    if value is None or value is False:
-        return []
-    option = f"--{name.replace('_', '-')}"
-    return [option] if value is True else [option, f"{value:g}" if isinstance(value, float) else str(value)]
+def _format_flags(flags: Mapping[str, object]) -> list[str]:
+    """Return the options that were given as words of a command line."""
+    words: list[str] = []
+    for name, value in flags.items():
+        if value is None or value is False:
+            continue
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            words.append(f"{value:g}" if isinstance(value, float) else str(value))
+    return words
 
 
 def _format_datetime(when: datetime) -> str:
@@ -233,9 +241,15 @@ def _describe_state(run: ScheduledRun, *, is_running: bool) -> str:
 
 
 def _format_run(run: ScheduledRun, *, is_running: bool) -> list[str]:
-    due = _format_timestamp(run.due)
-    figures = [f"${run.cost:.2f}", str(run.steps), format_duration(run.duration_ms)]
-    return [_format_timestamp(run.started), due, _describe_state(run, is_running=is_running), *figures, run.session_id]
+    return [
+        _format_timestamp(run.started),
+        _format_timestamp(run.due),
+        _describe_state(run, is_running=is_running),
+        f"${run.cost:.2f}",
+        str(run.steps),
+        format_duration(run.duration_ms),
+        run.session_id,
+    ]
 
 
 def _format_sums(run: ScheduledRun) -> str:
