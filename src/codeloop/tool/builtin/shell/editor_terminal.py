@@ -54,6 +54,6 @@ async def run_in_editor(
         output_file=shown_output.path,
         duration=time.monotonic() - began,
         # A last line without a line end counts, too.
-        line_count=capture.lines + (bool(shown_output.screen_text) and not shown_output.screen_text.endswith("\n")),
+        line_count=capture.line_ends + (bool(shown_output.screen_text) and not shown_output.screen_text.endswith("\n")),
     )
     return result, ending.terminal_id
