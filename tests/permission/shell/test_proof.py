@@ -7,7 +7,7 @@ from posixpath import normpath
 
 import pytest
 
-from codeloop.kit.processes import find_program
+from codeloop.kit.programs import find_program
 from codeloop.permission.rules import decide
 from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.permission.shell.builtins import BUILTINS

@@ -138,7 +138,7 @@ def _find_groups(text: str, tools: frozenset[str]) -> Iterator[CallGroup]:
         arguments, end = read_json(text, match.end()) or (None, 0)
         if isinstance(arguments, dict):
             name = next(filter(None, match.groups()))
-            yield CallGroup(match.start(), end, (TextToolCall(name, _encode(arguments)),))
+            yield CallGroup(match.start(), end, (TextToolCall(name, _encode(cast("JSON", arguments))),))
     for match in _JSON_FORMS.finditer(text):
         value, end = read_json(text, match.end()) or (None, 0)
         items = cast("list[Any]", value) if isinstance(value, list) else [value]
@@ -204,4 +204,4 @@ def _read_json_call(value: Any) -> TextToolCall | None:
     arguments = next((fields[key] for key in _ARGUMENTS_KEYS if key in fields), None)
     if name is None or not isinstance(arguments, dict | str):
         return None
-    return TextToolCall(str(name), arguments if isinstance(arguments, str) else _encode(arguments))
+    return TextToolCall(str(name), arguments if isinstance(arguments, str) else _encode(cast("JSON", arguments)))

@@ -82,7 +82,7 @@ class SessionFollower:
         """Wait until the events of the turn are shown, the following has ended, or TURN_EVENTS_TIME is over."""
         # From a server, events may arrive later than the answer to the prompt.
         idle_task = asyncio.create_task(self._idle.wait())
-        tasks = {idle_task}
+        tasks: set[asyncio.Task[object]] = {idle_task}
         if self._follow_task is not None:
             tasks.add(self._follow_task)
         await asyncio.wait(tasks, timeout=TURN_EVENTS_TIME.seconds, return_when=asyncio.FIRST_COMPLETED)

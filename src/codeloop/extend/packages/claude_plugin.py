@@ -80,7 +80,7 @@ class ClaudePlugin:
         # Both forms exist: the table itself, and a file that has it under `mcpServers`.
         servers = data.get("mcpServers", data)
         for name, entry in servers.items() if is_object(servers) else ():
-            entry_data = _replace_root(entry, self._folder) if is_object(entry) else {}
+            entry_data: JSON = _replace_root(entry, self._folder) if is_object(entry) else {}
             server = convert_entry(name, self._folder / SERVERS_FILE, entry_data)
             if server.problem:
                 self._problems.append(f"{self._folder}: the MCP server {name} is left out: {server.problem}.")

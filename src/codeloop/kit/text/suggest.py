@@ -15,7 +15,7 @@ class _SimilarName(NamedTuple):
 
     edits: int
     length_difference: int
-    index: int
+    position: int
     """The place of the name among all names."""
     name: str
 

@@ -66,9 +66,10 @@ def _list_prices(cost: JSON) -> tuple[float, ...]:
     input_price, output_price, reasoning = cost.get("input"), cost.get("output"), cost.get("reasoning")
     if not isinstance(input_price, int | float) or not isinstance(output_price, int | float):
         return ()
-    prices = (input_price, output_price, cost.get("cache_read") or 0, cost.get("cache_write") or 0)
-    has_reasoning_price = isinstance(reasoning, int | float) and reasoning != output_price
-    return (*prices, reasoning) if has_reasoning_price else prices
+    prices: tuple[float, ...] = (input_price, output_price, cost.get("cache_read") or 0, cost.get("cache_write") or 0)
+    if isinstance(reasoning, int | float) and reasoning != output_price:
+        return (*prices, reasoning)
+    return prices
 
 
 class _SourceModalities(msgspec.Struct):

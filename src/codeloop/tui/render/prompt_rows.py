@@ -31,7 +31,7 @@ def draw_prompt(item: PromptItem, canvas: Canvas) -> list[Row]:
     chips = [segment for part in item.parts for segment in _draw_chip(part, chip_style)]
     if not rows and not chips:
         # A prompt without text and attachments still has one row.
-        rows = [[]]
+        rows = [list[Segment]()]
     panel_rows: list[Row] = [pad_row([*prefix, *row], canvas.width, text_style) for row in rows]
     chip_rows = wrap_line(chips, inner_width) if chips else []
     caption_rows = [pad_row([*prefix, *row], canvas.width, text_style) for row in chip_rows]

@@ -31,7 +31,7 @@ class TableLayout:
     def __init__(self, source: str, prose: ProseStyles, room: int) -> None:
         header, delimiter, *rows = source.split("\n")
         self._prose = prose
-        self._alignments = [_read_alignment(cell) for cell in split_cells(delimiter)]
+        self._alignments: list[Alignment] = [_read_alignment(cell) for cell in split_cells(delimiter)]
         self._names = self._read_cells(header, attributes="bold")
         body = [self._read_cells(row) for row in rows]
         self._room = room

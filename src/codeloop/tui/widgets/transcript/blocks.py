@@ -48,7 +48,7 @@ class BlockRow(NamedTuple):
     """A row of the page: the block that it belongs to, and its index among the rows of that."""
 
     block: Block
-    index: int
+    row_index: int
 
 
 class Blocks:

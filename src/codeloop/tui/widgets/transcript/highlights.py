@@ -62,10 +62,12 @@ class Highlights:
 
     def highlight_row(self, strip: Strip, position: BlockRow | None, margin: int, styles: Styles) -> Strip:
         """Return a row of a block, `margin` cells from the left, with its matches highlighted."""
-        if position is None or position.block.rows is None:
+        if position is None:
             return strip
-        block = position.block
-        for start, end, number in self._get_spans(block, block.rows).get(position.index, ()):
+        block, rows = position.block, position.block.rows
+        if rows is None:
+            return strip
+        for start, end, number in self._get_spans(block, rows).get(position.row_index, ()):
             style = _choose_style(styles, is_current=(block.item.key, number) == self._current)
             strip = highlight_cells(strip, (start + margin, end + margin), style)
         return strip
