@@ -1,8 +1,9 @@
 """The click options that several commands share, and `Options`, their values for `run`, `attach` and conversations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import environ
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -91,6 +92,21 @@ SESSION_ARGUMENT = click.argument("name", required=False, shell_complete=make_co
 AT_OPTION = click.option(
     "--at", metavar="MESSAGE", help="Copy only what comes before MESSAGE: an id, or N for prompt N."
 )
+
+
+CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
+
+
+def add_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[CommandFunction], CommandFunction]:
+    """Return a decorator that adds options to a command, which its help lists in this order."""
+
+    def decorate(command: CommandFunction) -> CommandFunction:
+        # Decorators apply from the bottom up, and help lists options in the order from the top.
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 class Options(Struct, frozen=True, kw_only=True):

@@ -103,7 +103,8 @@ class OpenSession:
         self._handle_change()
         # The call ends first if the prompt was refused, and never stored.
         if stored is not None:
-            await asyncio.wait({turn, stored}, return_when=asyncio.FIRST_COMPLETED)
+            futures: set[asyncio.Future[Any]] = {turn, stored}
+            await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
     def abort(self) -> None:
         """Ask the server to end the turn that runs."""

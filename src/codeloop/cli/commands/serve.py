@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.app.app import App
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import list_end_signals
-from codeloop.cli.options import OFFLINE_OPTION, PROFILE_OPTION
+from codeloop.cli.options import OFFLINE_OPTION, PROFILE_OPTION, add_options
 from codeloop.cli.output.streams import OutputQueue, OutputStream, open_standard_streams
 from codeloop.cli.target.process_log import log_to_file
 from codeloop.config.files import describe_os_error
@@ -100,16 +100,8 @@ _SERVER_OPTIONS = (
 )
 
 
-def _add_server_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `_SERVER_OPTIONS` to a command."""
-    # Decorators apply from the bottom up, and help lists options in the order from the top.
-    for option in reversed(_SERVER_OPTIONS):
-        command = option(command)
-    return command
-
-
 @click.command()
-@_add_server_options
+@add_options(_SERVER_OPTIONS)
 @click.option(
     "--web-dir",
     metavar="DIR",
@@ -127,7 +119,7 @@ def serve(**flags: Any) -> None:
 
 
 @click.command()
-@_add_server_options
+@add_options(_SERVER_OPTIONS)
 @click.option("--no-open", is_flag=True, help="Only print the link.")
 def web(*, no_open: bool, **flags: Any) -> None:
     """Show this directory's sessions, and any other's, in the browser until stopped by a signal.

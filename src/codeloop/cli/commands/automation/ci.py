@@ -18,6 +18,7 @@ from codeloop.cli.options import (
     OFFLINE_OPTION,
     PROFILE_OPTION,
     TRUST_OPTION,
+    add_options,
 )
 from codeloop.kit.text.terminal_text import escape_controls
 
@@ -71,13 +72,6 @@ _JOB_OPTIONS = (
 )
 
 
-def _add_job_options(command: Any) -> Any:
-    # Decorators apply from the bottom up, and help lists options in the order from the top.
-    for option in reversed(_JOB_OPTIONS):
-        command = option(command)
-    return command
-
-
 @click.group(cls=CommandGroup)
 def ci() -> None:
     """Work on issues and pull requests in a job of GitHub, GitLab or any other host, and review changes."""
@@ -121,7 +115,7 @@ def setup(
 @click.option("--trigger", default="/codeloop", help="The line that starts work. [default: /codeloop]")
 @click.option("--label", default="codeloop", help="The label that starts work on an issue. [default: codeloop]")
 @click.option("--no-review", is_flag=True, help="Do not review pull requests that nobody asked to review.")
-@_add_job_options
+@add_options(_JOB_OPTIONS)
 def run(**flags: Any) -> None:
     """Handle one event of the host: change files, push a branch, open a pull request, and say so in one comment."""
     sys.exit(_run_job(flags))
@@ -130,7 +124,7 @@ def run(**flags: Any) -> None:
 @ci.command()
 @click.option("--number", type=click.IntRange(min=1), help="The pull request. [default: that of the event]")
 @click.option("--head", metavar="BRANCH", help="On a plain git host: the branch to review.")
-@_add_job_options
+@add_options(_JOB_OPTIONS)
 def review(**flags: Any) -> None:
     """Review a pull request: post the bugs that a run has reproduced, each once, on lines that changed."""
     sys.exit(_run_job(flags, is_review=True))
