@@ -70,10 +70,12 @@ COMMANDS = {
     "stop": LazyCommand("commands.sessions.stop:stop", "Stop everything that is worked on, in every project."),
     "worktree": LazyCommand("commands.sessions.worktree:worktree", "List, compare, merge and remove work trees."),
     "stats": LazyCommand("commands.sessions.stats:stats", "Show cost and tokens by day, model and project."),
-    "agent": LazyCommand("commands.extend.extensions:agent", "List and create agents."),
-    "command": LazyCommand("commands.extend.extensions:command", "List commands: prompts that you run by name."),
+    "agent": LazyCommand("commands.extend.agents_commands_skills:agent", "List and create agents."),
+    "command": LazyCommand(
+        "commands.extend.agents_commands_skills:command", "List commands: prompts that you run by name."
+    ),
     "skill": LazyCommand(
-        "commands.extend.extensions:skill", "List skills: instructions that the model loads when needed."
+        "commands.extend.agents_commands_skills:skill", "List skills: instructions that the model loads when needed."
     ),
     "mcp": LazyCommand("commands.extend.mcp:mcp", "Add, list, try and remove MCP servers."),
     "plugin": LazyCommand("commands.extend.plugin:plugin", "Install, list, try, remove and write plugins."),
