@@ -50,13 +50,13 @@ async def find_or_create_worktree(client: Client, name: str, base: str | None = 
     # A name becomes a directory and a branch; a path in it would lead elsewhere.
     if "/" in name:
         raise UsageProblem(f"{name} is no name of a work tree: letters, digits and hyphens.")
-    for row in await client.call(WORKTREE_OVERVIEW, NoArguments()) if name else ():
-        if row.name == name:
-            if row.state != "ready":
-                raise UsageProblem(f"The work tree {name} is not whole: {_PROBLEMS_BY_STATE[row.state]}.")
+    for tree in await client.call(WORKTREE_OVERVIEW, NoArguments()) if name else ():
+        if tree.name == name:
+            if tree.state != "ready":
+                raise UsageProblem(f"The work tree {name} is not whole: {_PROBLEMS_BY_STATE[tree.state]}.")
             if base is not None:
-                raise UsageProblem(f"The work tree {name} is there already, from {row.base}. Leave --base out.")
-            return Worktree(name=row.name, directory=row.directory, branch=row.branch, base=row.base), False
+                raise UsageProblem(f"The work tree {name} is there already, from {tree.base}. Leave --base out.")
+            return Worktree(name=tree.name, directory=tree.directory, branch=tree.branch, base=tree.base), False
     return await client.call(WORKTREE_CREATE, CreateWorktree(name=name or None, base=base)), True
 
 
@@ -101,69 +101,70 @@ async def run_worktree_command(client: Client, words: str) -> list[str]:
 
 async def find_worktree(client: Client, name: str) -> WorktreeOverview:
     """Return the work tree with this name, branch or directory. Raises UsageProblem if there is none."""
-    rows = await client.call(WORKTREE_OVERVIEW, NoArguments())
-    found_row = next((row for row in rows if name in {row.name, row.branch, row.directory}), None)
-    if found_row is None:
-        names = ", ".join(row.name for row in rows[:8])
+    trees = await client.call(WORKTREE_OVERVIEW, NoArguments())
+    found_tree = next((tree for tree in trees if name in {tree.name, tree.branch, tree.directory}), None)
+    if found_tree is None:
+        names = ", ".join(tree.name for tree in trees[:8])
         raise UsageProblem(f"There is no work tree {name}." + (f" There are: {names}." if names else ""))
-    return found_row
+    return found_tree
 
 
 async def _remove(client: Client, name: str, *, is_forced: bool) -> list[str]:
-    row = await find_worktree(client, name)
-    losses = list_losses(row)
+    tree = await find_worktree(client, name)
+    losses = list_losses(tree)
     if losses and not is_forced:
         return [
             *losses,
-            f"Nothing was removed. To commit that to {row.branch} and remove it: remove {row.name} --force",
+            f"Nothing was removed. To commit that to {tree.branch} and remove it: remove {tree.name} --force",
         ]
-    await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=row.directory, force=is_forced))
-    return describe_removal(row, is_forced=is_forced)
+    await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=tree.directory, force=is_forced))
+    return describe_removal(tree, is_forced=is_forced)
 
 
-def format_worktree_list(rows: list[WorktreeOverview]) -> list[str]:
+def format_worktree_list(trees: list[WorktreeOverview]) -> list[str]:
     """Format each work tree as a line: its name, its age, its state and its directory."""
-    if not rows:
+    if not trees:
         return ["No work trees. `codeloop --worktree NAME` makes one."]
-    name_width = max(len(row.name) for row in rows)
-    return [
-        f"{row.name:{name_width}}  {format_time(row.created)}  {_describe_state(row)}  {one_line(row.directory, 200)}"
-        for row in rows
-    ]
+    name_width = max(len(tree.name) for tree in trees)
+    lines: list[str] = []
+    for tree in trees:
+        state, directory = _describe_state(tree), one_line(tree.directory, 200)
+        lines.append(f"{tree.name:{name_width}}  {format_time(tree.created)}  {state}  {directory}")
+    return lines
 
 
-def _describe_state(row: WorktreeOverview) -> str:
-    if row.state != "ready":
-        return _PROBLEMS_BY_STATE[row.state]
+def _describe_state(tree: WorktreeOverview) -> str:
+    if tree.state != "ready":
+        return _PROBLEMS_BY_STATE[tree.state]
     # A base of 40 characters is a commit id, which is shortened; a shorter one is a branch.
-    facts = [f"from {row.base}" if row.base and len(row.base) < 40 else f"from {(row.base or '?')[:12]}"]
-    facts += [f"{len(row.changed)} changed"] if row.changed else []
-    facts += [f"{row.ahead} ahead"] if row.ahead else []
-    facts += [f"{row.behind} behind"] if row.behind else []
-    facts += [f"{len(row.running)} running"] if row.running else []
-    facts += [one_line(row.error, 80)] if row.error else []
+    facts = [f"from {tree.base}" if tree.base and len(tree.base) < 40 else f"from {(tree.base or '?')[:12]}"]
+    facts += [f"{len(tree.changed)} changed"] if tree.changed else []
+    facts += [f"{tree.ahead} ahead"] if tree.ahead else []
+    facts += [f"{tree.behind} behind"] if tree.behind else []
+    facts += [f"{len(tree.running)} running"] if tree.running else []
+    facts += [one_line(tree.error, 80)] if tree.error else []
     return ", ".join(facts if len(facts) > 1 else [*facts, "nothing new"])
 
 
-def list_losses(row: WorktreeOverview) -> list[str]:
+def list_losses(tree: WorktreeOverview) -> list[str]:
     """List what the removal of a work tree would lose: running turns, uncommitted files, commits of no other branch."""
     lines: list[str] = []
-    if row.running:
-        lines.append(f"{row.name}: a turn runs in {', '.join(row.running)}")
-    if row.changed and row.state == "ready":
-        further = f" and {len(row.changed) - _MAX_LISTED} more" if len(row.changed) > _MAX_LISTED else ""
-        lines.append(f"{row.name}: not committed: {', '.join(row.changed[:_MAX_LISTED])}{further}")
-    if row.unmerged and row.state == "ready":
+    if tree.running:
+        lines.append(f"{tree.name}: a turn runs in {', '.join(tree.running)}")
+    if tree.changed and tree.state == "ready":
+        further = f" and {len(tree.changed) - _MAX_LISTED} more" if len(tree.changed) > _MAX_LISTED else ""
+        lines.append(f"{tree.name}: not committed: {', '.join(tree.changed[:_MAX_LISTED])}{further}")
+    if tree.unmerged and tree.state == "ready":
         lines.append(
-            f"{row.name}: {_format_count(row.unmerged, 'commit is', 'commits are')} in no other branch, tag or remote"
+            f"{tree.name}: {_format_count(tree.unmerged, 'commit is', 'commits are')} in no other branch, tag or remote"
         )
-    return [*lines, *([f"{row.name}: {row.error}"] if row.error else [])]
+    return [*lines, *([f"{tree.name}: {tree.error}"] if tree.error else [])]
 
 
-def describe_removal(row: WorktreeOverview, *, is_forced: bool) -> list[str]:
+def describe_removal(tree: WorktreeOverview, *, is_forced: bool) -> list[str]:
     """Return lines about a removed work tree, and the branch that still holds its commits."""
-    is_kept = row.unmerged or (is_forced and row.changed)
-    return [f"Removed {row.name}." + (f" Its commits are on the branch {row.branch}." if is_kept else "")]
+    is_kept = tree.unmerged or (is_forced and tree.changed)
+    return [f"Removed {tree.name}." + (f" Its commits are on the branch {tree.branch}." if is_kept else "")]
 
 
 def format_worktree_diff(worktree_diff: WorktreeDiff) -> str:

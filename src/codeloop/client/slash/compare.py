@@ -85,7 +85,7 @@ async def _run_model(
 ) -> ModelResult:
     client = target.get_directory_client(tree.directory)
     session = await create_session(client, tree)
-    row = ModelResult(
+    result = ModelResult(
         name=tree.name,
         model=f"{model.provider_id}/{model.model_id}",
         directory=tree.directory,
@@ -97,35 +97,42 @@ async def _run_model(
             session_id=session.id, parts=[TextPartInput(text=comparison.prompt)], model=model, limits=comparison.limits
         )
         answer = await client.call(PROMPT, prompt)
-        row = replace(row, seconds=time.monotonic() - start, problem=_find_problem(answer))
+        result = replace(result, seconds=time.monotonic() - start, problem=_find_problem(answer))
         if comparison.check:
             shell = RunShell(session_id=session.id, command=comparison.check, model=model, sandboxed=True)
             ran = await client.call(SESSION_SHELL, shell)
-            row = replace(row, check=_find_exit_code(ran))
+            result = replace(result, check=_find_exit_code(ran))
         worktree_diff = await target.client.call(WORKTREE_DIFF, WorktreeName(name=tree.name))
         cost = (await client.call(SESSION_GET, SessionId(session_id=session.id))).cost
-        return replace(row, files=worktree_diff.files, cost=cost or 0.0)
+        return replace(result, files=worktree_diff.files, cost=cost or 0.0)
     except CodeloopError as error:
-        return replace(row, seconds=row.seconds or time.monotonic() - start, problem=row.problem or str(error))
+        return replace(result, seconds=result.seconds or time.monotonic() - start, problem=result.problem or str(error))
 
 
-def format_comparison(rows: Sequence[ModelResult], *, is_checked: bool) -> list[str]:
+def format_comparison(results: Sequence[ModelResult], *, is_checked: bool) -> list[str]:
     """Format the results as lines: a table of models, a table of files, and the commands for the next step."""
     headings = ["work tree", "model", "files", "lines", *(["check"] if is_checked else []), "cost", "time", ""]
     table = [headings]
-    for row in rows:
-        added, deleted = sum(each.additions for each in row.files), sum(each.deletions for each in row.files)
-        facts = [str(len(row.files)), f"+{added} -{deleted}"]
+    for result in results:
+        added, deleted = sum(each.additions for each in result.files), sum(each.deletions for each in result.files)
+        facts = [str(len(result.files)), f"+{added} -{deleted}"]
         if is_checked:
-            facts.append(_describe_check(row.check))
+            facts.append(_describe_check(result.check))
         table.append(
-            [row.name, row.model, *facts, format_cost(row.cost), f"{row.seconds:.1f} s", one_line(row.problem, 60)]
+            [
+                result.name,
+                result.model,
+                *facts,
+                format_cost(result.cost),
+                f"{result.seconds:.1f} s",
+                one_line(result.problem, 60),
+            ]
         )
-    files = sorted({each.file for row in rows for each in row.files})
+    files = sorted({each.file for result in results for each in result.files})
     lines = align_table(table)
     if files:
-        by_file = [{each.file: f"+{each.additions} -{each.deletions}" for each in row.files} for row in rows]
-        matrix = [["file", *(row.name for row in rows)]]
+        by_file = [{each.file: f"+{each.additions} -{each.deletions}" for each in result.files} for result in results]
+        matrix = [["file", *(result.name for result in results)]]
         matrix += [[one_line(file, 60), *(statuses.get(file, "") for statuses in by_file)] for file in files]
         lines += ["", *align_table(matrix)]
     return [
