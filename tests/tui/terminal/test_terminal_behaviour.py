@@ -64,7 +64,8 @@ def test_an_editor_that_is_interrupted_and_fails_gives_the_terminal_back(desk: D
     editor = desk.home / "editor"
     editor.write_text("#!/bin/sh\ntrap '' INT\nkill -INT 0\nexit 3\n")
     editor.chmod(0o755)
-    terminal = ScreenTerminal(desk, VISUAL=str(editor))
+    # Wide enough for the whole note, which begins with the path of the editor.
+    terminal = ScreenTerminal(desk, columns=200, VISUAL=str(editor))
     terminal.wait_for(READY)
     terminal.type("keep this\x18e")
     terminal.wait_for("code 3: the prompt is as it was.")
