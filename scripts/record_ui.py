@@ -9,8 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from codeloop.schema.api.session_reports import TextMatch, TextMatches
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_requests import SessionId, TextMatch, TextMatches
 from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied
 from codeloop.schema.operation import (
     PERMISSION_LIST,

@@ -9,7 +9,7 @@ import pytest
 from codeloop.client.mentions import find_mentions
 from codeloop.extend.mentions import list_resource_mentions
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.project import AddMcp
+from codeloop.schema.api.mcp import AddMcp
 from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import MCP_ADD, PROMPT

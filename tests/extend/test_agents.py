@@ -9,7 +9,7 @@ from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.defaults import make_base_rules
 from codeloop.permission.rules import decide
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.operation import AGENT_LIST, NoArguments
 from codeloop.schema.permission import Need, PermissionRule

@@ -16,7 +16,7 @@ from codeloop.acp.prompts import BUILT_IN_COMMANDS, build_parts, join_text, list
 from codeloop.acp.question_forwarder import QuestionForwarder
 from codeloop.client.client import Client, belongs_to
 from codeloop.client.slash.commands import is_command
-from codeloop.schema.api.command import Command
+from codeloop.schema.api.agents import Command
 from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, Prompt
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError, get_error_message

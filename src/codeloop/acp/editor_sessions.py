@@ -16,7 +16,7 @@ from codeloop.acp.params import ClientCapabilities, NewSessionParams, OpenSessio
 from codeloop.acp.versions.version1 import Version1
 from codeloop.acp.workspace_roots import set_roots
 from codeloop.client.client import Client
-from codeloop.schema.api.project import AddMcp
+from codeloop.schema.api.mcp import AddMcp
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.message import Session

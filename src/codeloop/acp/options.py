@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from codeloop.acp.connection import INVALID_PARAMS, RpcError
 from codeloop.client.client import Client
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.api.session_requests import UpdateSession
 from codeloop.schema.message import NO_VARIANT, ModelRef, Session, parse_model_name

@@ -18,8 +18,8 @@ from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.chat import ChatModel
 from codeloop.permission.gate import Gate
-from codeloop.schema.agent import Agent
-from codeloop.schema.api.session_requests import BudgetUse
+from codeloop.schema.api.agents import Agent
+from codeloop.schema.api.session_reports import BudgetUse
 from codeloop.schema.config import SubagentsConfig
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES

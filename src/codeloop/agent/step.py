@@ -26,7 +26,7 @@ from codeloop.model.chat import (
     UsageUpdate,
 )
 from codeloop.permission.defaults import UNATTENDED_RULES
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.event import StoredEvent, make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import MODEL_FALLBACK_ATTEMPTS

@@ -17,7 +17,7 @@ from codeloop.agent.engine import Engine
 from codeloop.app.project import Project
 from codeloop.permission.gate import Gate
 from codeloop.permission.rules import judge_need
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.event import make_session_created
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, SessionTime

@@ -12,7 +12,7 @@ from codeloop.app.models.open_models import ModelSource
 from codeloop.app.runs import Runs
 from codeloop.app.settings import ProjectSettings
 from codeloop.model.providers import Providers
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.live_events import LiveEvent
 from codeloop.schema.message import format_model_ref
 from codeloop.tool.services import FanOutLimit, ToolServices

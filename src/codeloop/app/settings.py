@@ -23,8 +23,8 @@ from codeloop.extend.packages.installed_plugins import find_installed_plugins
 from codeloop.extend.pages.page_layers import find_pages
 from codeloop.extend.skills import Skills, find_skills
 from codeloop.kit.small_files import FileState, read_file_state
-from codeloop.schema.api.editor import RunInEditor
 from codeloop.schema.config import Config
+from codeloop.schema.editor import RunInEditor
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.services import SaveBuffer

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 import codeloop
 from codeloop.extend.agents import make_subagent_description
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.batch import make_batch_tool

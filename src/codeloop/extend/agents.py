@@ -10,7 +10,7 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import make_agent_rules
 from codeloop.permission.rules import find_last_match
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import SUBAGENT_LISTING
 from codeloop.schema.message import ModelRef, parse_model_ref

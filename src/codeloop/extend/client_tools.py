@@ -9,7 +9,7 @@ from msgspec import field as struct_field
 
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.schema.api.session_inputs import (
+from codeloop.schema.api.client_tools import (
     AnswerToolCall,
     AskForToolCall,
     ClientTool,

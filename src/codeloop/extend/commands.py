@@ -4,7 +4,7 @@ from pathlib import Path
 
 from codeloop.extend.skills import Skills
 from codeloop.extend.template import list_placeholders
-from codeloop.schema.api.command import Command
+from codeloop.schema.api.agents import Command
 from codeloop.schema.config import CommandConfig, Config
 
 PROMPTS_FOLDER = Path(__file__).with_name("prompts")

@@ -9,7 +9,7 @@ from codeloop.extend.agents import build_agents, build_rules
 from codeloop.kit.jsonc import KeyPath
 from codeloop.permission.defaults import make_agent_rules, make_base_rules, make_fixed_agent_rules, make_fixed_rules
 from codeloop.permission.rules import RuleLayer, RuleLayers
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import AgentConfig
 from codeloop.schema.message import ModelRef
 from codeloop.schema.permission import Profile

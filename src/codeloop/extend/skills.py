@@ -17,7 +17,7 @@ from codeloop.kit.jsonc import is_list
 from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.permission.rules import find_last_match
-from codeloop.schema.api.command import Skill
+from codeloop.schema.api.agents import Skill
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MAX_SKILLS, PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING

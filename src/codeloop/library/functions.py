@@ -19,16 +19,16 @@ from codeloop.extension import READ_ONLY_ATTRIBUTE, TOOL_ATTRIBUTE
 from codeloop.library.errors import ToolRefused
 from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.options import SessionOptions
-from codeloop.schema.api.session_inputs import (
+from codeloop.schema.api.client_tools import (
     AnswerToolCall,
     AskForToolCall,
     ClientTool,
     ClientToolCall,
-    FilePartInput,
     OfferTools,
     ReportToolCall,
     WithdrawTools,
 )
+from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.bounds.extension import CLIENT_TOOLS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event

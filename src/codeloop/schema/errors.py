@@ -7,7 +7,7 @@ from codeloop.schema.wire import Wire
 
 MAX_LOGGED_CHARACTERS = 300
 """Characters of an error in the log: it may quote what a command printed."""
-_REQUEST_IDS = ("request-id", "x-request-id", "x-amzn-requestid", "cf-ray")
+_REQUEST_ID_HEADERS = ("request-id", "x-request-id", "x-amzn-requestid", "cf-ray")
 """Headers with a service's id of a request: Anthropic's, OpenAI's, Amazon's and Cloudflare's."""
 
 
@@ -125,13 +125,13 @@ def describe_failure(error: MessageError) -> str:
     details = ""
     if isinstance(error, APIError):
         headers = error.data.response_headers or {}
-        request = next((headers[name] for name in _REQUEST_IDS if name in headers), "")
+        request = next((headers[name] for name in _REQUEST_ID_HEADERS if name in headers), "")
         details = f" (status {error.data.status_code or 'none'}{f', request {request}' if request else ''})"
     return f"{type(error).__name__}{details}: {one_line(get_error_message(error), MAX_LOGGED_CHARACTERS)}"
 
 
 def get_error_message(error: MessageError) -> str:
-    """Return the line that users are shown."""
+    """Return the line that users are shown for an error."""
     match error:
         case MessageOutputLengthError():
             return "The answer reached the model's output limit. Ask it to go on."
@@ -139,7 +139,7 @@ def get_error_message(error: MessageError) -> str:
             return error.data.message
 
 
-Kind = Literal[
+ErrorKind = Literal[
     "NotFoundError",
     "BadRequest",
     "SessionBusyError",
@@ -190,9 +190,9 @@ class OperationError(CodeloopError):
     `data`: further fields of the error that some kinds have, by their names on the wire.
     """
 
-    def __init__(self, kind: Kind, message: str, **data: str | bool) -> None:
+    def __init__(self, kind: ErrorKind, message: str, **data: str | bool) -> None:
         super().__init__(message)
-        self.kind: Kind = kind
+        self.kind: ErrorKind = kind
         self.data = data
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from codeloop.schema.ids import now_ms
-from codeloop.schema.live_events import EventId, LiveEvent
+from codeloop.schema.live_events import IdentifiedEvent, LiveEvent
 from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PermissionRequest, Reply
@@ -86,79 +86,79 @@ class QuestionRefusal(Wire):
     message: str | None = None
 
 
-class SessionCreated(EventId, tag="session.created"):
+class SessionCreated(IdentifiedEvent, tag="session.created"):
     """A session was created."""
 
     properties: SessionInfo
 
 
-class SessionUpdated(EventId, tag="session.updated"):
+class SessionUpdated(IdentifiedEvent, tag="session.updated"):
     """Title, cost, agent, model, revert point or times of a session changed."""
 
     properties: SessionInfo
 
 
-class SessionDeleted(EventId, tag="session.deleted"):
+class SessionDeleted(IdentifiedEvent, tag="session.deleted"):
     """A session is gone, with its messages."""
 
     properties: SessionInfo
 
 
-class MessageUpdated(EventId, tag="message.updated"):
+class MessageUpdated(IdentifiedEvent, tag="message.updated"):
     """A message was created or changed."""
 
     properties: MessageInfo
 
 
-class MessageRemoved(EventId, tag="message.removed"):
+class MessageRemoved(IdentifiedEvent, tag="message.removed"):
     """A message and its parts are gone."""
 
     properties: MessageGone
 
 
-class PartUpdated(EventId, tag="message.part.updated"):
+class PartUpdated(IdentifiedEvent, tag="message.part.updated"):
     """A part was created or changed."""
 
     properties: PartInfo
 
 
-class PartRemoved(EventId, tag="message.part.removed"):
+class PartRemoved(IdentifiedEvent, tag="message.part.removed"):
     """A part is gone."""
 
     properties: PartGone
 
 
-class TodoUpdated(EventId, tag="todo.updated"):
+class TodoUpdated(IdentifiedEvent, tag="todo.updated"):
     """The task list was changed."""
 
     properties: Todos
 
 
-class PermissionAsked(EventId, tag="permission.asked"):
+class PermissionAsked(IdentifiedEvent, tag="permission.asked"):
     """A tool is waiting for permission."""
 
     properties: PermissionRequest
 
 
-class PermissionReplied(EventId, tag="permission.replied"):
+class PermissionReplied(IdentifiedEvent, tag="permission.replied"):
     """Somebody answered."""
 
     properties: PermissionAnswer
 
 
-class QuestionAsked(EventId, tag="question.asked"):
+class QuestionAsked(IdentifiedEvent, tag="question.asked"):
     """The model asks the user a question."""
 
     properties: QuestionRequest
 
 
-class QuestionReplied(EventId, tag="question.replied"):
+class QuestionReplied(IdentifiedEvent, tag="question.replied"):
     """Somebody answered."""
 
     properties: QuestionAnswers
 
 
-class QuestionRejected(EventId, tag="question.rejected"):
+class QuestionRejected(IdentifiedEvent, tag="question.rejected"):
     """The user refused to answer, or nobody can."""
 
     properties: QuestionRefusal
@@ -196,7 +196,7 @@ class StampedEvent(msgspec.Struct, frozen=True):
 
 
 def get_session_id(event: Event) -> str | None:
-    """Return the id of the session that an event belongs to."""
+    """Return the id of the session that an event belongs to; None: it belongs to a directory or to the server."""
     properties: Any = event.properties
     return getattr(properties, "session_id", None)
 

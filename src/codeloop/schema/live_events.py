@@ -4,9 +4,9 @@ from typing import Literal
 
 import msgspec
 
+from codeloop.schema.api.client_tools import ClientToolCall
 from codeloop.schema.api.project import ProjectInfo, Worktree
 from codeloop.schema.api.pty import PtyEnd, PtyGone, PtyInfo
-from codeloop.schema.api.session_inputs import ClientToolCall
 from codeloop.schema.errors import MessageError, Nothing
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import SnapshotFileDiff
@@ -17,8 +17,8 @@ def _make_event_id() -> str:
     return new_id("evt")
 
 
-class EventId(Wire, kw_only=True, tag_field="type"):
-    """The field that every event has: an id of its own."""
+class IdentifiedEvent(Wire, kw_only=True, tag_field="type"):
+    """An event. Each has an id of its own, a `type` and its `properties`."""
 
     id: str = msgspec.field(default_factory=_make_event_id)
 
@@ -103,61 +103,61 @@ class ExecutedCommand(Wire):
     message_id: str
 
 
-class PartDelta(EventId, tag="message.part.delta"):
+class PartDelta(IdentifiedEvent, tag="message.part.delta"):
     """More text of a text or reasoning part."""
 
     properties: Delta
 
 
-class StatusChanged(EventId, tag="session.status"):
+class StatusChanged(IdentifiedEvent, tag="session.status"):
     """A session is idle, busy or waiting to try again."""
 
     properties: SessionState
 
 
-class SessionIdle(EventId, tag="session.idle"):
+class SessionIdle(IdentifiedEvent, tag="session.idle"):
     """A turn is over."""
 
     properties: SessionRef
 
 
-class SessionCompacted(EventId, tag="session.compacted"):
+class SessionCompacted(IdentifiedEvent, tag="session.compacted"):
     """From here on requests hold a summary in place of what was before."""
 
     properties: SessionRef
 
 
-class SessionErrored(EventId, tag="session.error"):
+class SessionErrored(IdentifiedEvent, tag="session.error"):
     """A turn failed; the same error is stored in its message."""
 
     properties: SessionFailure
 
 
-class SessionDiff(EventId, tag="session.diff"):
+class SessionDiff(IdentifiedEvent, tag="session.diff"):
     """Which changes a revert has undone."""
 
     properties: SessionDiffs
 
 
-class ClientToolChanged(EventId, tag="session.tool"):
+class ClientToolChanged(IdentifiedEvent, tag="session.tool"):
     """A client that offers tools is to carry out a call, or need not any more."""
 
     properties: ClientToolCall
 
 
-class ToastShown(EventId, tag="tui.toast.show"):
+class ToastShown(IdentifiedEvent, tag="tui.toast.show"):
     """A message is shown to the user."""
 
     properties: Toast
 
 
-class FileEdited(EventId, tag="file.edited"):
+class FileEdited(IdentifiedEvent, tag="file.edited"):
     """A tool changed a file."""
 
     properties: FilePath
 
 
-class CommandExecuted(EventId, tag="command.executed"):
+class CommandExecuted(IdentifiedEvent, tag="command.executed"):
     """A command's turn is over."""
 
     properties: ExecutedCommand
@@ -170,7 +170,7 @@ class WatchedFile(Wire):
     event: Literal["add", "change", "unlink"]
 
 
-class FileWatched(EventId, tag="file.watcher.updated"):
+class FileWatched(IdentifiedEvent, tag="file.watcher.updated"):
     """A file of the work tree changed, whoever changed it."""
 
     properties: WatchedFile
@@ -182,37 +182,37 @@ class Branch(Wire):
     branch: str | None = None
 
 
-class BranchUpdated(EventId, tag="vcs.branch.updated"):
+class BranchUpdated(IdentifiedEvent, tag="vcs.branch.updated"):
     """Another branch is checked out."""
 
     properties: Branch
 
 
-class ProjectUpdated(EventId, tag="project.updated"):
+class ProjectUpdated(IdentifiedEvent, tag="project.updated"):
     """The name, icon or another property of a project changed."""
 
     properties: ProjectInfo
 
 
-class PtyCreated(EventId, tag="pty.created"):
+class PtyCreated(IdentifiedEvent, tag="pty.created"):
     """A terminal was opened."""
 
     properties: PtyInfo
 
 
-class PtyUpdated(EventId, tag="pty.updated"):
+class PtyUpdated(IdentifiedEvent, tag="pty.updated"):
     """A terminal's title changed."""
 
     properties: PtyInfo
 
 
-class PtyExited(EventId, tag="pty.exited"):
+class PtyExited(IdentifiedEvent, tag="pty.exited"):
     """A terminal's process ended, and the terminal is gone."""
 
     properties: PtyEnd
 
 
-class PtyDeleted(EventId, tag="pty.deleted"):
+class PtyDeleted(IdentifiedEvent, tag="pty.deleted"):
     """A terminal was closed by a client."""
 
     properties: PtyGone
@@ -224,7 +224,7 @@ class PromptText(Wire):
     text: str
 
 
-class PromptAppended(EventId, tag="tui.prompt.append"):
+class PromptAppended(IdentifiedEvent, tag="tui.prompt.append"):
     """Text for the input of an attached terminal UI."""
 
     properties: PromptText
@@ -236,13 +236,13 @@ class TuiCommand(Wire):
     command: str | None = None
 
 
-class CommandSent(EventId, tag="tui.command.execute"):
+class CommandSent(IdentifiedEvent, tag="tui.command.execute"):
     """An attached terminal UI is to run one of its own commands."""
 
     properties: TuiCommand
 
 
-class SessionSelected(EventId, tag="tui.session.select"):
+class SessionSelected(IdentifiedEvent, tag="tui.session.select"):
     """An attached terminal UI is to show a session."""
 
     properties: SessionRef
@@ -254,13 +254,13 @@ class DirectoryRef(Wire):
     directory: str
 
 
-class ServerConnected(EventId, tag="server.connected"):
+class ServerConnected(IdentifiedEvent, tag="server.connected"):
     """The stream is open: the first event of every stream."""
 
     properties: Nothing = msgspec.field(default_factory=Nothing)
 
 
-class ServerHeartbeat(EventId, tag="server.heartbeat"):
+class ServerHeartbeat(IdentifiedEvent, tag="server.heartbeat"):
     """The stream is still open, though no other event was sent."""
 
     properties: Nothing = msgspec.field(default_factory=Nothing)
@@ -272,19 +272,19 @@ class Resync(Wire):
     reason: str
 
 
-class ServerResync(EventId, tag="server.resync"):
+class ServerResync(IdentifiedEvent, tag="server.resync"):
     """Events that this client has not seen are no longer kept: it has to read the state again."""
 
     properties: Resync
 
 
-class InstanceDisposed(EventId, tag="server.instance.disposed"):
+class InstanceDisposed(IdentifiedEvent, tag="server.instance.disposed"):
     """A directory's configuration is read again: what a client knows of agents, models and commands is out of date."""
 
     properties: DirectoryRef
 
 
-class GlobalDisposed(EventId, tag="global.disposed"):
+class GlobalDisposed(IdentifiedEvent, tag="global.disposed"):
     """As InstanceDisposed, for every directory."""
 
     properties: Nothing = msgspec.field(default_factory=Nothing)
@@ -299,7 +299,7 @@ class McpServerName(Wire):
     server: str
 
 
-class McpToolsChanged(EventId, tag="mcp.tools.changed"):
+class McpToolsChanged(IdentifiedEvent, tag="mcp.tools.changed"):
     """An MCP server is in another state than before, or has other tools."""
 
     properties: McpServerName
@@ -312,13 +312,13 @@ class McpAddress(Wire):
     url: str
 
 
-class McpBrowserOpenFailed(EventId, tag="mcp.browser.open.failed"):
+class McpBrowserOpenFailed(IdentifiedEvent, tag="mcp.browser.open.failed"):
     """Somebody signs in at an MCP server, and there is no browser here: the user opens the address elsewhere."""
 
     properties: McpAddress
 
 
-class LspUpdated(EventId, tag="lsp.updated"):
+class LspUpdated(IdentifiedEvent, tag="lsp.updated"):
     """A language server is in another state than before."""
 
     properties: Nothing = msgspec.field(default_factory=Nothing)
@@ -331,13 +331,13 @@ class LspFile(Wire):
     path: str
 
 
-class LspDiagnosed(EventId, tag="lsp.client.diagnostics"):
+class LspDiagnosed(IdentifiedEvent, tag="lsp.client.diagnostics"):
     """A language server reports other problems of a file than before."""
 
     properties: LspFile
 
 
-class WorktreeReady(EventId, tag="worktree.ready"):
+class WorktreeReady(IdentifiedEvent, tag="worktree.ready"):
     """A further work tree was made, and its start commands have ended."""
 
     properties: Worktree

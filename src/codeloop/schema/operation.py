@@ -4,8 +4,16 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import Struct, ValidationError, convert
 
-from codeloop.schema.agent import Agent
-from codeloop.schema.api.command import Command, Skill
+from codeloop.schema.api.agents import Agent, Command, Skill
+from codeloop.schema.api.client_tools import (
+    AnswerToolCall,
+    AskForToolCall,
+    OfferTools,
+    ReportToolCall,
+    ToolPermission,
+    ToolsOffered,
+    WithdrawTools,
+)
 from codeloop.schema.api.files import (
     File,
     FileContent,
@@ -22,15 +30,9 @@ from codeloop.schema.api.files import (
     VcsFileStatus,
     VcsInfo,
 )
-from codeloop.schema.api.project import (
+from codeloop.schema.api.mcp import (
     AddMcp,
     CompleteMcpPrompt,
-    ConsoleState,
-    ExperimentalCapabilities,
-    FormatterStatus,
-    Health,
-    LocationInfo,
-    LSPStatus,
     McpAuthCode,
     McpAuthRemoved,
     McpAuthStart,
@@ -38,6 +40,14 @@ from codeloop.schema.api.project import (
     McpPromptCompletion,
     McpResource,
     MCPStatus,
+)
+from codeloop.schema.api.project import (
+    ConsoleState,
+    ExperimentalCapabilities,
+    FormatterStatus,
+    Health,
+    LocationInfo,
+    LSPStatus,
     MemoryNote,
     PathInfo,
     ProjectDirectory,
@@ -65,37 +75,27 @@ from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtyShell, PtyTicketCo
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
     AnswerQuestion,
-    AnswerToolCall,
-    AskForToolCall,
     InitSession,
     InvokeCommand,
     MessageWithParts,
-    OfferTools,
     Prompt,
     RejectQuestion,
-    ReportToolCall,
     RespondPermission,
     RunShell,
     Summarize,
-    ToolPermission,
-    ToolsOffered,
-    WithdrawTools,
 )
 from codeloop.schema.api.session_reports import (
-    FindInSession,
-    PermissionQuery,
-    PermissionsInForce,
-    RevokeGrant,
     SessionContext,
     SessionCost,
     SessionOverview,
     SessionOverviewQuery,
     ShareableSession,
-    StoppedSessions,
-    TextMatches,
+    Stats,
+    StatsQuery,
 )
 from codeloop.schema.api.session_requests import (
     CreateSession,
+    FindInSession,
     ForkSession,
     ImportedSession,
     ImportSession,
@@ -110,8 +110,8 @@ from codeloop.schema.api.session_requests import (
     SearchSessions,
     SessionDiffQuery,
     SessionId,
-    Stats,
-    StatsQuery,
+    StoppedSessions,
+    TextMatches,
     UndoFiles,
     UndoneFiles,
     UnrevertSession,
@@ -123,7 +123,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import Status
 from codeloop.schema.message import Session, SnapshotFileDiff, Todo
 from codeloop.schema.part import Part
-from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.permission import PermissionQuery, PermissionRequest, PermissionsInForce, RevokeGrant
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.wire import JSON, Wire
 

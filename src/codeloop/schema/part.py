@@ -10,9 +10,26 @@ from codeloop.schema.wire import JSON, Wire
 
 STRUCTURED_OUTPUT_TOOL = "StructuredOutput"
 """The name of the tool that receives an answer as data."""
+SHELL_NOTES_SEPARATOR = "\n\n<shell_metadata>\n"
+"""Comes between a command's output and the notes for the model; those for users are `notes` of the metadata."""
 
+# Keys in the metadata of parts.
 TOLD_KEY = "told"
-"""The metadata key of a note that the model got with this part: `true`, or the text of the note."""
+"""A note that the model got with this part: `true`, or the text of the note."""
+REMINDER_KEY = "reminder"
+"""Of a prompt's part: the reminder that the model gets because it ended its turn too early."""
+MEMORY_KEY = "memory"
+"""Of a prompt's part: the notes of the project that it holds, each with a mark of its text."""
+NOTE_KEY = "note"
+"""Of a call: the note on its arguments that the model got at the end of the output."""
+MODEL_NOTES_KEY = "modelNotes"
+"""Of a command: everything in its output that only the model is told, word for word; "" for nothing."""
+CHECK_KEY = "check"
+"""Of a call: it is a check of a goal, which codeloop ran itself."""
+LOOPED_KEY = "looped"
+"""Of a call: why the turn ends with it, since it has given the same result again and again."""
+ADVICE_KEY = "advice"
+"""Of a failed call: what the model is told to do about it, which no user interface shows."""
 
 
 class Span(Wire):
@@ -124,17 +141,6 @@ class ToolStateRunning(Wire, tag_field="status", tag="running"):
     metadata: JSON | None = None
 
 
-SHELL_NOTES_SEPARATOR = "\n\n<shell_metadata>\n"
-"""Comes between a command's output and the notes for the model; those for users are `notes` of the metadata."""
-
-MODEL_NOTES_KEY = "modelNotes"
-"""In the metadata of a command: all that its output says to the model alone, word for word; "" for nothing."""
-
-
-NOTE_KEY = "note"
-"""In the metadata of a call: what the model was told of its arguments, which ends the output."""
-
-
 def remove_model_notes(output: str, metadata: JSON) -> str:
     """Return a command's output without the notes for the model."""
     notes = metadata.get(MODEL_NOTES_KEY)
@@ -164,22 +170,6 @@ class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
             f"\n\n{self.metadata.get(NOTE_KEY)}"
         )
         return remove_model_notes(text, self.metadata)
-
-
-REMINDER_KEY = "reminder"
-"""In the metadata of a prompt's part: what the model is reminded of, since it ended its turn too early."""
-
-MEMORY_KEY = "memory"
-"""In the metadata of a prompt's part: the notes of the project that it holds, each with a mark of its text."""
-
-CHECK_KEY = "check"
-"""In the metadata of a call: it is a check of a goal, which codeloop ran itself."""
-
-LOOPED_KEY = "looped"
-"""In the metadata of a call: why the turn ends with it, since it has given the same result again and again."""
-
-ADVICE_KEY = "advice"
-"""In the metadata of a failed call: what the model is told to do about it, which no user interface shows."""
 
 
 class ToolStateError(Wire, tag_field="status", tag="error"):

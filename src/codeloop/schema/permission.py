@@ -1,4 +1,4 @@
-"""Permissions as data: rules, tools' needs, and the questions to the user."""
+"""Permissions as data: rules, tools' needs, the questions to the user, and what was decided and is in force."""
 
 from pathlib import Path
 from typing import Literal, get_args
@@ -27,10 +27,14 @@ TRAIT_PATTERNS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Tr
 """The patterns by which rules refer to a trait."""
 REMOTE_PATTERN = "<remote>"
 """The pattern of rules about commands that change something on another machine or service."""
+NOBODY_MESSAGE = "Nobody is there to answer, so this was refused."
+"""The message of a rejection that was not the user's."""
+AUTO_MESSAGE = "Approved by --auto."
+"""The message of a permission that the flag gave, not the user."""
 
 
-def is_named(pattern: str) -> bool:
-    """Return whether a rule's pattern names a trait or a kind of file (`<secret>`) and is no wildcard."""
+def is_category_pattern(pattern: str) -> bool:
+    """Return whether a rule's pattern names a trait (`<read-only>`) or a kind of file (`<secret>`), no text."""
     return pattern.startswith("<") and pattern.endswith(">") and pattern[1:-1].replace("-", "").isalpha()
 
 
@@ -45,8 +49,6 @@ class PermissionRule(Wire):
     action: Action
 
 
-NOBODY_MESSAGE = "Nobody is there to answer, so this was refused."
-"""The message of a rejection that was not the user's."""
 Ruleset = tuple[PermissionRule, ...]
 
 
@@ -62,31 +64,37 @@ class Writes(Struct, frozen=True):
 
 
 class Need(Wire):
-    """What a tool wants to do now (`patterns`), and what an "always" would allow later (`always`).
-
-    `metadata` is for the user's screen: a diff, the command, the path. `possible`: what may happen as well but is
-    known only in part, as texts with the marks of `kit.wildcard` in them; it may keep a need from being allowed, and
-    never allows one. `writes`: what the call changes once this is allowed; None: nothing. `traits`: what is sure of it,
-    which rules for `<read-only>` and `<sandboxed>` are about. `unproven`: why the meaning of a shell line is not
-    certain, so that no rule for particular commands allows it; "": it is certain. `spellings`: for a pattern, what else
-    rules that deny or ask for particular commands may know it by. `once`: a user who allows it where a rule for a
-    kind of file asks is not asked again in the session. `hooked`: what an extension said of the call: what would be
-    asked is allowed, or what would be allowed is asked; what is denied stays denied. `remote`: which of `patterns` and
-    `possible` change something on another machine or service; rules for `<remote>` are about these.
-    """
+    """A permission that a tool needs for what it is about to do."""
 
     permission: str
     patterns: tuple[str, ...]
+    """What the call does, as rules match it: commands, paths, URLs."""
     always: tuple[str, ...] = ()
+    """The patterns that are allowed from then on if the user answers "always"; none: that answer is not offered."""
     metadata: JSON = {}
+    """For the user's screen: a diff, the command, the path."""
     possible: tuple[str, ...] = ()
+    """What the call may do besides, known only in part: texts with the marks of `kit.wildcard` in them.
+
+    A rule can deny the need or have it asked because of these, but never allows it because of them.
+    """
     writes: Writes | None = None
+    """What the call changes once this is allowed; None: nothing."""
     traits: tuple[Trait, ...] = ()
+    """What is certain about the call; the rules for `<read-only>` and `<sandboxed>` match these."""
     unproven: str = ""
+    """Why the meaning of a shell line is not certain, so that no rule for particular commands allows it; "": it is."""
     spellings: dict[str, tuple[str, ...]] = {}
+    """Other spellings of a pattern, which rules that deny or ask about particular commands match as well."""
     once: bool = False
+    """Where a rule for a kind of file asks, a user who has allowed this is not asked again in the session."""
     hooked: Literal["ask", "allow"] | None = None
+    """The decision of an extension: "allow" answers what would be asked, "ask" asks about what would be allowed.
+
+    What is denied stays denied.
+    """
     remote: tuple[str, ...] = ()
+    """Those of `patterns` and `possible` that change another machine or service; rules for `<remote>` match these."""
 
 
 class QuestionTool(Wire):
@@ -108,10 +116,6 @@ class PermissionRequest(Wire):
     tool: QuestionTool | None = None
 
 
-AUTO_MESSAGE = "Approved by --auto."
-"""The message of a permission that the flag gave, not the user."""
-
-
 class Grant(Wire):
     """An "always" that is remembered: what it allows, in which directory ("": in its session alone), since when (ms).
 
@@ -125,6 +129,12 @@ class Grant(Wire):
     permission: str
     patterns: list[str]
     place: str = ""
+
+
+class RevokeGrant(Wire):
+    """Revokes an "always" grant, by its id."""
+
+    grant_id: str
 
 
 class Decision(Wire):
@@ -145,3 +155,30 @@ class Decision(Wire):
     traits: list[Trait] = []
     unproven: str = ""
     call: QuestionTool | None = None
+
+
+class PermissionQuery(Wire):
+    """Asks for the permissions in force in a session; without one, in a new session of an agent."""
+
+    session_id: str | None = None
+    agent: str | None = None
+
+
+class RuleInForce(Wire):
+    """A rule, and where it is written. `list`: rules of one list are applied together; each list must allow a call."""
+
+    permission: str
+    pattern: str
+    action: Action
+    origin: str
+    list: int = 0
+
+
+class PermissionsInForce(Wire):
+    """The rules in force (the last that matches decides), the "always" grants, and the latest decisions."""
+
+    profile: Profile
+    agent: str
+    rules: list[RuleInForce]
+    grants: list[Grant]
+    decisions: list[Decision]

@@ -3,7 +3,7 @@
 from typing import cast
 
 from codeloop.schema.api.project import ProjectInfo, Worktree
-from codeloop.schema.api.served import (
+from codeloop.schema.api.server_operations import (
     AppliedPatch,
     ApplyPatch,
     ConsoleOrgs,

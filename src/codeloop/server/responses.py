@@ -12,13 +12,13 @@ from starlette.responses import Response
 
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.server import SERVER_BODY
-from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
+from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
 from codeloop.server.requests import BadArguments, BodyTooLarge
 from codeloop.store.database import StoreError
 
 log = logging.getLogger("codeloop.server")
 
-STATUS_CODES: dict[Kind, int] = {
+STATUS_CODES: dict[ErrorKind, int] = {
     "NotFoundError": 404,
     "BadRequest": 400,
     "SessionBusyError": 409,
@@ -39,7 +39,7 @@ STATUS_CODES: dict[Kind, int] = {
     "UnknownError": 500,
 }
 _ID_IN_MESSAGE = re.compile(r"\b(?:ses|per|que|pty)_\w+")
-_ID_FIELDS: dict[Kind, str] = {
+_ID_FIELDS: dict[ErrorKind, str] = {
     "SessionBusyError": "sessionID",
     "PermissionNotFoundError": "requestID",
     "QuestionNotFoundError": "requestID",
@@ -95,7 +95,7 @@ def make_error_response(error: Exception) -> Response:
             return _make_named_error(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
 
 
-def _make_operation_error(kind: Kind, message: str, data: Mapping[str, str | bool]) -> Response:
+def _make_operation_error(kind: ErrorKind, message: str, data: Mapping[str, str | bool]) -> Response:
     status = STATUS_CODES[kind]
     if kind not in _TAGGED_KINDS:
         return _make_named_error(status, kind, message, **data)

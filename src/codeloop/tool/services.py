@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.schema.api.editor import RunInEditor
+from codeloop.schema.editor import RunInEditor
 from codeloop.workspace.workspace import ResolvedPath
 
 if TYPE_CHECKING:

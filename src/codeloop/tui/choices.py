@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
 from codeloop.kit.text.suggest import find_similar, format_suggestion
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import NO_VARIANT, ModelRef, parse_model_name

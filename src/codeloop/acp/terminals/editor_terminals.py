@@ -7,8 +7,8 @@ from typing import Any
 from codeloop.acp.connection import INTERNAL_ERROR, EditorConnection, RpcError
 from codeloop.acp.editor_buffers import EditorBuffers
 from codeloop.kit.jsonc import is_object
-from codeloop.schema.api.editor import EditorCommand, EditorCommandResult
 from codeloop.schema.bounds.editor import EDITOR_ANSWER, EDITOR_OUTPUT, EDITOR_OUTPUT_POLL
+from codeloop.schema.editor import EditorCommand, EditorCommandResult
 from codeloop.schema.wire import JSON
 
 

@@ -10,7 +10,7 @@ from codeloop.agent.calls.call_rules import make_call_rules
 from codeloop.agent.engine import Engine
 from codeloop.permission.gate import CallRules
 from codeloop.permission.rules import judge_need, list_denied_patterns
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.limits import PROGRESS_INTERVAL
 from codeloop.schema.part import ToolPart, ToolStateRunning

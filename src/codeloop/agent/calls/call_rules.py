@@ -17,7 +17,7 @@ from codeloop.agent.engine import Engine
 from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.gate import CallRules
 from codeloop.permission.rules import RuleLayer, RuleLayers
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.errors import SessionNotFound
 from codeloop.schema.message import Session
 from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionRule, Profile, Ruleset

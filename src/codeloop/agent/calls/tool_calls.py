@@ -17,7 +17,7 @@ from codeloop.kit import fault_injection
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.errors import MAX_LOGGED_CHARACTERS, HookRefused
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.ids import new_id, now_ms

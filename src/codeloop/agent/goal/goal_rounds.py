@@ -20,7 +20,7 @@ from codeloop.agent.goal.check_runner import run_and_store_checks, run_checks_un
 from codeloop.agent.goal.goal_judge import judge_goal
 from codeloop.agent.moves import Stop
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.goal import Goal, GoalCheck, GoalEnd
+from codeloop.schema.api.session_inputs import Goal, GoalCheck, GoalEnd
 from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_ROUNDS, GOAL_STUCK
 from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import GOAL_KEY, AssistantMessage, describe_move

@@ -10,7 +10,7 @@ from codeloop.agent.request.system_prompt import make_system_prompt
 from codeloop.agent.request.window import Window, find_last_summary, make_window
 from codeloop.model.catalog.model_size import is_small
 from codeloop.model.chat import ModelInfo, ModelMessage, ToolSpec
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.message import Session
 from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import Ruleset

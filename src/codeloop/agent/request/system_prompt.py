@@ -7,7 +7,7 @@ from pathlib import Path
 from codeloop.agent.engine import Engine
 from codeloop.model.catalog.model_size import is_small
 from codeloop.model.chat import ModelInfo
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.message import Session
 from codeloop.workspace.project_facts import describe_project
 

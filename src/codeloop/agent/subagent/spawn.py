@@ -11,7 +11,7 @@ from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, count_used_tokens
 from codeloop.agent.subagent.supervisor import wait_until_overdue
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.bounds.session import TREE_SUBAGENTS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import make_message_updated, make_part_updated, make_session_created

@@ -12,8 +12,7 @@ from codeloop.client.slash.reports import (
     format_permission_report,
 )
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.session_reports import FindInSession, PermissionQuery, RevokeGrant
-from codeloop.schema.api.session_requests import ListSessions, SessionId
+from codeloop.schema.api.session_requests import FindInSession, ListSessions, SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import ATTACH_LISTED
 from codeloop.schema.operation import (
@@ -26,6 +25,7 @@ from codeloop.schema.operation import (
     SESSION_LIST,
     NoArguments,
 )
+from codeloop.schema.permission import PermissionQuery, RevokeGrant
 
 # Characters of a title or a prompt on a line.
 TITLE_CHARS = 70

@@ -33,9 +33,8 @@ from codeloop.client.worktrees import (
 )
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.goal import Goal
-from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
-from codeloop.schema.api.session_inputs import MessageWithParts, RunShell, Summarize, TextPartInput
+from codeloop.schema.api.mcp import McpAuthCode, McpName, MCPStatus
+from codeloop.schema.api.session_inputs import Goal, MessageWithParts, RunShell, Summarize, TextPartInput
 from codeloop.schema.api.session_requests import MessageId, SessionId, UpdatePart
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id

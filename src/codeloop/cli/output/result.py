@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codeloop.client.formatting import describe_spending, format_count, format_duration
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.goal import GoalEnd
+from codeloop.schema.api.session_inputs import GoalEnd
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
 from codeloop.schema.part import (

@@ -11,7 +11,7 @@ from codeloop.cli.options import Options
 from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client
 from codeloop.client.directory_client import DirectoryClient
-from codeloop.schema.api.editor import RunInEditor
+from codeloop.schema.editor import RunInEditor
 from codeloop.tool.services import SaveBuffer
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 
-from codeloop.schema.api.goal import Goal, GoalEnd
+from codeloop.schema.api.session_inputs import Goal, GoalEnd
 from codeloop.schema.errors import UsageProblem
 
 EXAMPLE = '/goal the tests pass --check "make test"'

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from codeloop.client.formatting import align_table, format_cost, format_count, format_time, measure_width
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.project import MemoryNote
-from codeloop.schema.api.session_reports import PermissionsInForce, SessionContext, SessionCost
+from codeloop.schema.api.session_reports import SessionContext, SessionCost
 from codeloop.schema.message import Tokens
-from codeloop.schema.permission import Decision, Grant
+from codeloop.schema.permission import Decision, Grant, PermissionsInForce
 
 MAX_NAME = 60
 """Characters of a name."""

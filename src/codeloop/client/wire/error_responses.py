@@ -5,10 +5,10 @@ from typing import Any, cast, get_args
 import msgspec
 
 from codeloop.model.errors import ModelUnavailable
-from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
+from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
 from codeloop.schema.wire import JSON
 
-_ERROR_KINDS: frozenset[str] = frozenset(get_args(Kind))
+_ERROR_KINDS: frozenset[str] = frozenset(get_args(ErrorKind))
 _MODEL_ERRORS = {each.__name__: each for each in (ModelUnavailable, *ModelUnavailable.__subclasses__())}
 _SIGN_IN_HINT = (
     "Give its password (--password, in Python password=), or set CODELOOP_SERVER_PASSWORD; that of a server that runs "
@@ -31,7 +31,7 @@ def decode_error_response(status: int, body: bytes, url: str) -> CodeloopError:
     if cause == SessionNotFound.__name__:
         return SessionNotFound(text.rpartition(": ")[2])
     if isinstance(name, str) and name in _ERROR_KINDS:
-        return OperationError(cast("Kind", name), text or f"{url} answered {status}.")
+        return OperationError(cast("ErrorKind", name), text or f"{url} answered {status}.")
     match status:
         case 401:
             return CodeloopError(f"The server at {url} wants a password, or another one. {_SIGN_IN_HINT}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from codeloop.kit.wildcard import TooManyOverlaps, expand_home, intersect_wildcards
 from codeloop.schema.limits import CONFIG_OVERLAPS
-from codeloop.schema.permission import Action, PermissionRule, Ruleset, is_named
+from codeloop.schema.permission import Action, PermissionRule, Ruleset, is_category_pattern
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 # Steps, of about a microsecond each, for all agents of a project together. They bound the time
@@ -55,7 +55,7 @@ def restrict_rules(
         rule = _widen_rule(each, is_narrowed=is_narrowed)
         if rule.action == "deny":
             rules.append(rule)
-        elif rule.action == "ask" or (is_narrowed and not is_named(rule.pattern)):
+        elif rule.action == "ask" or (is_narrowed and not is_category_pattern(rule.pattern)):
             rules.extend(_overlap_with_base(base, rule, overlaps))
         is_narrowed = is_narrowed or rule.action != "allow"
     return tuple(rules)
@@ -66,7 +66,7 @@ def _widen_rule(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
 
     After a stricter rule of the project, which it would lift, it becomes a denial.
     """
-    if not is_named(rule.pattern) or rule.action != "ask":
+    if not is_category_pattern(rule.pattern) or rule.action != "ask":
         return rule
     return (
         change_rule(rule, rule.permission, rule.pattern, "deny")
@@ -100,7 +100,7 @@ def _intersect(pattern: str, other: PermissionRule, overlaps: OverlapCache) -> t
     No pattern can express "those of these that have the trait". So a rule about a trait that asks or denies is taken
     to be about all of them, and a rule that allows about none.
     """
-    if is_named(other.pattern) and pattern not in {"*", other.pattern}:
+    if is_category_pattern(other.pattern) and pattern not in {"*", other.pattern}:
         return () if other.action == "allow" else (expand_home(pattern),)
     return overlaps.find(expand_home(pattern), expand_home(other.pattern))
 

@@ -1,15 +1,12 @@
-"""Inputs of a session: prompts, commands, answers to questions; and the end of a turn."""
+"""Inputs of a session: prompts with their goals and limits, commands, answers to questions; and the end of a turn."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
-import msgspec
-
-from codeloop.schema.api.goal import Goal, GoalEnd
 from codeloop.schema.message import Message, ModelRef
 from codeloop.schema.part import FilePartSource, FilePartSourceText, Part
 from codeloop.schema.permission import Reply
-from codeloop.schema.wire import JSON, Natural, Wire
+from codeloop.schema.wire import JSON, Count, Natural, Wire
 
 
 class TextPartInput(Wire, tag_field="type", tag="text"):
@@ -72,6 +69,19 @@ class RunLimits(Wire):
     """False: don't compact automatically, but stop when the context is full."""
     attended: bool = True
     """False: nobody can answer, so the model does not get the tool that asks questions."""
+
+
+class Goal(Wire):
+    """What a prompt must reach: its checks exit with 0; without checks a model judges what the turn's commands show.
+
+    OpenCode's API has no goals. `checks`: command lines. `protect`, `unprotect`: globs of further files that a check
+    consists of, and of those that may be changed. `rounds`: how often the model is told to continue, at most.
+    """
+
+    checks: list[str] = []
+    protect: list[str] = []
+    unprotect: list[str] = []
+    rounds: Count | None = None
 
 
 class Prompt(Wire):
@@ -174,6 +184,30 @@ class RejectQuestion(Wire):
     message: str | None = None
 
 
+class GoalCheck(Wire):
+    """A check as it was run last, after the last edit. `problem`: why it does not count as passed; empty: it did.
+
+    `exit_code`: None if the check was stopped, as by its timeout.
+    """
+
+    command: str
+    exit_code: int | None
+    problem: str = ""
+
+
+class GoalEnd(Wire):
+    """Whether a goal was reached.
+
+    `left`: what is missing, a phrase each; `reason`: why the work ended before it was reached.
+    """
+
+    status: Literal["done", "not_done"]
+    rounds: int
+    checks: list[GoalCheck] = []
+    left: list[str] = []
+    reason: str = ""
+
+
 class TurnEnd(Wire):
     """Why a turn ended; `message` says it in a line. `context_window`: of the model, in tokens; 0: unknown.
 
@@ -196,99 +230,3 @@ class MessageWithParts(Wire):
     info: Message
     parts: list[Part]
     stop: TurnEnd | None = None
-
-
-class ClientTool(Wire):
-    """A tool that a client carries out. `parameters`: a JSON Schema of an object.
-
-    `read_only`: it changes nothing, so calls may run in parallel, and the profile `plan` allows them.
-    """
-
-    # The names that model services accept for tools.
-    name: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
-    description: str
-    parameters: JSON
-    read_only: bool = False
-
-
-class OfferTools(Wire):
-    """Offers tools to a session from its next turn on, replacing those offered under this id before.
-
-    OpenCode's API has no such tools. The client chooses `lease_id`. The offer ends unless it is made again in time.
-    """
-
-    session_id: str
-    lease_id: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
-    tools: Annotated[list[ClientTool], msgspec.Meta(max_length=128)]
-
-
-class ClientToolCall(Wire):
-    """A call that a client must carry out (`called`), or no longer has to (`ended`). Paths are absolute."""
-
-    request_id: str
-    lease_id: str
-    state: Literal["called", "ended"]
-    session_id: str
-    message_id: str
-    call_id: str
-    agent: str
-    tool: str
-    arguments: JSON
-    directory: str
-    worktree: str
-
-
-class ToolsOffered(Wire):
-    """Until when tools are offered (ms since the epoch), and the calls that wait for the client."""
-
-    until: int
-    calls: list[ClientToolCall]
-
-
-class WithdrawTools(Wire):
-    """Ends an offer of tools, and the calls that wait for the client."""
-
-    session_id: str
-    lease_id: str
-
-
-class AnswerToolCall(Wire):
-    """Answers a call: with its result, or with an `error` that the model reads."""
-
-    session_id: str
-    lease_id: str
-    request_id: str
-    output: str = ""
-    title: str = ""
-    metadata: JSON = {}
-    attachments: list[FilePartInput] = []
-    error: str | None = None
-
-
-class AskForToolCall(Wire):
-    """Asks for permission for what a call is about to do: the rules decide, or the user if they say so."""
-
-    session_id: str
-    lease_id: str
-    request_id: str
-    permission: str
-    patterns: Annotated[list[str], msgspec.Meta(min_length=1)]
-    always: list[str] = []
-    metadata: JSON = {}
-
-
-class ToolPermission(Wire):
-    """Whether it is allowed; if not, `message` says why, and the call has ended."""
-
-    allowed: bool
-    message: str = ""
-
-
-class ReportToolCall(Wire):
-    """Shows the progress of a call."""
-
-    session_id: str
-    lease_id: str
-    request_id: str
-    title: str | None = None
-    metadata: JSON = {}

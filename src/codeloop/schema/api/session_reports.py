@@ -1,48 +1,34 @@
-"""Reports on sessions: text matches, context, cost, permissions, states."""
+"""Reports on sessions: states, costs, the context window, statistics, and what others may be shown."""
 
 from typing import Annotated, Literal
 
 import msgspec
 
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.limits import SESSION_SEARCH_TEXT
-from codeloop.schema.message import Session, Tokens
-from codeloop.schema.permission import Action, Decision, Grant, Profile
+from codeloop.schema.message import NO_TOKENS, Session, Tokens
 from codeloop.schema.wire import Count, Wire
 
-TextKind = Literal["prompt", "answer", "reasoning", "tool", "summary"]
+SessionStanding = Literal["waits", "running", "failed", "interrupted", "finished", "new"]
+"""The state of a session: it waits for the user, a turn runs, or how its last turn ended."""
 
 
-class FindInSession(Wire):
-    """Searches everything in a session for a text, output of tools included.
+class SessionOverviewQuery(Wire):
+    """Asks for the states of the sessions of all projects on this machine; `limit`: for each project."""
 
-    Case counts only if the text has a capital letter (smart case); a blank matches any blanks and line ends.
-    """
-
-    session_id: str
-    query: Annotated[str, msgspec.Meta(min_length=1, max_length=SESSION_SEARCH_TEXT.value)]
+    limit: Count = 1000
 
 
-class TextMatch(Wire):
-    """One occurrence: its part, and its number within that part, from 0.
+class SessionOverview(Wire):
+    """A session and its state. `detail`: what it asks, or why it failed. `updated` in ms since the epoch."""
 
-    `tool`: the tool whose call it is in, "" for none. `text`: some words around it. `created`: ms since the epoch.
-    """
-
-    message_id: str
-    part_id: str
-    ordinal: int
-    kind: TextKind
-    created: int
-    text: str
-    tool: str = ""
-
-
-class TextMatches(Wire):
-    """The occurrences, oldest first. `complete`: the search did not stop early."""
-
-    found: list[TextMatch]
-    complete: bool
+    id: str
+    title: str
+    directory: str
+    project_id: str
+    state: SessionStanding
+    updated: int
+    cost: float
+    detail: str = ""
 
 
 class ModelUse(Wire):
@@ -77,24 +63,6 @@ class SessionCost(Wire):
     subagents: list[SubagentUse]
 
 
-class SharedSession(Wire):
-    """A session with what a reader sees of it, oldest message first."""
-
-    info: Session
-    messages: list[MessageWithParts]
-
-
-class ShareableSession(Wire):
-    """A session and its subagents' sessions, the session first, as they may be shown to others.
-
-    What was for the model alone is left out, as is what was undone. `[hidden]` stands for each secret (`hidden`: how
-    many there are), `~` for the home directory.
-    """
-
-    sessions: list[SharedSession]
-    hidden: int
-
-
 ContextGroup = Literal["system prompt", "instructions", "tools", "MCP", "conversation"]
 
 
@@ -123,72 +91,69 @@ class SessionContext(Wire):
     parts: list[ContextPart]
 
 
-class PermissionQuery(Wire):
-    """Asks for the permissions in force in a session; without one, in a new session of an agent."""
+class StatsQuery(Wire):
+    """Sums over this project, or over `everything` that is stored. `days`: so many days, today the last.
 
-    session_id: str | None = None
-    agent: str | None = None
+    Outside of repositories, a directory is its own project.
+    """
 
-
-class RuleInForce(Wire):
-    """A rule, and where it is written. `list`: rules of one list are applied together; each list must allow a call."""
-
-    permission: str
-    pattern: str
-    action: Action
-    origin: str
-    list: int = 0
+    # A hundred years; the handler checks it once more, for callers without a server.
+    days: Annotated[int, msgspec.Meta(ge=1, le=36_500)] | None = None
+    everything: bool = False
 
 
-class PermissionsInForce(Wire):
-    """The rules in force (the last that matches decides), the "always" grants, and the latest decisions."""
+class Figures(Wire):
+    """Sums. `sessions` counts those with a step, children with their parents; `cost` in dollars."""
 
-    profile: Profile
-    agent: str
-    rules: list[RuleInForce]
-    grants: list[Grant]
-    decisions: list[Decision]
-
-
-SessionStanding = Literal["waits", "running", "failed", "interrupted", "finished", "new"]
-"""The state of a session: it waits for the user, a turn runs, or how its last turn ended."""
+    sessions: int = 0
+    steps: int = 0
+    tool_calls: int = 0
+    cost: float = 0.0
+    tokens: Tokens = NO_TOKENS
 
 
-class SessionOverviewQuery(Wire):
-    """Asks for the states of the sessions of all projects on this machine; `limit`: for each project."""
+class NamedFigures(Wire):
+    """Sums of one day (2026-11-20, local time), one model (provider/model) or one project (its directory)."""
 
-    limit: Count = 1000
-
-
-class SessionOverview(Wire):
-    """A session and its state. `detail`: what it asks, or why it failed. `updated` in ms since the epoch."""
-
-    id: str
-    title: str
-    directory: str
-    project_id: str
-    state: SessionStanding
-    updated: int
-    cost: float
-    detail: str = ""
+    name: str
+    figures: Figures
 
 
-class StoppedSession(Wire):
-    """A session whose turn was running."""
+class BudgetUse(Wire):
+    """A budget of the configuration: its key below `budget`, its limit, and what was spent, in dollars."""
 
-    id: str
-    title: str
-    directory: str
-
-
-class StoppedSessions(Wire):
-    """The sessions that have stopped, and those (`left`) whose turns still ran some seconds later."""
-
-    stopped: list[StoppedSession]
-    left: list[StoppedSession]
+    name: str
+    limit: float
+    spent: float
 
 
-class RevokeGrant(Wire):
-    """Revokes an "always" grant, by its id."""
+class Stats(Wire):
+    """Sums in all, by day, model and project, and the budgets that are set.
 
-    grant_id: str
+    `skipped`: databases that could not be read, and why.
+    """
+
+    total: Figures
+    days: list[NamedFigures]
+    models: list[NamedFigures]
+    projects: list[NamedFigures]
+    skipped: list[str] = []
+    budgets: list[BudgetUse] = []
+
+
+class SharedSession(Wire):
+    """A session with what a reader sees of it, oldest message first."""
+
+    info: Session
+    messages: list[MessageWithParts]
+
+
+class ShareableSession(Wire):
+    """A session and its subagents' sessions, the session first, as they may be shown to others.
+
+    What was for the model alone is left out, as is what was undone. `[hidden]` stands for each secret (`hidden`: how
+    many there are), `~` for the home directory.
+    """
+
+    sessions: list[SharedSession]
+    hidden: int

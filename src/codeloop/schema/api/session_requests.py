@@ -1,4 +1,4 @@
-"""Requests on stored sessions, and their results: lists, pages, forks, searches, statistics, imports."""
+"""Requests for stored sessions and their results: lists, pages, forks, imports, searches, reverts."""
 
 from base64 import b64encode
 from typing import Annotated, Any, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from codeloop.schema.limits import SESSION_SEARCH_TEXT
-from codeloop.schema.message import NO_TOKENS, Message, Session, SessionModel, Tokens
+from codeloop.schema.message import Message, Session, SessionModel
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, Count, Natural, Wire
@@ -16,6 +16,32 @@ class SessionId(Wire):
     """Names a session."""
 
     session_id: str
+
+
+class MessageId(Wire):
+    """Names a message."""
+
+    session_id: str
+    message_id: str
+
+
+class PartId(Wire):
+    """Names a part."""
+
+    session_id: str
+    message_id: str
+    part_id: str
+
+
+class CreateSession(Wire):
+    """Creates a session; all fields are optional."""
+
+    parent_id: str | None = None
+    title: str | None = None
+    agent: str | None = None
+    model: SessionModel | None = None
+    metadata: JSON | None = None
+    permission: list[PermissionRule] | None = None
 
 
 class ListSessions(Wire):
@@ -35,6 +61,12 @@ class ListSessions(Wire):
     limit: Count = 100
 
 
+class ListAllSessions(Wire):
+    """Sessions of every project, newest change first."""
+
+    limit: Count = 100
+
+
 class ArchiveTime(Wire):
     """When a session was archived (ms since the epoch); absent: it is not."""
 
@@ -49,6 +81,43 @@ class UpdateSession(Wire):
     metadata: JSON | None = None
     permission: list[PermissionRule] | None = None
     time: ArchiveTime | None = None
+
+
+class ForkSession(Wire):
+    """Copies a session: all of it, or the messages before one."""
+
+    session_id: str
+    message_id: str | None = None
+
+
+class ImportSession(Wire):
+    """A session as `export` writes it, read as it is: an object `info`, a list `messages` of `{info, parts}`."""
+
+    info: Any
+    messages: Any
+
+
+class ImportedSession(Wire):
+    """The session that was made; `notes` say what could not be imported."""
+
+    session: Session
+    messages: int
+    notes: list[str] = []
+
+
+class StoppedSession(Wire):
+    """A session whose turn was running."""
+
+    id: str
+    title: str
+    directory: str
+
+
+class StoppedSessions(Wire):
+    """The sessions that have stopped, and those (`left`) whose turns still ran some seconds later."""
+
+    stopped: list[StoppedSession]
+    left: list[StoppedSession]
 
 
 class ListMessages(Wire):
@@ -77,29 +146,6 @@ def make_cursor_before_time(time: int) -> str:
     return b64encode(msgspec.json.encode(MessageCursor(id="", time=time))).decode()
 
 
-class MessageId(Wire):
-    """Names a message."""
-
-    session_id: str
-    message_id: str
-
-
-class SessionDiffQuery(Wire):
-    """What the turn of one prompt changed; without it, what a revert has undone; `whole`: what all turns changed."""
-
-    session_id: str
-    message_id: str | None = None
-    whole: bool = False
-
-
-class PartId(Wire):
-    """Names a part."""
-
-    session_id: str
-    message_id: str
-    part_id: str
-
-
 class UpdatePart(Wire):
     """Replaces the part with the same id."""
 
@@ -107,13 +153,6 @@ class UpdatePart(Wire):
     message_id: str
     part_id: str
     part: Part
-
-
-class ForkSession(Wire):
-    """Copies a session: all of it, or the messages before one."""
-
-    session_id: str
-    message_id: str | None = None
 
 
 class SearchSessions(Wire):
@@ -151,104 +190,47 @@ class SearchResult(Wire):
     complete: bool
 
 
-class StatsQuery(Wire):
-    """Sums over this project, or over `everything` that is stored. `days`: so many days, today the last.
-
-    Outside of repositories, a directory is its own project.
-    """
-
-    # A hundred years; the handler checks it once more, for callers without a server.
-    days: Annotated[int, msgspec.Meta(ge=1, le=36_500)] | None = None
-    everything: bool = False
+TextKind = Literal["prompt", "answer", "reasoning", "tool", "summary"]
 
 
-class Figures(Wire):
-    """Sums. `sessions` counts those with a step, children with their parents; `cost` in dollars."""
+class FindInSession(Wire):
+    """Searches everything in a session for a text, output of tools included.
 
-    sessions: int = 0
-    steps: int = 0
-    tool_calls: int = 0
-    cost: float = 0.0
-    tokens: Tokens = NO_TOKENS
-
-
-class NamedFigures(Wire):
-    """Sums of one day (2026-11-20, local time), one model (provider/model) or one project (its directory)."""
-
-    name: str
-    figures: Figures
-
-
-class BudgetUse(Wire):
-    """A budget of the configuration: its key below `budget`, its limit, and what was spent, in dollars."""
-
-    name: str
-    limit: float
-    spent: float
-
-
-class Stats(Wire):
-    """Sums in all, by day, model and project, and the budgets that are set.
-
-    `skipped`: databases that could not be read, and why.
-    """
-
-    total: Figures
-    days: list[NamedFigures]
-    models: list[NamedFigures]
-    projects: list[NamedFigures]
-    skipped: list[str] = []
-    budgets: list[BudgetUse] = []
-
-
-class ListAllSessions(Wire):
-    """Sessions of every project, newest change first."""
-
-    limit: Count = 100
-
-
-class ImportSession(Wire):
-    """A session as `export` writes it, read as it is: an object `info`, a list `messages` of `{info, parts}`."""
-
-    info: Any
-    messages: Any
-
-
-class ImportedSession(Wire):
-    """The session that was made; `notes` say what could not be imported."""
-
-    session: Session
-    messages: int
-    notes: list[str] = []
-
-
-class CreateSession(Wire):
-    """Creates a session; all fields are optional."""
-
-    parent_id: str | None = None
-    title: str | None = None
-    agent: str | None = None
-    model: SessionModel | None = None
-    metadata: JSON | None = None
-    permission: list[PermissionRule] | None = None
-
-
-class RevertSession(Wire):
-    """Takes a session back to before a message, or to before the step that holds a part of it.
-
-    `dry_run`: only report what would happen to the files.
+    Case counts only if the text has a capital letter (smart case); a blank matches any blanks and line ends.
     """
 
     session_id: str
+    query: Annotated[str, msgspec.Meta(min_length=1, max_length=SESSION_SEARCH_TEXT.value)]
+
+
+class TextMatch(Wire):
+    """One occurrence: its part, and its number within that part, from 0.
+
+    `tool`: the tool whose call it is in, "" for none. `text`: some words around it. `created`: ms since the epoch.
+    """
+
     message_id: str
-    part_id: str | None = None
-    dry_run: bool = False
+    part_id: str
+    ordinal: int
+    kind: TextKind
+    created: int
+    text: str
+    tool: str = ""
 
 
-class UnrevertSession(SessionId):
-    """Restores a reverted session with its files. `dry_run` as in RevertSession."""
+class TextMatches(Wire):
+    """The occurrences, oldest first. `complete`: the search did not stop early."""
 
-    dry_run: bool = False
+    found: list[TextMatch]
+    complete: bool
+
+
+class SessionDiffQuery(Wire):
+    """What the turn of one prompt changed; without it, what a revert has undone; `whole`: what all turns changed."""
+
+    session_id: str
+    message_id: str | None = None
+    whole: bool = False
 
 
 class FileConflict(Wire):
@@ -275,6 +257,30 @@ class FilesOutcome(Wire):
     done: list[FileDone] = []
 
 
+class RevertSession(Wire):
+    """Takes a session back to before a message, or to before the step that holds a part of it.
+
+    `dry_run`: only report what would happen to the files.
+    """
+
+    session_id: str
+    message_id: str
+    part_id: str | None = None
+    dry_run: bool = False
+
+
+class UnrevertSession(SessionId):
+    """Restores a reverted session with its files. `dry_run` as in RevertSession."""
+
+    dry_run: bool = False
+
+
+class RevertedSession(Session):
+    """The session, and what happened to its files (beyond OpenCode's API). Only an answer; never stored."""
+
+    outcome: FilesOutcome | None = None
+
+
 class UndoFiles(SessionId):
     """Undoes what the last turn did to some files or folders (paths relative to the session's directory).
 
@@ -291,9 +297,3 @@ class UndoneFiles(Wire):
 
     outcome: FilesOutcome
     message_id: str | None = None
-
-
-class RevertedSession(Session):
-    """The session, and what happened to its files (beyond OpenCode's API). Only an answer; never stored."""
-
-    outcome: FilesOutcome | None = None

@@ -27,8 +27,8 @@ _LIMIT_MODULES = (
     editor,
     extension,
     language_tools,
-    program,
     outlines,
+    program,
     sandbox,
     server,
     session,
@@ -40,5 +40,5 @@ _LIMIT_MODULES = (
 
 def list_limits() -> tuple[Limit, ...]:
     """Return the limits of all modules, sorted by name."""
-    limits = (value for module in _LIMIT_MODULES for value in vars(module).values() if isinstance(value, Limit))
-    return tuple(sorted(limits, key=lambda limit: limit.name))
+    values = (value for module in _LIMIT_MODULES for value in vars(module).values())
+    return tuple(sorted((value for value in values if isinstance(value, Limit)), key=lambda limit: limit.name))

@@ -1,4 +1,4 @@
-"""Limits of cloud credentials, and of model services' rate-limit waits."""
+"""Limits of cloud credentials, of the system's keyring, and of waits for a model service's rate limit."""
 
 from codeloop.kit.limit import Limit
 

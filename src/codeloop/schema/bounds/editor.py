@@ -1,4 +1,4 @@
-"""Limits of the work with an editor."""
+"""Limits of `codeloop acp`: what an editor is asked, and its terminals."""
 
 from codeloop.kit.limit import Limit
 

@@ -1,4 +1,4 @@
-"""Limits of the programs that inspect a project for us."""
+"""Limits of the programs that inspect a project for us, and of copies of its last commit (`COMMIT_*`)."""
 
 from codeloop.kit.limit import Limit
 

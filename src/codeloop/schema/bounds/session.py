@@ -1,4 +1,4 @@
-"""Limits of sessions."""
+"""Limits of sessions: memory notes, subagents, goals, stopping, moving, searching in them."""
 
 from codeloop.kit.limit import Limit
 

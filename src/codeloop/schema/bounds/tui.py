@@ -1,4 +1,4 @@
-"""Limits of the terminal UI."""
+"""Limits of the terminal UI: prompts, providers that are tried, pictures."""
 
 from codeloop.kit.limit import Limit
 

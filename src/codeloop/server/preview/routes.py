@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from codeloop.app.app import App
-from codeloop.schema.errors import CodeloopError, Kind, OperationError, SessionNotFound
+from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
 from codeloop.schema.operation import AnyOperation, NoArguments
 from codeloop.server.preview.operations import ANSWER_WRAPS, PREVIEW_OPERATIONS, AnswerWrap
 from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest
@@ -19,7 +19,7 @@ from codeloop.server.responses import make_error_response, make_response
 
 RunOperation = Callable[[Callable[[], Awaitable[Any]], Callable[[Exception], Response]], Awaitable[Response]]
 _TICKET_OPERATION = "v2.pty.connectToken"
-_VERSION_2_ERRORS: dict[Kind, tuple[str, int]] = {
+_VERSION_2_ERRORS: dict[ErrorKind, tuple[str, int]] = {
     "BadRequest": ("InvalidRequestError", 400),
     "NotFoundError": ("NotFoundError", 404),
     "SessionBusyError": ("ConflictError", 409),

@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from codeloop.schema.agent import Agent
-from codeloop.schema.api.command import Command
+from codeloop.schema.api.agents import Agent, Command
 from codeloop.schema.api.providers import Model, ProviderDetails
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import get_error_message

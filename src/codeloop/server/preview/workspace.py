@@ -12,10 +12,9 @@ from codeloop.schema import operation
 from codeloop.schema.api.files import FileQuery
 from codeloop.schema.api.pty import CreatePty, PtyId, UpdatePty
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
-from codeloop.schema.api.session_reports import RevokeGrant
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.permission import PermissionRequest, RevokeGrant
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.wire import JSON
 from codeloop.server.preview import arguments as takes

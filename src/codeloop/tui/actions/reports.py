@@ -13,7 +13,6 @@ from codeloop.client.slash.reports import (
     format_memory_report,
 )
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.api.session_reports import PermissionQuery, RevokeGrant
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import NO_TOKENS, format_model_ref
 from codeloop.schema.operation import (
@@ -24,6 +23,7 @@ from codeloop.schema.operation import (
     SESSION_COST,
     NoArguments,
 )
+from codeloop.schema.permission import PermissionQuery, RevokeGrant
 from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen

@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 
 from codeloop.client.client import Client
 from codeloop.client.slash.goal import describe_reached_goal, parse_goal
-from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
     AnswerQuestion,
     FilePartInput,
+    Goal,
     InvokeCommand,
     MessageWithParts,
     Prompt,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
+from codeloop.schema.api.mcp import McpAuthCode, McpName, MCPStatus
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import (
     MCP_AUTH_AUTHENTICATE,

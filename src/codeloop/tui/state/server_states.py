@@ -4,7 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.schema.api.project import LSPStatus, MCPStatus
+from codeloop.schema.api.mcp import MCPStatus
+from codeloop.schema.api.project import LSPStatus
 
 Health = Literal["good", "resting", "wanting", "bad"]
 """`resting`: not in use, or still starting; `wanting`: the user must do something first, such as sign in."""

@@ -9,14 +9,7 @@ import pytest
 from codeloop.extend.mcp.tools import prompts
 from codeloop.kit.limit import Limit
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.project import (
-    AddMcp,
-    CompleteMcpPrompt,
-    McpName,
-    McpPromptCompletion,
-    McpResource,
-    MCPStatus,
-)
+from codeloop.schema.api.mcp import AddMcp, CompleteMcpPrompt, McpName, McpPromptCompletion, McpResource, MCPStatus
 from codeloop.schema.api.session_inputs import InvokeCommand, RunLimits
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import McpToolsChanged

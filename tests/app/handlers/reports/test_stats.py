@@ -12,7 +12,8 @@ from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.api.session_requests import ForkSession, Stats, StatsQuery
+from codeloop.schema.api.session_reports import Stats, StatsQuery
+from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PartInfo, PartUpdated, StoredEvent, make_message_updated, make_session_created
 from codeloop.schema.ids import new_id, now_ms

@@ -12,7 +12,7 @@ from codeloop.extend import client_tools
 from codeloop.kit.limit import Limit
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.gate import Denied
-from codeloop.schema.api.session_inputs import (
+from codeloop.schema.api.client_tools import (
     AnswerToolCall,
     AskForToolCall,
     ClientTool,

@@ -10,14 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.session_requests import (
-    ImportedSession,
-    ImportSession,
-    ListMessages,
-    ListSessions,
-    SessionId,
-    StatsQuery,
-)
+from codeloop.schema.api.session_reports import StatsQuery
+from codeloop.schema.api.session_requests import ImportedSession, ImportSession, ListMessages, ListSessions, SessionId
 from codeloop.schema.errors import OperationError, UnknownError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_LIST, SESSION_MESSAGES, SESSION_STATS

@@ -9,7 +9,7 @@ from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from codeloop.schema.api.project import McpPromptCompletion
+from codeloop.schema.api.mcp import McpPromptCompletion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, MessageWithParts
 from codeloop.schema.api.session_requests import MessageId
 from codeloop.schema.errors import OperationError

@@ -6,8 +6,7 @@ from codeloop.app.project import Project
 from codeloop.extend.commands import COMPACT_COMMAND, build_commands
 from codeloop.extend.skills import load_skill
 from codeloop.schema import operation
-from codeloop.schema.agent import Agent
-from codeloop.schema.api.command import Command, Skill
+from codeloop.schema.api.agents import Agent, Command, Skill
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace

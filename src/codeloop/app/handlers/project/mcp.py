@@ -9,14 +9,7 @@ from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.prompts import complete_argument
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.schema import operation
-from codeloop.schema.api.project import (
-    AddMcp,
-    CompleteMcpPrompt,
-    McpName,
-    McpPromptCompletion,
-    McpResource,
-    MCPStatus,
-)
+from codeloop.schema.api.mcp import AddMcp, CompleteMcpPrompt, McpName, McpPromptCompletion, McpResource, MCPStatus
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace

@@ -9,7 +9,7 @@ from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.extend.mcp.sign_in.login import SignInImpossible
 from codeloop.schema import operation
-from codeloop.schema.api.project import McpAuthCode, McpAuthRemoved, McpAuthStart, McpName, MCPStatus
+from codeloop.schema.api.mcp import McpAuthCode, McpAuthRemoved, McpAuthStart, McpName, MCPStatus
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import McpAddress, McpBrowserOpenFailed
 

@@ -7,11 +7,17 @@ from codeloop.kit.wildcard import is_within
 from codeloop.permission.rules import RuleLayers
 from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import AnswerPermission, RespondPermission
-from codeloop.schema.api.session_reports import PermissionQuery, PermissionsInForce, RevokeGrant, RuleInForce
 from codeloop.schema.errors import OperationError, SessionNotFound
 from codeloop.schema.event import PermissionAnswer
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.permission import PermissionRequest, is_named
+from codeloop.schema.permission import (
+    PermissionQuery,
+    PermissionRequest,
+    PermissionsInForce,
+    RevokeGrant,
+    RuleInForce,
+    is_category_pattern,
+)
 
 _MAX_DECISIONS = 50
 """The latest decisions that `list_rules` returns."""
@@ -100,7 +106,7 @@ def _find_edited_patterns(args: AnswerPermission, request: PermissionRequest) ->
     if not request.always:
         raise OperationError("BadRequest", "This can't be allowed always. Answer with once or reject.")
     added = [pattern for pattern in args.always if pattern not in request.always]
-    if not args.always or any(not pattern.strip() or is_named(pattern) for pattern in added):
+    if not args.always or any(not pattern.strip() or is_category_pattern(pattern) for pattern in added):
         raise OperationError("BadRequest", "What is allowed always is a command or a path; * stands for any text.")
     if not args.wider and not all(is_within(pattern, request.always) for pattern in added):
         patterns = ", ".join(request.always)

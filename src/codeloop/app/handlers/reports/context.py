@@ -19,7 +19,7 @@ from codeloop.app.toolbox import BUILTIN_TOOLS
 from codeloop.kit.text.truncate import count_bytes
 from codeloop.model.chat import ModelInfo, TextPiece, ToolSpec
 from codeloop.schema import operation
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_reports import ContextGroup, ContextPart, SessionContext
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import SessionNotFound

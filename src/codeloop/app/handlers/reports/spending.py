@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.app.handlers.reports.databases import find_databases, find_directory_filter
 from codeloop.app.project import Project
 from codeloop.kit.small_files import write_atomically
-from codeloop.schema.api.session_requests import BudgetUse
+from codeloop.schema.api.session_reports import BudgetUse
 from codeloop.schema.config import SpendingConfig
 from codeloop.store.database import StoreError
 from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries

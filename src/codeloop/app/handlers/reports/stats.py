@@ -13,7 +13,7 @@ from codeloop.app.handlers.reports.databases import find_databases, find_directo
 from codeloop.app.handlers.reports.spending import read_budgets
 from codeloop.app.project import Project
 from codeloop.schema import operation
-from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
+from codeloop.schema.api.session_reports import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import NO_TOKENS, Session, Tokens
 from codeloop.schema.wire import replace

@@ -11,7 +11,7 @@ from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.project import ProjectInfo
-from codeloop.schema.api.served import GlobalSession, ListGlobalSessions, SessionProject
+from codeloop.schema.api.server_operations import GlobalSession, ListGlobalSessions, SessionProject
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
 from codeloop.store.database import StoreError

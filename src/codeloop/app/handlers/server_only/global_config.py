@@ -16,7 +16,7 @@ from codeloop.config.redact import redact_config, redact_full_config
 from codeloop.config.sources import Layer
 from codeloop.kit.jsonc import parse_jsonc
 from codeloop.schema import server_operation as operation
-from codeloop.schema.api.served import UpdateGlobalConfig
+from codeloop.schema.api.server_operations import UpdateGlobalConfig
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.operation import NoArguments

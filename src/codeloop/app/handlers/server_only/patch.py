@@ -9,7 +9,7 @@ from codeloop.app.handlers.workspace.vcs import DIFF_CONTEXT_LINES, open_git
 from codeloop.app.project import Project
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import server_operation as operation
-from codeloop.schema.api.served import AppliedPatch, ApplyPatch
+from codeloop.schema.api.server_operations import AppliedPatch, ApplyPatch
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 from codeloop.workspace.git.repository import GitFailed

@@ -9,7 +9,7 @@ from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.project import ProjectInfo
-from codeloop.schema.api.served import UpdateProject
+from codeloop.schema.api.server_operations import UpdateProject
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import ProjectUpdated
 from codeloop.schema.operation import NoArguments

@@ -9,7 +9,7 @@ from codeloop import __version__
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
-from codeloop.schema.api.served import (
+from codeloop.schema.api.server_operations import (
     ConsoleOrgs,
     CreateWorkspace,
     MoveSession,

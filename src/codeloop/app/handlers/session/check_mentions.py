@@ -9,7 +9,7 @@ from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention
 from codeloop.kit.wildcard import escape_names
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage

@@ -3,7 +3,7 @@
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.schema import operation
-from codeloop.schema.api.session_inputs import (
+from codeloop.schema.api.client_tools import (
     AnswerToolCall,
     AskForToolCall,
     OfferTools,

@@ -25,8 +25,7 @@ from codeloop.extend.template import LiteralPiece, Piece, ShellPiece, expand_tem
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema import operation
-from codeloop.schema.agent import Agent
-from codeloop.schema.api.command import Command
+from codeloop.schema.api.agents import Agent, Command
 from codeloop.schema.api.session_inputs import (
     AgentPartInput,
     FilePartInput,

@@ -12,8 +12,8 @@ from codeloop.app.handlers.session.store_prompt import make_user_message, store_
 from codeloop.app.handlers.session.turn_settings import make_turn_settings
 from codeloop.app.project import Project
 from codeloop.schema import operation
-from codeloop.schema.api.goal import Goal
 from codeloop.schema.api.session_inputs import (
+    Goal,
     InvokeCommand,
     MessageWithParts,
     Prompt,

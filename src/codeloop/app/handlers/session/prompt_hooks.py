@@ -11,7 +11,7 @@ import msgspec
 from codeloop.agent.hooks.extension_hooks import ExtensionHooks
 from codeloop.app.models.open_models import SMALL_MODEL_HOOK
 from codeloop.app.project import Project
-from codeloop.schema.api.command import Command
+from codeloop.schema.api.agents import Command
 from codeloop.schema.api.session_inputs import InvokeCommand, PartInput
 from codeloop.schema.errors import HookRefused, OperationError
 from codeloop.schema.ids import new_id

@@ -13,8 +13,16 @@ from codeloop.app.project import Project
 from codeloop.kit.jsonc import iterate_texts
 from codeloop.kit.text.word_search import compile_word_search
 from codeloop.schema import operation
-from codeloop.schema.api.session_reports import FindInSession, TextKind, TextMatch, TextMatches
-from codeloop.schema.api.session_requests import Excerpt, SearchResult, SearchSessions, SessionHit
+from codeloop.schema.api.session_requests import (
+    Excerpt,
+    FindInSession,
+    SearchResult,
+    SearchSessions,
+    SessionHit,
+    TextKind,
+    TextMatch,
+    TextMatches,
+)
 from codeloop.schema.bounds.session import SESSION_TEXT_MATCHES
 from codeloop.schema.errors import OperationError, SessionNotFound
 from codeloop.schema.limits import SESSION_SEARCH, SESSION_SEARCH_TEXT

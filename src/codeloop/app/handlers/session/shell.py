@@ -11,7 +11,7 @@ from codeloop.app.handlers.session.store_prompt import check_ids, make_user_mess
 from codeloop.app.handlers.session.turn_settings import choose_agent, choose_model, make_turn_settings
 from codeloop.app.project import Project
 from codeloop.schema import operation
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_inputs import MessageWithParts, RunShell
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import make_message_updated, make_part_updated

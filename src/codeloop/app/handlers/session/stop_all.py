@@ -9,7 +9,7 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import operation
-from codeloop.schema.api.session_reports import StoppedSession, StoppedSessions
+from codeloop.schema.api.session_requests import StoppedSession, StoppedSessions
 from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments

@@ -8,7 +8,7 @@ from codeloop.app.handlers.session.turn_settings import choose_agent, choose_mod
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention, make_parts
 from codeloop.kit import fault_injection
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, Prompt, TextPartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import (

@@ -10,9 +10,9 @@ from codeloop.app.project import Project
 from codeloop.kit.jsonc import KeyPath
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
-from codeloop.schema.agent import Agent
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, RunShell
-from codeloop.schema.api.session_requests import BudgetUse
+from codeloop.schema.api.session_reports import BudgetUse
 from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef, Session, UserMessage, format_model_ref, parse_model_ref

@@ -17,7 +17,7 @@ from codeloop.app.project import Project
 from codeloop.config.files import write_private
 from codeloop.kit.git_folders import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
-from codeloop.schema.errors import Kind, OperationError
+from codeloop.schema.errors import ErrorKind, OperationError
 from codeloop.schema.wire import Wire
 from codeloop.store.queries import NO_LIMIT, SessionFilter
 from codeloop.workspace.git.worktrees import Worktrees
@@ -88,7 +88,7 @@ def find_record(project: Project, name: str) -> WorktreeRecord:
     )
 
 
-def open_worktrees(project: Project, kind: Kind) -> Worktrees:
+def open_worktrees(project: Project, kind: ErrorKind) -> Worktrees:
     """Return the work trees of a project's repository. Raises OperationError (`kind`) outside of a repository."""
     git = open_git(project)
     if git is None:

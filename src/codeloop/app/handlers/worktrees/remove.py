@@ -22,7 +22,7 @@ from codeloop.schema.api.worktrees import (
     RemoveWorktree,
     ResetWorktree,
 )
-from codeloop.schema.errors import Kind, OperationError
+from codeloop.schema.errors import ErrorKind, OperationError
 from codeloop.schema.wire import replace
 from codeloop.workspace.git.merge import BranchMerger
 from codeloop.workspace.git.repository import Git, GitFailed
@@ -62,7 +62,7 @@ async def reset_worktree(project: Project, args: ResetWorktree) -> bool:
     return True
 
 
-async def _find_record(project: Project, name: str, kind: Kind) -> WorktreeRecord:
+async def _find_record(project: Project, name: str, kind: ErrorKind) -> WorktreeRecord:
     try:
         return await asyncio.to_thread(find_record, project, name)
     except OperationError as error:

@@ -9,8 +9,8 @@ from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.run_with_client import run_with_client, run_with_session
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.session_reports import SessionOverviewQuery, StoppedSession, StoppedSessions
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_reports import SessionOverviewQuery
+from codeloop.schema.api.session_requests import SessionId, StoppedSession, StoppedSessions
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, SESSION_OVERVIEW, STOP_ALL, NoArguments
 

@@ -12,8 +12,8 @@ from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.template import find_word_spans, split_arguments
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.api.command import Command
-from codeloop.schema.api.project import CompleteMcpPrompt, McpPromptCompletion
+from codeloop.schema.api.agents import Command
+from codeloop.schema.api.mcp import CompleteMcpPrompt, McpPromptCompletion
 from codeloop.schema.limits import MCP_COMPLETE
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure

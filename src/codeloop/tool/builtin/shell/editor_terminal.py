@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from codeloop.schema.api.editor import EditorCommand
+from codeloop.schema.editor import EditorCommand
 from codeloop.schema.errors import CodeloopError
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.process.output.output_buffer import OutputBuffer

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
-from codeloop.schema.api.session_reports import FindInSession, TextMatch
+from codeloop.schema.api.session_requests import FindInSession, TextMatch
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SESSION_SEARCH_TEXT
 from codeloop.schema.operation import SESSION_FIND

@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
 from codeloop.schema.api.files import FindFiles, FindSymbols
-from codeloop.schema.api.project import CompleteMcpPrompt, McpPromptCompletion
+from codeloop.schema.api.mcp import CompleteMcpPrompt, McpPromptCompletion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.bounds.tui import PROMPT_FOUND
 from codeloop.schema.errors import CodeloopError

@@ -1,4 +1,4 @@
-"""Types of operations that only a server's clients use: patches, global settings, all sessions."""
+"""Arguments and results of the operations in `schema/server_operation.py`, which only a server's clients use."""
 
 from typing import Any, Literal
 

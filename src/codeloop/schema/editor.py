@@ -1,4 +1,4 @@
-"""Commands that run in a terminal of an editor."""
+"""Commands that run in a terminal of the user's editor: tools ask for them, the room `acp` passes them on."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An agent: a named way of working, as clients see it."""
+"""Agents, commands and skills, which users define under names, as clients see them."""
 
 from typing import Literal
 
@@ -28,3 +28,32 @@ class Agent(Wire):
     color: str | None = None
     steps: int | None = None
     fallback: list[str] | None = None
+
+
+class Command(Wire):
+    """A command that is called as `/name arguments`.
+
+    `hints`: the placeholders in the template. `subtask`: a subagent carries it out.
+    """
+
+    name: str
+    template: str
+    hints: list[str]
+    description: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    variant: str | None = None
+    source: Literal["command", "mcp", "skill"] | None = None
+    subtask: bool | None = None
+
+
+class Skill(Wire):
+    """A text that a model loads when it needs it.
+
+    `location`: the absolute path of its SKILL.md; `content`: the text below the head.
+    """
+
+    name: str
+    location: str
+    content: str
+    description: str | None = None
