@@ -13,7 +13,6 @@ import msgspec
 from codeloop.agent.answer.usage import Usage
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.system_prompt import read_prompt
-from codeloop.agent.request.text_request import ask_for_text
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
@@ -107,6 +106,9 @@ async def _ask_for_title(engine: Engine, session_id: str, ref: str, prompt: str)
         engine.store, session_id, model.info, request, prompt, MAX_PROMPT_CHARS
     )
     usage = Usage(model.info.prices, request, engine.turn_settings.shared_budget)
+    # Imported late: most turns ask for no title.
+    from codeloop.agent.request.text_request import ask_for_text
+
     try:
         text, finished = await ask_for_text(model, request, usage)
     finally:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.schema.event import StoredEvent, make_message_updated, make_session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_TIME, Limit
@@ -106,7 +105,12 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
         return
     conversation = engine.store.read_context(session_id)
     missing = _list_prompts_without_diffs(conversation)
-    positions = list_positioned_entries(engine.store, conversation) if missing else []
+    if not missing:
+        return
+    # Imported late: only the end of a turn needs it.
+    from codeloop.agent.subagent.subagent_entries import list_positioned_entries
+
+    positions = list_positioned_entries(engine.store, conversation)
     for prompt, answers in missing:
         steps = [entry for index, entry in positions if conversation.entries[index].info.id in answers]
         # With the short limit: an abort waits for this comparison.
