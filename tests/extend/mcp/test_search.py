@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from codeloop.extend.mcp.cache.listing import ListedTool, Listing
-from codeloop.extend.mcp.tools.tools import SEARCH_TOOL, make_fit
+from codeloop.extend.mcp.tools.server_tools import SEARCH_TOOL, make_fit
 from codeloop.model.chat import ToolSpec
 from codeloop.tool.tool import ToolFailure
 from tests.extend.mcp.world import World, plain, world

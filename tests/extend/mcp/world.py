@@ -13,7 +13,7 @@ from codeloop.extend.mcp.cache.definition import parse_definitions
 from codeloop.extend.mcp.cache.table import McpProject, McpTable
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.mcp_servers import McpServers
-from codeloop.extend.mcp.tools.tools import make_tools
+from codeloop.extend.mcp.tools.server_tools import make_tools
 from codeloop.schema.config import SandboxConfig
 from codeloop.tool.tool import ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, Toolbox
