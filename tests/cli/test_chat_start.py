@@ -81,6 +81,8 @@ def test_what_is_shown_line_by_line_is_shown_once_and_below_what_asked_for_it(tm
         terminal.wait_for("> ")
         terminal.type("/undo")
         terminal.wait_for("no file had to change")
+        # Typed before the prompt is there, the terminal would echo it in front of the prompt.
+        terminal.wait_for("> ")
         terminal.type("xyzzy")
         terminal.wait_for("1 step")
         terminal.type("/exit")
