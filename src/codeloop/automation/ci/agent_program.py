@@ -120,17 +120,21 @@ class AgentProgram:
             *(("--schema", str(schema)) if schema is not None else ()),
             "-",
         ]
-        return await self._run_session(directory, title, options, prompt, limits.seconds + CI_END.seconds)
+        return await self._run_session(
+            directory, title=title, options=options, prompt=prompt, seconds=limits.seconds + CI_END.seconds
+        )
 
     async def replay(self, directory: Path, script: Path, seconds: float) -> AgentResult:
         """Run a session whose tool calls come from a script, with the same tools, permission rules and sandbox."""
         options = ["--replay", str(script), "--timeout", f"{seconds:g}", "Run each command again."]
-        return await self._run_session(directory, "Proofs again", options, "", seconds + CI_END.seconds)
+        return await self._run_session(
+            directory, title="Proofs again", options=options, prompt="", seconds=seconds + CI_END.seconds
+        )
 
     async def export(self, directory: Path, session_id: str, export_format: str, path: Path) -> bool:
         """Write a session to a file, in a format of `codeloop export`; return whether that worked."""
         command = (*CODELOOP_COMMAND, "export", session_id, "--format", export_format, "--output", str(path))
-        code, _ = await self._run_program(command, directory, "", CI_EXPORT.seconds)
+        code, _ = await self._run_program(command, directory, stdin="", seconds=CI_EXPORT.seconds)
         return code == 0 and path.exists()
 
     async def list_calls(self, directory: Path, session_id: str, path: Path) -> list[RecordedCall]:
@@ -142,21 +146,22 @@ class AgentProgram:
         return [call for call in map(_read_call, parts) if call is not None]
 
     async def _run_session(
-        self, directory: Path, title: str, options: Sequence[str], prompt: str, seconds: float
+        self, directory: Path, *, title: str, options: Sequence[str], prompt: str, seconds: float
     ) -> AgentResult:
+        """Run `codeloop run`; its result is an error if it ends without a last output line that is one."""
         shared_options = (
             *("--format", "json", "--profile", self._limits.profile),
             *("--dir", str(directory), "--title", title),
         )
         command = (*CODELOOP_COMMAND, "run", *shared_options, *options)
-        code, line = await self._run_program(command, directory, prompt, seconds)
+        code, line = await self._run_program(command, directory, stdin=prompt, seconds=seconds)
         try:
             return msgspec.json.decode(line, type=AgentResult)
         except msgspec.DecodeError:
             return AgentResult(exit_code=code or 1, message=f"codeloop run ended with {code} and without a result.")
 
     async def _run_program(
-        self, command: Sequence[str], directory: Path, stdin: str, seconds: float
+        self, command: Sequence[str], directory: Path, *, stdin: str, seconds: float
     ) -> tuple[int, bytes]:
         """Run a program, and end it after `seconds`; return its exit code and the last line of its stdout.
 
@@ -203,8 +208,10 @@ def _describe_call(line: bytes) -> str:
     """Return a tool call, an output line of `codeloop run`, as one line for the log of the job."""
     part = msgspec.json.decode(line)["part"]
     state = get_object(part, "state")
-    data = get_object(state, "input")
-    subject = data.get("command") or data.get("filePath") or data.get("pattern") or state.get("title") or ""
+    arguments = get_object(state, "input")
+    subject = (
+        arguments.get("command") or arguments.get("filePath") or arguments.get("pattern") or state.get("title") or ""
+    )
     failed = "" if state.get("status") == "completed" else " (failed)"
     return one_line(f"{part.get('tool')} {subject}{failed}", 160)
 
@@ -221,4 +228,5 @@ def _read_call(part: JSON) -> RecordedCall | None:
     # The output that users see; the one for the model has notes of the tool, too.
     shown_output = metadata.get("output")
     output = shown_output if isinstance(shown_output, str) else get_text(state, "output")
-    return RecordedCall(get_text(get_object(state, "input"), "command"), metadata.get("exit"), output)
+    command = get_text(get_object(state, "input"), "command")
+    return RecordedCall(command=command, exit_code=metadata.get("exit"), output=output)

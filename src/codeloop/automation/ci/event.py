@@ -11,13 +11,14 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
 EventKind = Literal["comment", "issue", "label", "pull", "schedule", "dispatch"]
-# The GitHub events that codeloop handles, and their actions that it ignores. What somebody edits is not a new request.
+# The GitHub events that codeloop handles.
 _EVENT_NAMES = frozenset(
     (
         *("issue_comment", "issues", "pull_request", "pull_request_review", "pull_request_review_comment"),
         *("schedule", "workflow_dispatch"),
     )
 )
+# The actions of these events that are ignored: an edit, for example, is not a new request.
 _IGNORED_ACTIONS = frozenset(
     (
         *(("issue_comment", each) for each in ("edited", "deleted")),
@@ -97,16 +98,20 @@ def extract_request(text: str, trigger: str) -> str | None:
 
     Lines in a fenced block of code never count, nor do quoted ones, which begin with `>`.
     """
-    # The rules of Markdown: a fence of backticks or tildes ends at one of the same kind that is at least as long.
-    lines, fence, has_trigger = list[str](), "", False
+    lines, has_trigger = list[str](), False
+    # The opening line of the block of code around the current line, such as ``` or ~~~~; "" outside of blocks. As in
+    # Markdown, a block ends at a fence of the same character that is at least as long.
+    fence = ""
     for line in text.splitlines():
-        mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
-        if mark and (not fence or (mark[1][0] == fence[0] and len(mark[1]) >= len(fence))):
-            fence = "" if fence else mark[1]
-        if not fence and not mark and line.rstrip() == trigger:
+        fence_match = re.match(r" {0,3}(`{3,}|~{3,})", line)
+        if fence_match and not fence:
+            fence = fence_match[1]
+        elif fence_match and fence_match[1].startswith(fence):
+            fence = ""
+        elif not fence and line.rstrip() == trigger:
             has_trigger = True
-        else:
-            lines.append(line)
+            continue
+        lines.append(line)
     return "\n".join(lines).strip() if has_trigger else None
 
 
@@ -129,7 +134,7 @@ def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEve
         requested_task = get_object(payload, "inputs").get("task") or task
         return CiEvent(kind="dispatch", key=f"dispatch-{run_id}", text=requested_task, **common_fields)
     if name in {"issue_comment", "issues"}:
-        # To GitHub a pull request is an issue, too, with a field more.
+        # To GitHub, a pull request is also an issue, with one more field.
         issue = payload["issue"]
         common_fields |= {"number": issue["number"], "is_pull": "pull_request" in issue}
         if name == "issue_comment":
@@ -149,12 +154,13 @@ def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEve
 
 
 def _read_github_pull(name: str, payload: JSON, common_fields: JSON) -> CiEvent:
-    """Parse an event about a pull request or a review of one."""
+    """Parse an event about a pull request or a review of one. `common_fields`: the fields of the event's sender."""
     pull = payload["pull_request"]
     # The repository of the head is null when the fork was deleted, which is a fork all the same.
     head = get_object(pull["head"], "repo").get("full_name")
     is_fork = head != pull["base"]["repo"]["full_name"]
-    common_fields |= {
+    pull_fields: JSON = {
+        **common_fields,
         "number": pull["number"],
         "is_pull": True,
         "is_fork": is_fork,
@@ -163,19 +169,19 @@ def _read_github_pull(name: str, payload: JSON, common_fields: JSON) -> CiEvent:
     match name:
         case "pull_request_review":
             review = payload["review"]
-            return CiEvent(kind="comment", key=f"review-{review['id']}", text=get_text(review, "body"), **common_fields)
+            return CiEvent(kind="comment", key=f"review-{review['id']}", text=get_text(review, "body"), **pull_fields)
         case "pull_request_review_comment":
             comment = payload["comment"]
             # `line` is null when a later push has changed the line.
             line = comment.get("line") or get_text(comment, "original_line")
             about = f"{comment.get('path', '')}:{line}\n{comment.get('diff_hunk', '')}"
             key = f"line-comment-{comment['id']}"
-            return CiEvent(kind="comment", key=key, text=get_text(comment, "body"), about=about, **common_fields)
+            return CiEvent(kind="comment", key=key, text=get_text(comment, "body"), about=about, **pull_fields)
         case _:
             # The description may contain a request. It counts once: a later push does not repeat it.
             text = get_text(pull, "body") if payload.get("action") == "opened" else ""
             key = f"pull-{pull['number']}-{pull['head']['sha']}"
-            return CiEvent(kind="pull", key=key, text=text, **common_fields)
+            return CiEvent(kind="pull", key=key, text=text, **pull_fields)
 
 
 def read_gitlab_event(environment: Mapping[str, str], payload: JSON | None, task: str) -> CiEvent | Skip:
@@ -216,13 +222,14 @@ def _read_gitlab_note(payload: JSON) -> CiEvent | Skip:
     if thread is None:
         return Skip("the comment is neither on an issue nor on a merge request")
     user = get_object(payload, "user")
+    username = get_text(user, "username")
     position = get_object(note, "position")
     return CiEvent(
         kind="comment",
         key=f"comment-{note['id']}",
         actor=get_text(user, "id"),
         # GitLab names the accounts of access tokens `project_ID_bot_HASH` and `group_ID_bot_HASH`.
-        is_bot=get_text(user, "username").startswith(("project_", "group_")) and "_bot" in get_text(user, "username"),
+        is_bot=username.startswith(("project_", "group_")) and "_bot" in username,
         number=thread["iid"],
         is_pull=pull is not None,
         is_fork=pull is not None and pull.get("source_project_id") != pull.get("target_project_id"),

@@ -71,12 +71,17 @@ async def _carry_out(job: CiJob, event: CiEvent, plan: Task | Review, write_log:
                 outcome = await run_review(job, event)
     except CodeloopError as error:
         await _report_outcome(
-            job, event, record, CiOutcome("failed", f"> {sanitize_answer(str(error))}", 1, is_done=False), write_log
+            job,
+            event,
+            record,
+            CiOutcome(title="failed", text=f"> {sanitize_answer(str(error))}", exit_code=1, is_done=False),
+            write_log,
         )
         raise
     # A signal of the host. The comment must not keep saying that the job is working.
     except asyncio.CancelledError:
-        await _report_outcome(job, event, record, CiOutcome("interrupted", "", 130, is_done=False), write_log)
+        interrupted = CiOutcome(title="interrupted", text="", exit_code=130, is_done=False)
+        await _report_outcome(job, event, record, interrupted, write_log)
         raise
     await _report_outcome(job, event, record, outcome, write_log)
     return outcome.exit_code
@@ -108,11 +113,12 @@ async def _wait_for_thread(
 
 async def _try_to_claim(job: CiJob, event: CiEvent, plan: Task | Review, record: ThreadRecord) -> bool:
     """Try to claim a free thread; return whether this job has it. Of two jobs that try at once, one gets it."""
-    # After this time the job counts as dead, also for a host that can't tell.
+    # After this time the job counts as dead, also on a host that can't tell. Twice the limit of a session: a job does
+    # more than its session, such as the proofs of a review.
     until = int(time.time() + 2 * (job.settings.limits.seconds + CI_END.seconds))
-    thread_record = replace(record, run=job.settings.run_id, until=until)
+    claim = replace(record, run=job.settings.run_id, until=until)
     title = "reviewing" if isinstance(plan, Review) else "working on it"
-    own_comment = await _write_comment(job, event, render_comment(thread_record, title, "", ()))
+    own_comment = await _write_comment(job, event, render_comment(claim, title, text="", facts=()))
     # Hosts have no compare-and-swap for comments. So write, wait for the other job to write too, and read who was last.
     await asyncio.sleep(CI_CLAIM_DELAY.seconds)
     comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=COMMENT_MARKER)
@@ -127,15 +133,17 @@ async def _report_outcome(
     job: CiJob, event: CiEvent, record: ThreadRecord, outcome: CiOutcome, write_log: LogWriter
 ) -> None:
     """Write the outcome to the comment of the thread, to a file of the output folder, and to the log."""
-    total = round(record.cost + outcome.cost, 6)
-    thread_record = (
-        mark_done(record, event.key, outcome.cost) if outcome.is_done else replace(record, cost=total, run="", until=0)
-    )
-    thread_cost = f"{format_cost(total)} for all of this thread" if record.cost and outcome.cost else ""
-    facts = (*outcome.facts, format_cost(outcome.cost) if outcome.cost else "", thread_cost)
-    text = render_comment(thread_record, outcome.title, outcome.text, facts)
+    total_cost = round(record.cost + outcome.cost, 6)
+    if outcome.is_done:
+        new_record = mark_done(record, event.key, outcome.cost)
+    else:
+        new_record = replace(record, cost=total_cost, run="", until=0)
+    thread_cost = f"{format_cost(total_cost)} for all of this thread" if record.cost and outcome.cost else ""
+    run_cost = format_cost(outcome.cost) if outcome.cost else ""
+    facts = (*outcome.facts, run_cost, thread_cost)
+    text = render_comment(new_record, outcome.title, outcome.text, facts)
     write_output(job.settings.output, "result.md", text)
-    write_log(f"{outcome.title}{f' ({format_cost(outcome.cost)})' if outcome.cost else ''}")
+    write_log(f"{outcome.title} ({run_cost})" if run_cost else outcome.title)
     if event.number:
         await _write_comment(job, event, text)
 
@@ -149,5 +157,8 @@ async def _refuse_fork(host: Host, event: CiEvent) -> None:
     comment = await host.find_comment(event.number, is_pull=True, marker=COMMENT_MARKER)
     record = mark_done(read_record(comment.text) if comment is not None else ThreadRecord(), event.key, 0.0)
     await host.write_comment(
-        event.number, render_comment(record, "not run", _FORK_REFUSAL, ()), is_pull=True, marker=COMMENT_MARKER
+        event.number,
+        render_comment(record, "not run", text=_FORK_REFUSAL, facts=()),
+        is_pull=True,
+        marker=COMMENT_MARKER,
     )

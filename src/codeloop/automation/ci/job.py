@@ -1,17 +1,13 @@
-"""The context, settings and outcome of a CI job, and the prompts and session pages that tasks and reviews share."""
+"""The context, settings and outcome of a CI job, and what the outcome says about its session."""
 
-import re
-import secrets
-from importlib.resources import files
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.automation.ci.agent_program import AgentLimits, AgentProgram, AgentResult
-from codeloop.automation.ci.hosts.host import Host, Thread
+from codeloop.automation.ci.hosts.host import Host
 from codeloop.automation.ci.job_repository import JobRepository
 from codeloop.automation.ci.output_files import write_output
-from codeloop.schema.bounds.automation import CI_THREAD
 
 DEFAULT_TRIGGER, DEFAULT_LABEL = "/codeloop", "codeloop"
 
@@ -61,30 +57,6 @@ class CiOutcome(Struct, frozen=True):
     facts: tuple[str, ...] = ()
     is_done: bool = True
     """Whether the event is dealt with, so that a second delivery of it is ignored."""
-
-
-def read_prompt(name: str, **values: str) -> str:
-    """Return the prompt of a file in `prompts/` with its placeholders filled in."""
-    # One pass, so that a placeholder within a value stays as it is: a value may be anybody's text.
-    text = files("codeloop.automation.ci").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
-    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
-
-
-def quote_thread(thread: Thread) -> str:
-    """Return the texts of a thread for a prompt, between two lines with a random mark; "" if there are none."""
-    # Nobody can know the mark in advance, so no text of the thread can pretend to be a part of the prompt around it.
-    if not thread.title and not thread.texts:
-        return ""
-    texts = "\n\n".join(
-        f"{author or 'somebody'} wrote:\n{text.strip()}" for author, text in thread.texts if text.strip()
-    )
-    text = f"Title: {thread.title}\n\n{texts}"
-    if len(text) > CI_THREAD.value:
-        # The beginning has the request, the end the latest comments.
-        half = CI_THREAD.value // 2
-        text = f"{text[:half]}\n[... {len(text) - 2 * half:,} characters are left out ...]\n{text[-half:]}"
-    kind = "pull request" if thread.is_pull else "issue"
-    return read_prompt("thread", kind=f"{kind} {thread.number}", mark=secrets.token_hex(8), text=text)
 
 
 async def export_session(job: CiJob, result: AgentResult) -> str:

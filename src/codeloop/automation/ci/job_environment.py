@@ -58,16 +58,18 @@ def make_host(name: HostName, flags: JobFlags, environment: Mapping[str, str], o
             server = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
             repository, token = require("GITHUB_REPOSITORY"), require("GITHUB_TOKEN")
             api = environment.get("GITHUB_API_URL", "https://api.github.com")
-            remote, login = flags.remote or f"{server}/{repository}.git", environment.get("CODELOOP_BOT_LOGIN", "")
-            return GitHub(api, repository, token, remote, login)
+            remote = flags.remote or f"{server}/{repository}.git"
+            login = environment.get("CODELOOP_BOT_LOGIN", "")
+            return GitHub(api=api, repository=repository, token=token, remote=remote, login=login)
         case "gitlab":
             server, project = require("CI_SERVER_URL").rstrip("/"), require("CI_PROJECT_ID")
             remote = flags.remote or f"{server}/{require('CI_PROJECT_PATH')}.git"
-            return GitLab(require("CI_API_V4_URL"), project, require("CODELOOP_GITLAB_TOKEN"), remote)
+            api, token = require("CI_API_V4_URL"), require("CODELOOP_GITLAB_TOKEN")
+            return GitLab(api=api, project=project, token=token, remote=remote)
         case "git":
             if not flags.remote:
                 raise UsageProblem("--remote is missing: where branches are fetched from and pushed to.")
-            return PlainGit(flags.remote, flags.base or "main", flags.head, output)
+            return PlainGit(flags.remote, base=flags.base or "main", head=flags.head, output=output)
 
 
 def read_event(name: HostName, flags: JobFlags, environment: Mapping[str, str]) -> CiEvent | Skip:

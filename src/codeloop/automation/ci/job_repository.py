@@ -9,9 +9,9 @@ import asyncio
 import os
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from codeloop.automation.ci.hosts.host import Author
 from codeloop.automation.command_lines import make_git_command
@@ -45,10 +45,11 @@ class PushRejected(GitProblem):
     """The server rejected a push, because the branch has moved or a rule of the server forbids the push."""
 
 
-class ChangedLines(Struct, frozen=True):
-    """Lines of the new version of each file that a range of commits added or changed, numbered from 1."""
+class RequestCommit(NamedTuple):
+    """The commit that an earlier job made for a request: its id and message."""
 
-    lines: Mapping[str, frozenset[int]]
+    sha: str
+    message: str
 
 
 class JobRepository:
@@ -72,7 +73,7 @@ class JobRepository:
         folder = await self._run_or_none("-C", str(self._work), "rev-parse", "--show-toplevel")
         if folder is None or Path(folder).resolve() != self._work.resolve():
             raise UsageProblem(f"{self._work} is not the top folder of a git checkout. Check the repository out first.")
-        # `actions/checkout` stores the token like this unless it is told not to.
+        # `actions/checkout` stores the token as `http.https://github.com/.extraheader` unless it is told not to.
         stored_token = await self._run_or_none(
             "-C", str(self._work), "config", "--includes", "--get-regexp", r"^http\..*\.extraheader$"
         )
@@ -94,12 +95,12 @@ class JobRepository:
         if not any(line.endswith(f"\t{ref}") for line in listing.splitlines()):
             return None
         await self._run_online("fetch", "--quiet", "--no-tags", self._remote, f"+{ref}:refs/remote/{branch}")
-        return await self._run_in_copy("rev-parse", f"refs/remote/{branch}")
+        return await self._run_with_git_dir("rev-parse", f"refs/remote/{branch}")
 
     async def check_out(self, commit: str, branch: str) -> None:
         """Check a commit out on a local branch of this name; uncommitted files of the checkout stay."""
         # The checkout fetches from the path of the separate repository, so it never needs the token.
-        await self._run_in_copy("update-ref", "refs/heads/work", commit)
+        await self._run_with_git_dir("update-ref", "refs/heads/work", commit)
         work = ("-C", str(self._work))
         await self._run(
             *work, "fetch", "--quiet", "--no-tags", "--update-shallow", str(self._folder), "refs/heads/work"
@@ -109,32 +110,27 @@ class JobRepository:
     async def record_files(self, commit: str) -> str:
         """Return the id of a tree with the files of the checkout as they are now, without ignored ones."""
         # The index starts from the commit, so that ignored files which the commit has stay part of the tree.
-        await self._run_in_copy("read-tree", commit)
-        await self._run_in_copy(*self._work_tree_options, "add", "--all", ".")
-        return await self._run_in_copy("write-tree")
+        await self._run_with_git_dir("read-tree", commit)
+        await self._run_with_git_dir(*self._work_tree_options, "add", "--all", ".")
+        return await self._run_with_git_dir("write-tree")
 
     async def apply_changes(self, tree: str, *changes: tuple[str, str]) -> str:
         """Return a tree with changes applied. A change is given by two trees, before and after it."""
-        await self._run_in_copy("read-tree", tree)
+        await self._run_with_git_dir("read-tree", tree)
         for before, after in changes:
-            raw = await self._run_in_copy("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, after)
-            if raw:
-                await self._run_in_copy("update-index", "-z", "--index-info", stdin=_make_index_rows(raw))
-        return await self._run_in_copy("write-tree")
+            await self._copy_changes_to_index(before, after)
+        return await self._run_with_git_dir("write-tree")
 
     async def add_new_files(self, tree: str, before: str, after: str) -> str:
         """Return a tree with the files added that `after` has and `before` has not."""
-        options = ("--no-renames", "--no-abbrev", "--diff-filter=A")
-        raw = await self._run_in_copy("diff-tree", "-r", "-z", *options, before, after)
-        await self._run_in_copy("read-tree", tree)
-        if raw:
-            await self._run_in_copy("update-index", "-z", "--index-info", stdin=_make_index_rows(raw))
-        return await self._run_in_copy("write-tree")
+        await self._run_with_git_dir("read-tree", tree)
+        await self._copy_changes_to_index(before, after, "--diff-filter=A")
+        return await self._run_with_git_dir("write-tree")
 
     async def restore_files(self, tree: str) -> None:
         """Replace the files of the checkout by those of a tree; ignored files stay."""
-        await self._run_in_copy(*self._work_tree_options, "add", "--all", ".")
-        await self._run_in_copy(*self._work_tree_options, "read-tree", "--reset", "-u", tree)
+        await self._run_with_git_dir(*self._work_tree_options, "add", "--all", ".")
+        await self._run_with_git_dir(*self._work_tree_options, "read-tree", "--reset", "-u", tree)
 
     async def commit(self, parent: str, before: str, after: str, message: str, author: Author) -> str | None:
         """Commit the change between two trees on top of `parent`; return the commit, None if nothing changed."""
@@ -142,35 +138,41 @@ class JobRepository:
             return None
         tree = await self.apply_changes(parent, (before, after))
         identity = {"NAME": author.name, "EMAIL": author.email}
-        names = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in identity.items()}
-        return await self._run_in_copy("commit-tree", tree, "-p", parent, "-F", "-", stdin=message, variables=names)
+        variables = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in identity.items()}
+        return await self._run_with_git_dir(
+            "commit-tree", tree, "-p", parent, "-F", "-", stdin=message, variables=variables
+        )
 
     async def push(self, commit: str, branch: str) -> None:
-        """Push a commit to a branch of the remote, of which it must be a descendant. Raises PushRejected."""
+        """Push a commit to a branch of the remote, whose last commit must be its ancestor. Raises PushRejected."""
         await self._run_online("push", "--quiet", self._remote, f"{commit}:refs/heads/{branch}")
 
-    async def find_request_commit(self, key: str, commit: str, base: str) -> tuple[str, str] | None:
-        """Return the id and the message of the commit for the request with this key; None if the branch has none.
+    async def find_request_commit(self, key: str, commit: str, base: str) -> RequestCommit | None:
+        """Return the commit for the request with this key; None if the branch has none.
 
-        The branch is given by its last `commit`, and the commit `base` that it started from.
+        The branch is the commits from `base`, without it, to `commit`.
         """
-        log = await self._run_in_copy("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
+        # Git separates id and message by a NUL, and ends each entry with a byte 1: a message has line breaks.
+        log = await self._run_with_git_dir("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
         for entry in log.split("\x01"):
             sha, _, message = entry.strip().partition("\0")
             if f"\n{REQUEST_TRAILER}: {key}" in f"{message}\n":
-                return sha, message
+                return RequestCommit(sha, message)
         return None
 
-    async def list_changed_lines(self, base: str, head: str) -> ChangedLines:
-        """Return the lines that `head` adds or changes compared with its common ancestor with `base`."""
-        text = await self._run_in_copy(
+    async def list_changed_lines(self, base: str, head: str) -> Mapping[str, frozenset[int]]:
+        """Return the lines that `head` adds or changes compared with its common ancestor with `base`.
+
+        By path: the numbers of the lines in the file at `head`, from 1.
+        """
+        text = await self._run_with_git_dir(
             "diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", f"{base}...{head}"
         )
-        return ChangedLines(_parse_added_lines(text))
+        return _parse_added_lines(text)
 
     async def find_merge_base(self, base: str, head: str) -> str:
         """Return the common ancestor of two commits."""
-        return await self._run_in_copy("merge-base", base, head)
+        return await self._run_with_git_dir("merge-base", base, head)
 
     async def read_file_lines(self, commit: str, path: str) -> list[str]:
         """Return the lines of a file of a commit; [] if the commit has no such file."""
@@ -179,22 +181,35 @@ class JobRepository:
     async def make_patch(self, before: str, after: str) -> str:
         """Return the difference of two trees as a patch that `git apply` takes."""
         return (
-            await self._run_in_copy("diff-tree", "-p", "--binary", "--no-color", "--no-ext-diff", before, after) + "\n"
+            await self._run_with_git_dir("diff-tree", "-p", "--binary", "--no-color", "--no-ext-diff", before, after)
+            + "\n"
         )
 
-    async def _run_in_copy(self, *arguments: str, stdin: str = "", variables: Mapping[str, str] | None = None) -> str:
+    async def _copy_changes_to_index(self, before: str, after: str, *options: str) -> None:
+        """Apply the difference of two trees to the index. `options`: of `git diff-tree`, to take only a part of it."""
+        changes = await self._run_with_git_dir(
+            "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", *options, before, after
+        )
+        if changes:
+            await self._run_with_git_dir("update-index", "-z", "--index-info", stdin=_make_index_rows(changes))
+
+    async def _run_with_git_dir(
+        self, *arguments: str, stdin: str = "", variables: Mapping[str, str] | None = None
+    ) -> str:
         return await self._run(f"--git-dir={self._folder}", *arguments, stdin=stdin, variables=variables)
 
     async def _run_online(self, *arguments: str) -> str:
         """Run a command that talks to the remote, and repeat it when it fails. Raises GitProblem and PushRejected."""
-        for attempt in range(CI_TRIES.value):
+        # Fewer than for the host's API: a try of git may itself take minutes.
+        tries = min(CI_TRIES.value, 4)
+        for attempt in range(tries):
             try:
                 return await self._run(f"--git-dir={self._folder}", *arguments, variables=self._credential_variables)
             # The server would reject the next try as well.
             except PushRejected:
                 raise
             except GitProblem:
-                if attempt + 1 >= min(CI_TRIES.value, 4):
+                if attempt + 1 == tries:
                     raise
                 await asyncio.sleep(CI_RETRY.seconds * 2**attempt)
         raise GitProblem("git could not reach the remote.")
@@ -248,25 +263,31 @@ def make_credential_variables(remote: str, credential: str) -> dict[str, str]:
 
 def _find_subcommand(arguments: tuple[str, ...]) -> str:
     """Return git's subcommand, such as `push`, from its arguments."""
-    words = [
-        word for at, word in enumerate(arguments) if not word.startswith("-") and arguments[at - 1 : at] != ("-C",)
-    ]
-    return words[0] if words else ""
+    # The path after `-C` is not the subcommand: `-C /work/project push --quiet`.
+    for previous, word in pairwise(("", *arguments)):
+        if not word.startswith("-") and previous != "-C":
+            return word
+    return ""
 
 
-def _make_index_rows(raw: str) -> str:
+def _make_index_rows(changes: str) -> str:
     """Convert the output of `diff-tree -z` into the input of `update-index --index-info`."""
-    # Mode 0 removes a path from the index.
-    fields, rows = raw.split("\0"), list[str]()
-    for row, path in zip(fields[::2], fields[1::2], strict=False):
-        _, mode, _, sha, status = row.removeprefix(":").split(" ")
+    # `:100644 100644 OLD_SHA NEW_SHA M\0PATH\0` for each change; after the last one `split` finds an empty field.
+    fields, rows = changes.split("\0"), list[str]()
+    for description, path in zip(fields[::2], fields[1::2], strict=False):
+        _, mode, _, sha, status = description.removeprefix(":").split(" ")
+        # Mode 0 removes a path from the index.
         rows.append(f"{'0' * 6 if status == 'D' else mode} {sha}\t{path}\0")
     return "".join(rows)
 
 
 def _parse_added_lines(diff: str) -> dict[str, frozenset[int]]:
     """Return the numbers of the added lines of each file, from a diff without context lines."""
-    # Only the head of a file names it: an added line `++ x` looks like `+++ x` in the diff.
+    # For each file the diff has a head, which names it, and then its changes:
+    #     diff --git a/app.py b/app.py
+    #     +++ b/app.py
+    #     @@ -3,0 +4,2 @@
+    # Only the head is searched for the name: an added line `++ x` looks like `+++ x` in the diff.
     lines: dict[str, set[int]] = {}
     path, is_head = "", False
     for line in diff.splitlines():

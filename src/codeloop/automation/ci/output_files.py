@@ -6,7 +6,7 @@ from codeloop.kit.small_files import write_atomically
 from codeloop.schema.errors import CodeloopError
 
 
-def write_output(folder: Path, name: str, data: bytes | str) -> Path:
+def write_output(folder: Path, name: str, content: bytes | str) -> Path:
     """Write a file into the output folder, and return its path. Raises CodeloopError.
 
     `folder`: an absolute path that had no links when the job began.
@@ -20,7 +20,7 @@ def write_output(folder: Path, name: str, data: bytes | str) -> Path:
         if folder.resolve() != folder:
             raise CodeloopError(f"{folder} leads somewhere else by now: nothing is written there.")
         # Replaces a link of this name instead of following it.
-        write_atomically(path, data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data)
+        write_atomically(path, content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
     except OSError as error:
         raise CodeloopError(f"{path} can't be written: {error.strerror}.") from error
     return path

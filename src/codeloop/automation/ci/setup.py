@@ -1,4 +1,4 @@
-"""`codeloop ci setup`: the workflow file of a host that starts `codeloop ci run`, and the steps for the user."""
+"""`codeloop ci setup`: the workflow file that makes a host start `codeloop ci run`, and the steps for the user."""
 
 import re
 from importlib.resources import files
@@ -11,7 +11,7 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 
 _SECRET_NAMES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY"}
 _FILE_PATHS = {"github": ".github/workflows/codeloop.yml", "gitlab": ".gitlab/codeloop.yml"}
-# Values of these characters need no quotes in YAML, nor in the shell lines of the file.
+# Values of these characters need no quotes, neither in YAML nor in the shell lines of the file.
 _PLAIN_VALUE = re.compile(r"[\w./:@+-]+")
 
 

@@ -8,7 +8,8 @@ from msgspec import Struct
 from codeloop.automation.ci.agent_program import AgentResult
 from codeloop.automation.ci.event import CiEvent, Task
 from codeloop.automation.ci.hosts.host import NO_THREAD, Thread
-from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
+from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session
+from codeloop.automation.ci.job_prompts import quote_thread, read_prompt
 from codeloop.automation.ci.job_repository import REQUEST_TRAILER, GitProblem, PushRejected
 from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.thread_comment import sanitize_answer
@@ -51,9 +52,8 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
     request = await job.repository.find_request_commit(event.key, start.commit, start.base_commit)
     # An earlier job pushed the commit, and ended before it could report that.
     if request is not None:
-        return await _open_pull_request(
-            job, event, start, request[0], _extract_answer(request[1]), CiOutcome("done", "", 0)
-        )
+        outcome = CiOutcome(title="done", text="", exit_code=0)
+        return await _open_pull_request(job, event, start, request.sha, _extract_answer(request.message), outcome)
     await job.repository.check_out(start.commit, start.branch)
     # Files that were there before, such as those of an earlier build step, are not part of the change.
     before = await job.repository.record_files(start.commit)
@@ -85,7 +85,7 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
     if branch != start.branch:
         note = f"`{start.branch}` has moved or is protected, so the commit is on `{branch}`."
         outcome = replace(outcome, text=f"{outcome.text}\n\n{note}")
-        start = StartPoint(start.commit, branch, start.base, start.base_commit, is_pull=start.is_pull)
+        start = replace(start, branch=branch)
         # The pull request has a branch already; no second one is opened for the new branch.
         if event.is_pull:
             return outcome
@@ -99,7 +99,7 @@ async def _find_start_point(job: CiJob, event: CiEvent) -> StartPoint:
         head, base = await job.repository.fetch(pull.head), await job.repository.fetch(pull.base)
         if head is None or base is None:
             raise CodeloopError(f"The branch `{pull.head if head is None else pull.base}` is gone.")
-        return StartPoint(head, pull.head, pull.base, base, is_pull=True)
+        return StartPoint(commit=head, branch=pull.head, base=pull.base, base_commit=base, is_pull=True)
     base_name = job.settings.base or await job.host.read_default_branch()
     base = await job.repository.fetch(base_name)
     if base is None:
@@ -113,7 +113,7 @@ async def _find_start_point(job: CiJob, event: CiEvent) -> StartPoint:
         # The pull request of that branch was merged or closed.
         branch = f"{branch}-{event.key}"
         tip = await job.repository.fetch(branch)
-    return StartPoint(tip or base, branch, base_name, base, is_pull=False)
+    return StartPoint(commit=tip or base, branch=branch, base=base_name, base_commit=base, is_pull=False)
 
 
 async def _push_commit(job: CiJob, commit: str, branch: str, key: str) -> str:
@@ -122,9 +122,10 @@ async def _push_commit(job: CiJob, commit: str, branch: str, key: str) -> str:
         await job.repository.push(commit, branch)
     # Somebody has pushed meanwhile, or the branch is protected.
     except PushRejected:
-        branch_name = branch if branch.startswith("codeloop/") else f"codeloop/{branch}"
-        await job.repository.push(commit, f"{branch_name}-{key}")
-        return f"{branch_name}-{key}"
+        prefix = "" if branch.startswith("codeloop/") else "codeloop/"
+        new_branch = f"{prefix}{branch}-{key}"
+        await job.repository.push(commit, new_branch)
+        return new_branch
     return branch
 
 

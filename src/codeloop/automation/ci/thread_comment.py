@@ -47,20 +47,21 @@ def render_comment(record: ThreadRecord, title: str, text: str, facts: Sequence[
     record_comment = f"{COMMENT_MARKER}{msgspec.json.encode(record).decode()} -->"
     line = " · ".join(fact for fact in facts if fact)
     body = f"\n{text.strip()}\n" if text.strip() else ""
-    return f"{record_comment}\n**codeloop** · {title}\n{body}" + (f"\n---\n{line}\n" if line else "")
+    footer = f"\n---\n{line}\n" if line else ""
+    return f"{record_comment}\n**codeloop** · {title}\n{body}{footer}"
 
 
 def sanitize_answer(text: str) -> str:
     """Return a model's text, changed so that as a comment it notifies nobody, hides nothing and starts nothing."""
     # Text that the model has read may have made it write any of this. HTML comments are hidden.
-    quoted = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _TRUNCATION_NOTE
-    quoted = quoted.replace("<!--", "&lt;!--")
+    safe_text = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _TRUNCATION_NOTE
+    safe_text = safe_text.replace("<!--", "&lt;!--")
     # `@name` notifies a user, and a line such as `/merge` is a command to the host. A zero-width space stops both.
-    quoted = re.sub(r"(?<![\w`/.])@(?=\w)", "@\u200b", quoted)
-    quoted = re.sub(r"^(\s*)/(?=\w)", "\\1\u200b/", quoted, flags=re.MULTILINE)
+    safe_text = re.sub(r"(?<![\w`/.])@(?=\w)", "@\u200b", safe_text)
+    safe_text = re.sub(r"^(\s*)/(?=\w)", "\\1\u200b/", safe_text, flags=re.MULTILINE)
     # The address of an image is loaded when the comment is read, and could carry data away.
-    quoted = re.sub(r"<(?=img\b)", "&lt;", quoted, flags=re.IGNORECASE)
-    return re.sub(r"!\[([^\]\n]*)\](?=[(\[])", r"[\1]", quoted)
+    safe_text = re.sub(r"<(?=img\b)", "&lt;", safe_text, flags=re.IGNORECASE)
+    return re.sub(r"!\[([^\]\n]*)\](?=[(\[])", r"[\1]", safe_text)
 
 
 def format_cost(cost: float) -> str:

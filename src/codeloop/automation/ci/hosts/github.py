@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from codeloop import __version__
 from codeloop.automation.ci.hosts.host import Author, Comment, LineComment, PullRequest, Thread
+from codeloop.automation.ci.hosts.rest_api import HostProblem, RestApi
 from codeloop.automation.ci.json_fields import get_object, get_text
-from codeloop.automation.ci.rest_api import HostProblem, RestApi
 from codeloop.schema.wire import JSON
 
 _ADVICE_BY_STATUS = {
@@ -17,7 +17,7 @@ _ADVICE_BY_STATUS = {
     404: "Check the repository's name, and that the token may read it.",
 }
 _WRITER_ROLES = frozenset({"admin", "maintain", "write"})
-# The account of a job's own token, which may not ask GitHub for it.
+# The account of a job's own token. Such a token may not ask GitHub for its account.
 _ACTIONS_LOGIN = "github-actions[bot]"
 
 
@@ -51,14 +51,14 @@ class GitHub:
     async def can_write(self, actor: str) -> bool:
         """Return whether a user's role is write, maintain or admin."""
         try:
-            row = await self._rest.get(f"{self._path}/collaborators/{quote(actor, safe='')}/permission")
+            collaborator = await self._rest.get(f"{self._path}/collaborators/{quote(actor, safe='')}/permission")
         except HostProblem as problem:
             # Not a collaborator.
             if problem.status == 404:
                 return False
             raise
         # `permission` knows no "maintain", and `role_name` may be a role of the organisation.
-        return bool({row.get("permission"), row.get("role_name")} & _WRITER_ROLES)
+        return bool({collaborator.get("permission"), collaborator.get("role_name")} & _WRITER_ROLES)
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
         """Return an issue or a pull request with its texts, without those of this account."""
@@ -155,11 +155,12 @@ class GitHub:
     async def has_job_ended(self, job: str) -> bool:
         """Return whether a run of a workflow has ended; False if the token lacks `actions: read`."""
         try:
-            return (await self._rest.get(f"{self._path}/actions/runs/{quote(job, safe='')}"))["status"] == "completed"
+            run = await self._rest.get(f"{self._path}/actions/runs/{quote(job, safe='')}")
         except HostProblem as problem:
             if problem.status in {403, 404}:
                 return False
             raise
+        return run["status"] == "completed"
 
     async def close(self) -> None:
         """Close the connections."""
@@ -196,4 +197,4 @@ def _read_login(row: JSON) -> str:
 
 
 def _make_comment(row: JSON) -> Comment:
-    return Comment(str(row["id"]), row["html_url"], get_text(row, "body"))
+    return Comment(id=str(row["id"]), url=row["html_url"], text=get_text(row, "body"))

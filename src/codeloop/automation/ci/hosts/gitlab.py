@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from codeloop import __version__
 from codeloop.automation.ci.hosts.host import Author, Comment, LineComment, PullRequest, Thread
+from codeloop.automation.ci.hosts.rest_api import HostProblem, RestApi
 from codeloop.automation.ci.json_fields import get_object, get_text
-from codeloop.automation.ci.rest_api import HostProblem, RestApi
 from codeloop.schema.wire import JSON
 
 _ADVICE_BY_STATUS = {
@@ -124,18 +124,19 @@ class GitLab:
         self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str
     ) -> int:
         """Open a discussion for each line; `text` and `marker` are not used."""
-        # GitLab has no reviews, so the first line of each comment, its hidden mark, tells whether it was posted before.
+        # GitLab has no reviews, so each comment is looked for by its own first line, which is a hidden mark.
         del text, marker
         path = self._make_thread_path(pull.number, is_pull=True)
-        versions = (await self._rest.get(path))["diff_refs"]
+        diff_refs = (await self._rest.get(path))["diff_refs"]
         for each in comments:
             # The arguments of the functions have defaults, since a closure would see the last comment of the loop.
-            position = {**versions, "position_type": "text", "new_path": each.path, "old_path": each.path}
+            position = {**diff_refs, "position_type": "text", "new_path": each.path, "old_path": each.path}
             body = {"body": each.text, "position": {**position, "new_line": each.line}}
 
             async def find(comment_text: str = each.text) -> bool | None:
-                first = comment_text.partition("\n")[0]
-                return True if any(first in text for text in await self.list_line_comments(pull.number)) else None
+                first_line = comment_text.partition("\n")[0]
+                is_posted = any(first_line in text for text in await self.list_line_comments(pull.number))
+                return True if is_posted else None
 
             async def create(body: JSON = body) -> bool:
                 await self._rest.send("POST", f"{path}/discussions", body)
@@ -151,12 +152,12 @@ class GitLab:
     async def has_job_ended(self, job: str) -> bool:
         """Return whether a job of a pipeline has ended."""
         try:
-            row = await self._rest.get(f"{self._path}/jobs/{quote(job, safe='')}")
+            pipeline_job = await self._rest.get(f"{self._path}/jobs/{quote(job, safe='')}")
         except HostProblem as problem:
             if problem.status in {403, 404}:
                 return False
             raise
-        return row["status"] in {"success", "failed", "canceled", "skipped"}
+        return pipeline_job["status"] in {"success", "failed", "canceled", "skipped"}
 
     async def close(self) -> None:
         """Close the connections."""
@@ -180,7 +181,7 @@ def _read_author(row: JSON) -> str:
 
 def _make_comment(note: JSON) -> Comment:
     # GitLab gives notes no URL.
-    return Comment(str(note["id"]), "", note["body"])
+    return Comment(id=str(note["id"]), url="", text=note["body"])
 
 
 def _make_pull(row: JSON) -> PullRequest:

@@ -36,7 +36,7 @@ class PlainGit:
 
     async def read_pull(self, number: int) -> PullRequest:
         """Return the branch to review in the shape of a pull request."""
-        return PullRequest(number, "", self._head, "", self._base, is_fork=False)
+        return _make_pull(number, self._head, self._base)
 
     async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
         """Return the content of the thread's file."""
@@ -45,26 +45,26 @@ class PlainGit:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
-        return Comment(path.name, str(path), text) if marker in text else None
+        return Comment(id=path.name, url=str(path), text=text) if marker in text else None
 
     async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
         """Write the file of the thread."""
         del marker
         path = self._make_thread_path(number, is_pull=is_pull)
         write_output(path.parent, path.name, text)
-        return Comment(path.name, str(path), text)
+        return Comment(id=path.name, url=str(path), text=text)
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
         """Do nothing: the thread's only file stays."""
 
     async def find_pull(self, branch: str) -> PullRequest | None:
         """Return the branch in the shape of a pull request."""
-        return PullRequest(0, "", branch, "", self._base, is_fork=False)
+        return _make_pull(0, branch, self._base)
 
     async def open_pull(self, branch: str, base: str, title: str, text: str) -> PullRequest:
         """Return the branch in the shape of a pull request; nothing is opened."""
         del title, text
-        return PullRequest(0, "", branch, "", base, is_fork=False)
+        return _make_pull(0, branch, base)
 
     async def list_line_comments(self, number: int) -> list[str]:
         """Return the text of the file of findings, if there is one."""
@@ -77,9 +77,9 @@ class PlainGit:
         """Add the comments to the file of findings."""
         del text, marker
         existing = "".join(await self.list_line_comments(pull.number))
-        added = "".join(f"## {each.path}:{each.line}\n\n{each.text}\n\n" for each in comments)
+        new_findings = "".join(f"## {each.path}:{each.line}\n\n{each.text}\n\n" for each in comments)
         path = self._make_findings_path(pull.number)
-        write_output(path.parent, path.name, existing + added)
+        write_output(path.parent, path.name, existing + new_findings)
         return len(comments)
 
     async def read_default_branch(self) -> str:
@@ -99,3 +99,7 @@ class PlainGit:
 
     def _make_findings_path(self, number: int) -> Path:
         return self._output / f"findings{f'-{number}' if number else ''}.md"
+
+
+def _make_pull(number: int, head: str, base: str) -> PullRequest:
+    return PullRequest(number=number, url="", head=head, head_sha="", base=base, is_fork=False)

@@ -31,8 +31,8 @@ ANSWER_SCHEMA: dict[str, Any] = {
     "required": ["findings"],
     "additionalProperties": False,
 }
-# Why a finding is posted ("proven") or not.
-Verdict = Literal["proven", "unproven", "unchanged", "repeated", "surplus"]
+# Why a finding is not posted.
+Verdict = Literal["unproven", "unchanged", "repeated", "surplus"]
 # An HTML comment is hidden from readers.
 _MARK_TEMPLATE = "<!-- codeloop-finding {} -->"
 # A shorter quote would be found in almost any output.
@@ -124,7 +124,8 @@ def is_confirmed(
 
 def find_enclosing_name(source: Sequence[str], line: int) -> str:
     """Return the name of the function or class around a line, numbered from 1; "" if none is found."""
-    # Look upwards for the nearest definition that is indented less than every line in between.
+    # Look upwards for the nearest definition that is indented less than every line in between. `depth`: the smallest
+    # indentation so far.
     line_text = source[line - 1] if 0 < line <= len(source) else ""
     # An empty line has no indentation of its own.
     depth = _measure_indent(line_text) if line_text.strip() else sys.maxsize
@@ -139,8 +140,8 @@ def find_enclosing_name(source: Sequence[str], line: int) -> str:
 
 def make_fingerprint(finding: ReviewFinding, source: Sequence[str]) -> str:
     """Return a hash that identifies a finding in later reviews."""
-    # Of the file and the text of the line, not of its number, which changes with the lines above. The last part is the
-    # number of equal lines so far.
+    # Made of the file and the text of the line, not of its number, which changes with the lines above. `occurrence`
+    # distinguishes equal lines of one file.
     text = source[finding.line - 1].strip() if 0 < finding.line <= len(source) else str(finding.line)
     occurrence = sum(each.strip() == text for each in source[: finding.line])
     return hashlib.sha256(f"{finding.path}\0{text}\0{occurrence}".encode()).hexdigest()[:16]
@@ -151,9 +152,9 @@ def make_mark(fingerprint: str) -> str:
     return _MARK_TEMPLATE.format(fingerprint)
 
 
-def is_changed(finding: ReviewFinding, changed: Mapping[str, frozenset[int]]) -> bool:
+def is_on_changed_line(finding: ReviewFinding, changed_lines: Mapping[str, frozenset[int]]) -> bool:
     """Return whether a finding is about a line that the pull request added or changed."""
-    return finding.line in changed.get(finding.path, frozenset())
+    return finding.line in changed_lines.get(finding.path, frozenset())
 
 
 def render_finding_comment(finding: ReviewFinding, call: RecordedCall, fingerprint: str, review_mark: str) -> str:

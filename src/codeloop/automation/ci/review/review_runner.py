@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -11,18 +11,18 @@ from msgspec import Struct
 from codeloop.automation.ci.agent_program import AgentResult, RecordedCall
 from codeloop.automation.ci.event import CiEvent
 from codeloop.automation.ci.hosts.host import LineComment, PullRequest
-from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session, quote_thread, read_prompt
-from codeloop.automation.ci.job_repository import ChangedLines
+from codeloop.automation.ci.hosts.rest_api import HostProblem
+from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session
+from codeloop.automation.ci.job_prompts import quote_thread, read_prompt
 from codeloop.automation.ci.output_files import write_output
-from codeloop.automation.ci.rest_api import HostProblem
 from codeloop.automation.ci.review.findings import (
     ANSWER_SCHEMA,
     ReviewFinding,
     Verdict,
     find_enclosing_name,
     find_proof,
-    is_changed,
     is_confirmed,
+    is_on_changed_line,
     make_fingerprint,
     make_mark,
     read_findings,
@@ -84,9 +84,9 @@ async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
         raise CodeloopError(f"The branch `{pull.head if head is None else pull.base}` is gone.")
     # The branch `base` may have moved on; its later commits are not part of the change.
     origin = await job.repository.find_merge_base(base, head)
-    line_changes = await job.repository.list_changed_lines(origin, head)
-    if not line_changes.lines:
-        return CiOutcome("nothing to review", "", 0)
+    changed_lines = await job.repository.list_changed_lines(origin, head)
+    if not changed_lines:
+        return CiOutcome(title="nothing to review", text="", exit_code=0)
     await job.repository.check_out(head, pull.head)
     before = await job.repository.record_files(head)
     result = await _run_agent(job, pull, origin, head)
@@ -94,14 +94,22 @@ async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
     if result.structured is None:
         message = result.message or "The review ended without findings in the shape that was asked for."
         return CiOutcome(
-            "the review did not come to its end", message, result.exit_code or 1, result.cost, (page,), is_done=False
+            title="the review did not come to its end",
+            text=message,
+            exit_code=result.exit_code or 1,
+            cost=result.cost,
+            facts=(page,),
+            is_done=False,
         )
     after = await job.repository.record_files(head)
     # Only files that the agent added: what it changed in the code would make its own findings true.
     head_tree = await job.repository.add_new_files(before, before, after)
-    trees = ReviewTrees(after, head_tree, await job.repository.apply_changes(head_tree, (head, origin)))
+    base_tree = await job.repository.apply_changes(head_tree, (head, origin))
+    trees = ReviewTrees(after_agent=after, head=head_tree, base=base_tree)
     calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / "review.json")
-    candidates = await _make_candidates(job, read_findings(result.structured), pull, (origin, head), line_changes)
+    candidates = await _make_candidates(
+        job, read_findings(result.structured), pull, origin=origin, head=head, changed_lines=changed_lines
+    )
     proven, counts = await _confirm_findings(job, candidates, trees, calls)
     facts = (page, *describe_run(result))
     try:
@@ -111,36 +119,41 @@ async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
         if problem.status != _UNPROCESSABLE_STATUS or await job.repository.fetch(pull.head) == head:
             raise
         text = _describe_outdated(head, proven, counts)
-        return CiOutcome("reviewed, while it was pushed to", text, 0, result.cost, facts)
-    return CiOutcome("reviewed", _describe_counts(posted_count, counts), 0, result.cost, facts)
+        title = "reviewed, while it was pushed to"
+        return CiOutcome(title=title, text=text, exit_code=0, cost=result.cost, facts=facts)
+    text = _describe_counts(posted_count, counts)
+    return CiOutcome(title="reviewed", text=text, exit_code=0, cost=result.cost, facts=facts)
 
 
 async def _make_candidates(
     job: CiJob,
     findings: Sequence[ReviewFinding],
     pull: PullRequest,
-    commits: tuple[str, str],
-    line_changes: ChangedLines,
+    *,
+    origin: str,
+    head: str,
+    changed_lines: Mapping[str, frozenset[int]],
 ) -> list[Candidate]:
     """Return the findings as candidates, with a verdict for those that need no proof.
 
-    `commits`: the commits before and after the change.
+    `origin` and `head`: the commits before and after the change.
     """
-    origin, head = commits
     existing_comments = "\n".join(await job.host.list_line_comments(pull.number))
     candidates = list[Candidate]()
     for finding in findings:
         source = await job.repository.read_file_lines(head, finding.path)
         fingerprint = make_fingerprint(finding, source)
         verdict: Verdict | None = None
-        if not is_changed(finding, line_changes.lines):
+        if not is_on_changed_line(finding, changed_lines):
             verdict = "unchanged"
         elif make_mark(fingerprint) in existing_comments:
             verdict = "repeated"
         name = find_enclosing_name(source, finding.line)
         before = await job.repository.read_file_lines(origin, finding.path)
         is_new = not before or (bool(name) and not any(name in line for line in before))
-        candidates.append(Candidate(finding, tuple(source), fingerprint, is_new, verdict))
+        candidates.append(
+            Candidate(finding=finding, source=tuple(source), fingerprint=fingerprint, is_new=is_new, verdict=verdict)
+        )
     return candidates
 
 
@@ -170,12 +183,14 @@ async def _confirm_findings(
     for each in candidates:
         call = find_proof(each.finding, calls, each.source) if each.verdict is None else None
         proof = (each.finding.command, each.finding.output)
-        # A command proves one finding only.
+        # The same output of a command proves one finding only.
         if call is None or proof in used_proofs:
             counts[each.verdict or "unproven"] += 1
         else:
             used_proofs.add(proof)
-            proven.append(ProvenFinding(each.finding, call, each.fingerprint, each.is_new))
+            proven.append(
+                ProvenFinding(finding=each.finding, call=call, fingerprint=each.fingerprint, is_new=each.is_new)
+            )
     if not proven:
         return [], counts
     commands = [each.call.command for each in proven]
@@ -196,12 +211,12 @@ async def _replay_commands(job: CiJob, tree: str, commands: Sequence[str], side:
     """Run commands again on a tree; return the call of each, None for a command that did not end."""
     # A session whose model is a script runs them, with the same tool, permission rules and sandbox as the agent.
     await job.repository.restore_files(tree)
-    rows = [
+    steps = [
         {"calls": [{"name": "bash", "arguments": {"command": command, "description": "Runs a proof again"}}]}
         for command in commands
     ]
     script = job.scratch / f"{side}.jsonl"
-    script.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in [*rows, {"text": "Done."}]))
+    script.write_bytes(b"".join(msgspec.json.encode(step) + b"\n" for step in [*steps, {"text": "Done."}]))
     result = await job.agent.replay(job.settings.work, script, CI_PROOF_TIME.seconds * len(commands))
     calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / f"{side}.json")
     by_command = {call.command: call for call in calls}
@@ -217,9 +232,9 @@ async def _post_findings(job: CiJob, pull: PullRequest, proven: Sequence[ProvenF
     review_mark = f"<!-- codeloop-review {hashlib.sha256(' '.join(fingerprints).encode()).hexdigest()[:16]} -->"
     comments = [
         LineComment(
-            each.finding.path,
-            each.finding.line,
-            render_finding_comment(each.finding, each.call, each.fingerprint, review_mark),
+            path=each.finding.path,
+            line=each.finding.line,
+            text=render_finding_comment(each.finding, each.call, each.fingerprint, review_mark),
         )
         for each in proven
     ]
@@ -244,6 +259,6 @@ def _describe_counts(posted_count: int, counts: Counter[Verdict]) -> str:
     """Return a sentence about the posted findings, and one about the others."""
     findings = "1 finding" if posted_count == 1 else f"{posted_count or 'No'} findings"
     dropped_findings = [f"{count} {_VERDICT_TEXTS[verdict]}" for verdict, count in counts.items() if count]
-    return f"{findings} posted." + (
-        f" Of what the model suspected, {', '.join(dropped_findings)}." if dropped_findings else ""
-    )
+    if not dropped_findings:
+        return f"{findings} posted."
+    return f"{findings} posted. Of what the model suspected, {', '.join(dropped_findings)}."

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from codeloop.automation.ci.json_fields import get_list, get_object, get_text
+from codeloop.automation.ci.json_fields import get_list, get_text, to_list, to_object
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
@@ -45,11 +45,6 @@ class HostAnswer(NamedTuple):
     headers: Mapping[str, str]
     body: Any
 
-    @property
-    def is_list(self) -> bool:
-        """Whether the body is a list."""
-        return isinstance(self.body, list)
-
 
 class RestApi:
     """The REST API below `base_url`. `advice`: for a status such as 401, a sentence that says what to do about it."""
@@ -71,9 +66,9 @@ class RestApi:
         next_path: str | None = _append_query(path, {**query, "per_page": 100})
         for _ in range(CI_PAGES.value):
             answer = await self._send("GET", next_path, None)
-            if not answer.is_list:
+            if not isinstance(answer.body, list):
                 raise HostProblem(f"{self._name} answered {path} with something that is no list.", answer.status)
-            rows += get_list({"rows": answer.body}, "rows")
+            rows += to_list(answer.body)
             next_path = self._read_next_page(answer)
             if next_path is None:
                 break
@@ -132,8 +127,8 @@ class RestApi:
                 return answer
             # Redirects are not followed: the token would go to an address that the user did not name.
             if answer.status < 400:
-                what = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
-                raise HostProblem(f"{what}: it has moved. Check the repository's name and address.", answer.status)
+                response = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
+                raise HostProblem(f"{response}: it has moved. Check the repository's name and address.", answer.status)
             wait = _read_rate_limit_delay(answer)
             if wait is None and answer.status >= 500:
                 if method not in _IDEMPOTENT_METHODS:
@@ -186,8 +181,9 @@ class RestApi:
     def _describe_failure(self, method: str, path: str, answer: HostAnswer) -> str:
         message = _read_error(answer.body)
         advice = self._advice.get(answer.status, "Start the job again later." if answer.status >= 500 else "")
-        what = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
-        return f"{what}{f': {message}' if message else ''}. {advice}".rstrip().replace("..", ".")
+        response = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
+        # A host's message may itself end with a full stop.
+        return f"{response}{f': {message}' if message else ''}. {advice}".rstrip().replace("..", ".")
 
 
 def _append_query(path: str, query: Mapping[str, Any]) -> str:
@@ -213,15 +209,21 @@ def _read_rate_limit_delay(answer: HostAnswer) -> float | None:
     if remaining == "0" and reset.isdigit():
         # The time is in whole seconds of the host's clock, hence one more.
         return max(float(reset) - time.time(), 0.0) + 1.0
+    # No header says how long: a minute, the shortest period over which hosts count requests.
     return CI_RETRY.seconds * 60 if answer.status == 429 else None
 
 
 def _read_error(answer_body: Any) -> str:
     """Return the host's error message as one line."""
-    body = get_object({"body": answer_body}, "body")
-    parts: list[Any] = [body.get("message") or body.get("error")]
+    # GitHub: {"message": TEXT, "errors": [{"message": TEXT} or {"field": NAME, "code": WORD} or TEXT]}. GitLab:
+    # {"message": TEXT or an object} or {"error": TEXT}.
+    body = to_object(answer_body)
+    texts = [str(body.get("message") or body.get("error") or "")]
     for each in get_list(body, "errors"):
-        error = get_object({"error": each}, "error")
-        detail = " ".join(filter(None, (get_text(error, "field"), get_text(error, "code"))))
-        parts += [get_text(error, "message") or detail or (each if isinstance(each, str) else "")]
-    return one_line("; ".join(str(part) for part in parts if part), _MAX_DETAIL_CHARACTERS)
+        if isinstance(each, str):
+            texts.append(each)
+            continue
+        error = to_object(each)
+        field_problem = f"{get_text(error, 'field')} {get_text(error, 'code')}".strip()
+        texts.append(get_text(error, "message") or field_problem)
+    return one_line("; ".join(text for text in texts if text), _MAX_DETAIL_CHARACTERS)
