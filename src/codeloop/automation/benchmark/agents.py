@@ -158,7 +158,7 @@ AGENTS = (
     BenchAgent(IDLE_AGENT, ()),
     BenchAgent(SOLUTION_AGENT, ()),
 )
-AGENT_NAMES = ", ".join(row.name for row in AGENTS)
+AGENT_NAMES = ", ".join(agent.name for agent in AGENTS)
 
 
 def find_agent(choice: str, flags: tuple[str, ...] = ()) -> BenchAgent:
@@ -173,18 +173,18 @@ def find_agent(choice: str, flags: tuple[str, ...] = ()) -> BenchAgent:
             raise UsageProblem(f"{choice!r} is no agent: write NAME=COMMAND, with {{prompt}} where the prompt belongs.")
         return _check_installed(BenchAgent(name, words))
     name, _, codeloop_agent = choice.partition(":")
-    row = next((row for row in AGENTS if row.name == name), None)
-    if row is None or (codeloop_agent and name != "codeloop"):
+    agent = next((agent for agent in AGENTS if agent.name == name), None)
+    if agent is None or (codeloop_agent and name != "codeloop"):
         raise UsageProblem(f"There is no agent {choice}: {AGENT_NAMES}, codeloop:AGENT or NAME=COMMAND.")
     if name == "codeloop":
         agent_flags = ("--agent", codeloop_agent) if codeloop_agent else ()
         command = (*RUN_COMMAND, *flags, *agent_flags, "{flags}", "--", "{prompt}")
-        return msgspec.structs.replace(row, name=choice, command=command)
-    return _check_installed(row)
+        return msgspec.structs.replace(agent, name=choice, command=command)
+    return _check_installed(agent)
 
 
 def _check_installed(agent: BenchAgent) -> BenchAgent:
-    """Return the agent. Raises UsageProblem if its program is not on the PATH."""
+    """Return the agent itself. Raises UsageProblem if its program is not on the PATH."""
     if not agent.command:
         return agent
     program = agent.command[0]

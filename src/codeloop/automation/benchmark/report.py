@@ -68,22 +68,23 @@ def render_page(title: str, runs: Sequence[BenchRun]) -> str:
     """Return the page as HTML: the sums, a table of tasks and agents, and the details of each run."""
     sums = sum_runs(runs)
     columns = [(each.agent, each.model) for each in sums]
+    # By task, agent and model: the runs with their numbers, which are the targets of the links.
     cells: dict[tuple[str, str, str], list[tuple[int, BenchRun]]] = {}
     for number, run in enumerate(runs):
         cells.setdefault((run.task, run.agent, run.model), []).append((number, run))
-    head = "".join(f"<th>{_escape(agent)}<br><small>{_escape(model)}</small></th>" for agent, model in columns)
+    task_heads = "".join(f"<th>{_escape(agent)}<br><small>{_escape(model)}</small></th>" for agent, model in columns)
     rows = ""
     for task in dict.fromkeys(run.task for run in runs):
         links = [[_render_link(*each) for each in cells.get((task, *column), [])] for column in columns]
         row = "".join(f"<td>{' '.join(cell)}</td>" for cell in links)
         rows += f"<tr><th>{_escape(task)}</th>{row}</tr>"
     details = "".join(_render_details(number, run) for number, run in enumerate(runs))
-    heads = "<th>agent</th><th>model</th><th>passed</th><th></th><th>cost</th><th>a run</th><th>tokens in, out</th>"
+    sum_heads = "<th>agent</th><th>model</th><th>passed</th><th></th><th>cost</th><th>a run</th><th>tokens in, out</th>"
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLESHEET}</style><h1>{_escape(title)}</h1>'
-        f"<table><tr>{heads}</tr>{''.join(map(_render_sum_row, sums))}</table>"
-        f"<h2>Tasks</h2><table><tr><th></th>{head}</tr>{rows}</table><h2>Runs</h2>{details}</html>\n"
+        f"<table><tr>{sum_heads}</tr>{''.join(map(_render_sum_row, sums))}</table>"
+        f"<h2>Tasks</h2><table><tr><th></th>{task_heads}</tr>{rows}</table><h2>Runs</h2>{details}</html>\n"
     )
 
 

@@ -86,7 +86,7 @@ async def run_plan(plan: BenchPlan, on_run_end: Callable[[BenchRun], object]) ->
             on_run_end(bench_run)
             return bench_run
 
-    rows = [
+    combinations = [
         (task, agent, model, attempt)
         for attempt in range(1, plan.repetitions + 1)
         for task in plan.tasks
@@ -95,7 +95,7 @@ async def run_plan(plan: BenchPlan, on_run_end: Callable[[BenchRun], object]) ->
         for model in ([None] if agent.name in {IDLE_AGENT, SOLUTION_AGENT} else plan.models)
     ]
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(run(*row)) for row in rows]
+        tasks = [group.create_task(run(*combination)) for combination in combinations]
     return [task.result() for task in tasks]
 
 
@@ -132,10 +132,11 @@ async def _run_task(
     # Claude Code and OpenCode report ids of sessions, too, but codeloop can't export those.
     if used.session_id and agent.command[:1] == RUN_COMMAND[:1]:
         has_session = await _export_session(used.session_id, work, plan.sessions_folder)
+    error = used.error
     if result.code == TIMEOUT_EXIT_CODE:
         error = f"It took longer than {timeout:g} s."
-    else:
-        error = used.error or (f"It ended with exit code {result.code}: {result.stderr[-400:]}" if result.code else "")
+    elif result.code and not error:
+        error = f"It ended with exit code {result.code}: {result.stderr[-400:]}"
     return msgspec.structs.replace(
         unchecked_run,
         passed=check.code == 0,
@@ -186,7 +187,7 @@ async def _prepare_copy(named_task: NamedTask, work: Path) -> str:
     """Copy or clone a task's repository to `work`, run its setup, and commit all; return an error message or ""."""
     task = named_task.task
     source = str((named_task.folder / task.repository).resolve()) if named_task.is_local else task.repository
-    # A copy has uncommitted files of the folder, too; a clone has not.
+    # Unlike a clone, a copy also has the folder's uncommitted files.
     if named_task.is_local and not task.revision:
         await asyncio.to_thread(shutil.copytree, source, work, symlinks=True)
         steps: list[Sequence[str]] = [] if (work / ".git").exists() else [make_git_command("init", "-q")]

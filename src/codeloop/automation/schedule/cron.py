@@ -50,7 +50,9 @@ class CronTime(Struct, frozen=True):
         if day.month not in self.months:
             return False
         matches_day, matches_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
-        return matches_day or matches_weekday if self.matches_either_day else matches_day and matches_weekday
+        if self.matches_either_day:
+            return matches_day or matches_weekday
+        return matches_day and matches_weekday
 
     def find_next_due_time(self, after: datetime) -> datetime:
         """Return the first due time after this one. Raises UsageProblem if there is none."""
@@ -111,13 +113,22 @@ def parse_cron(text: str) -> CronTime:
         count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
         raise UsageProblem(f"{text!r} has {count}, not minute, hour, day, month and weekday: {CRON_EXAMPLE}.")
     minutes, hours, days, months, weekdays = (
-        _parse_field(field, *row) for field, row in zip(fields, _FIELD_RANGES, strict=True)
+        _parse_field(field, name, lowest, highest)
+        for field, (name, lowest, highest) in zip(fields, _FIELD_RANGES, strict=True)
     )
     # As in cron, a field that begins with `*`, such as `*/2`, counts as unrestricted here.
     matches_either_day = not fields[2].startswith("*") and not fields[4].startswith("*")
     # Sunday is 0 or 7.
     weekdays = tuple(sorted({each % 7 for each in weekdays}))
-    cron_time = CronTime(" ".join(fields), minutes, hours, days, months, weekdays, matches_either_day)
+    cron_time = CronTime(
+        text=" ".join(fields),
+        minutes=minutes,
+        hours=hours,
+        days=days,
+        months=months,
+        weekdays=weekdays,
+        matches_either_day=matches_either_day,
+    )
     # Raises for a day that no month has, such as the 31st of February.
     cron_time.find_next_due_time(get_local_time())
     return cron_time
@@ -135,8 +146,10 @@ def _parse_field(field: str, name: str, lowest: int, highest: int) -> tuple[int,
             low, high = lowest, highest
         else:
             low = _parse_value(first, name)
-            # `5/10` is short for "from 5 to the end, every 10th".
-            high = _parse_value(last, name) if last else (highest if step else low)
+            # `5/10` is short for "from 5 to the end, every 10th"; `5` alone is one value.
+            high = highest if step else low
+            if last:
+                high = _parse_value(last, name)
         if not lowest <= low <= high <= highest or step == "0" or (first == "*" and last):
             raise UsageProblem(f"{item!r} is no {name}: it goes from {lowest} to {highest}. {CRON_EXAMPLE}.")
         values.update(range(low, high + 1, int(step or 1)))

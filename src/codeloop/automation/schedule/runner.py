@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -12,11 +11,12 @@ from msgspec import Struct
 
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.schedule.cron import get_local_time
+from codeloop.automation.schedule.notification import show_notification
 from codeloop.automation.schedule.schedule_store import Schedule, ScheduledRun, ScheduleStore
-from codeloop.kit.programs import exclude_project_folders, find_program, make_safe_environment
+from codeloop.kit.programs import exclude_project_folders, make_safe_environment
 from codeloop.kit.small_files import lock
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_NOTIFY, SCHEDULE_TEXT
+from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_TEXT
 from codeloop.schema.errors import CodeloopError
 
 
@@ -36,7 +36,8 @@ def run_due_schedules(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun
 
     Return at once when another process makes runs: it will also make those that are due now.
     """
-    # The outer loop looks again after the lock is released: a timer that fired just before has left its run to us.
+    # The outer loop looks again after the lock is released: a timer that fired just before has left its run to this
+    # process.
     ended_runs: list[tuple[Schedule, ScheduledRun]] = []
     while any(each.find_latest_due_time(get_local_time()) is not None for each in store.list_all()):
         try:
@@ -110,30 +111,3 @@ def _run_program(schedule: Schedule) -> _RunResult:
         return msgspec.json.decode(output.splitlines()[-1], type=_RunResult)
     except (IndexError, msgspec.DecodeError):
         return _RunResult(is_error=True, errors=[f"It ended without a result (exit code {process.returncode})."])
-
-
-def show_notification(title: str, text: str, environment: dict[str, str]) -> None:
-    """Show a notification on the user's desktop; do nothing if there is no program for that."""
-    environment = make_safe_environment({**os.environ, **environment})
-    if sys.platform == "darwin":
-        # Both become strings of AppleScript, which a quote would end and a backslash would change.
-        words = [each.replace("\\", "").replace('"', "'") for each in (text, title)]
-        command = ["osascript", "-e", f'display notification "{words[0]}" with title "{words[1]}"']
-    else:
-        # cron starts its jobs without the address of the session bus; systemd's login manager puts the bus here.
-        bus = Path(f"/run/user/{os.getuid()}/bus")
-        if "DBUS_SESSION_BUS_ADDRESS" not in environment and bus.exists():
-            environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"
-        command = ["notify-send", "--app-name=codeloop", "--", title, text]
-    if (program := find_program(command[0], environment["PATH"])) is None:
-        return
-    with suppress(OSError, subprocess.TimeoutExpired):
-        subprocess.run(
-            [program, *command[1:]],
-            cwd="/",
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=SCHEDULE_NOTIFY.seconds,
-        )

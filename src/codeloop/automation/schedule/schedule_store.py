@@ -112,24 +112,27 @@ class ScheduleStore:
 
         A schedule that missed several due times is run once. `schedule_id`: begin this schedule, due or not.
         """
-        started_schedules: list[Schedule] = []
+        started: Schedule | None = None
 
         def add_run(schedules: list[Schedule]) -> list[Schedule]:
-            changed: list[Schedule] = []
-            for each in schedules:
-                is_wanted = each.id == schedule_id if schedule_id else each.find_latest_due_time(now) is not None
-                if started_schedules or not is_wanted:
-                    changed.append(each)
+            nonlocal started
+            for position, each in enumerate(schedules):
+                if schedule_id is None:
+                    latest_due = each.find_latest_due_time(now)
+                    if latest_due is None:
+                        continue
+                    due = last_due = latest_due
+                elif each.id == schedule_id:
+                    due, last_due = now_ms(), each.last_due
+                else:
                     continue
-                due = now_ms() if schedule_id else each.find_latest_due_time(now) or 0
                 runs = [*each.runs, ScheduledRun(due=due, started=now_ms())][-SCHEDULE_RESULTS.value :]
-                last_due = each.last_due if schedule_id else due
-                started_schedules.append(msgspec.structs.replace(each, runs=runs, last_due=last_due))
-                changed.append(started_schedules[0])
-            return changed
+                started = msgspec.structs.replace(each, runs=runs, last_due=last_due)
+                return [*schedules[:position], started, *schedules[position + 1 :]]
+            return schedules
 
         self._change(add_run)
-        return started_schedules[0] if started_schedules else None
+        return started
 
     def end_run(self, schedule_id: str, run: ScheduledRun) -> None:
         """Store the result of a schedule's last run, unless the schedule was removed meanwhile."""

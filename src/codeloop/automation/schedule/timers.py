@@ -42,12 +42,12 @@ def select_timer_environment() -> dict[str, str]:
     return {name: environment[name] for name in ("PATH", *_FOLDER_VARIABLES) if environment.get(name)}
 
 
-def choose_timers() -> str:
+def choose_timer_kind() -> str:
     """Return `systemd` if its user timers work, else `cron`. Raises CodeloopError if this machine has neither."""
     path = os.environ.get("PATH")
     if find_program("systemctl", path) is not None:
         # "degraded" means that some unit has failed, and sets an exit code other than 0; timers work all the same.
-        answer = _run(["systemctl", "--user", "is-system-running"], is_checked=False)
+        answer = _run(["systemctl", "--user", "is-system-running"], must_succeed=False)
         if answer.stdout.strip() in {"running", "degraded", "starting", "initializing"}:
             return "systemd"
     if find_program("crontab", path) is not None:
@@ -58,7 +58,7 @@ def choose_timers() -> str:
 
 
 def make_timers(kind: str) -> Timers:
-    """Return the timers of a kind that `choose_timers` has returned."""
+    """Return the timers of a kind, `systemd` or `cron`."""
     return SystemdTimers() if kind == "systemd" else CrontabTimers()
 
 
@@ -94,7 +94,7 @@ class SystemdTimers:
         """Stop the timer, and delete its units and the file with the time of its last start."""
         name = f"codeloop-{schedule_id}"
         # Fails if the installation did not get as far as the timer; the files are removed in any case.
-        _run(["systemctl", "--user", "disable", "--now", f"{name}.timer"], is_checked=False)
+        _run(["systemctl", "--user", "disable", "--now", f"{name}.timer"], must_succeed=False)
         data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
         # systemd keeps the last start of a persistent timer in a file; a later schedule of this name would inherit it.
         stamp = Path(data) / "systemd" / "timers" / f"stamp-{name}.timer"
@@ -124,7 +124,7 @@ class CrontabTimers:
 
     def _read(self) -> list[str]:
         # A user without a crontab is an error of `crontab -l`.
-        answer = _run(["crontab", "-l"], is_checked=False)
+        answer = _run(["crontab", "-l"], must_succeed=False)
         if answer.returncode != 0 and "no crontab for" not in answer.stderr:
             raise CodeloopError(f"The crontab can't be read: {answer.stderr.strip()}.")
         return answer.stdout.splitlines() if answer.returncode == 0 else []
@@ -134,7 +134,7 @@ class CrontabTimers:
             _run(["crontab", "-"], stdin="".join(f"{line}\n" for line in lines))
         else:
             # Fails if the user has no crontab.
-            _run(["crontab", "-r"], is_checked=False)
+            _run(["crontab", "-r"], must_succeed=False)
 
 
 def _make_cron_command(schedule: Schedule) -> str:
@@ -153,8 +153,8 @@ def _quote_unit(word: str) -> str:
     return f'"{quoted}"'
 
 
-def _run(command: list[str], *, stdin: str = "", is_checked: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run a program of the system. Raises CodeloopError; for an exit code other than 0 only if `is_checked`."""
+def _run(command: list[str], *, stdin: str = "", must_succeed: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a program of the system. Raises CodeloopError; for an exit code other than 0 only if `must_succeed`."""
     environment = make_safe_environment(os.environ)
     program = find_program(command[0], environment["PATH"])
     if program is None:
@@ -173,6 +173,6 @@ def _run(command: list[str], *, stdin: str = "", is_checked: bool = True) -> sub
         )
     except subprocess.TimeoutExpired:
         raise CodeloopError(f"{' '.join(command)} did not answer. Try again.") from None
-    if is_checked and process.returncode != 0:
+    if must_succeed and process.returncode != 0:
         raise CodeloopError(f"{' '.join(command)} failed: {process.stderr.strip() or process.returncode}.")
     return process

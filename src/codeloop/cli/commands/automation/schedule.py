@@ -13,7 +13,7 @@ import click
 from codeloop.automation.schedule.cron import get_local_time, parse_cron, to_local_time
 from codeloop.automation.schedule.runner import run_due_schedules, run_schedule
 from codeloop.automation.schedule.schedule_store import RUNNING_STATE, Schedule, ScheduledRun, ScheduleStore
-from codeloop.automation.schedule.timers import choose_timers, make_timers, select_timer_environment
+from codeloop.automation.schedule.timers import choose_timer_kind, make_timers, select_timer_environment
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import (
     AGENT_OPTION,
@@ -81,7 +81,7 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
         directory=str(folder),
         flags=_format_flags(flags),
         timeout=timeout,
-        timer=choose_timers(),
+        timer=choose_timer_kind(),
         # Timers start programs with an environment of their own.
         environment=select_timer_environment(),
         # Times before now are not due.
