@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from codeloop.automation.fleet.coordinator import Coordinator
+from codeloop.automation.fleet.end_programs import end_programs
 from codeloop.automation.fleet.jobs import FleetJob, read_jobs
 from codeloop.automation.fleet.ledger import Ledger
 from codeloop.automation.fleet.ledger_databases import SqliteDatabase
-from codeloop.automation.fleet.local_driver import LocalDriver, end_programs
+from codeloop.automation.fleet.local_driver import LocalDriver
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.support.answers import Answer

@@ -263,7 +263,7 @@ def make_credential_variables(remote: str, credential: str) -> dict[str, str]:
 
 def _find_subcommand(arguments: tuple[str, ...]) -> str:
     """Return git's subcommand, such as `push`, from its arguments."""
-    # The path after `-C` is not the subcommand: `-C /work/project push --quiet`.
+    # The path after `-C` is not the subcommand: `-C FOLDER push --quiet`.
     for previous, word in pairwise(("", *arguments)):
         if not word.startswith("-") and previous != "-C":
             return word

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from codeloop.automation.fleet.driver import Driver, DriverLost, FleetStopped, JobTask
+from codeloop.automation.fleet.end_programs import end_programs
 from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE, JobAttempt, read_result
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
-from codeloop.automation.fleet.local_driver import end_programs
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import lock
 from codeloop.schema.bounds.automation import (
@@ -45,8 +45,8 @@ class _DriverState:
         """Whether the driver may get a job now. It may not for some seconds after it was lost."""
         return not self.is_lost and time.monotonic() >= self._retry_at
 
-    def count_end(self, began: float, *, is_lost: bool) -> None:
-        """Count the end of a job that started at `began` (monotonic seconds)."""
+    def record_job_end(self, began: float, *, is_lost: bool) -> None:
+        """Record the end of a job that started at `began` (monotonic seconds). `is_lost`: the driver lost the job."""
         if not is_lost:
             self._losses = 0
         # When a machine fails, all of its jobs are lost; those that began before the last loss do not count again.
@@ -95,7 +95,7 @@ class Coordinator:
                     for thread in list(self._job_threads.values()):
                         thread.join()
                     self._requeue_stopped()
-                # Again, because a git of a killed coordinator may have written after the first removal.
+                # Again, because git processes of a killed coordinator may have written after the first removal.
                 if not self.is_stopping:
                     remove_tree(self._folder / "attempts")
         except TimeoutError:
@@ -166,7 +166,7 @@ class Coordinator:
         began = time.monotonic()
         try:
             reason = self._run_attempt(row, state.driver)
-            state.count_end(began, is_lost=bool(reason))
+            state.record_job_end(began, is_lost=bool(reason))
             if state.is_lost:
                 self.lost_drivers[state.driver.name] = reason
         # The table can't be reached. The main thread gets the same error, and reports it.
@@ -185,14 +185,15 @@ class Coordinator:
         # The same result in the folder and the table: `codeloop fleet retry` has requeued the job. Another result in
         # the folder: a coordinator finished the job, and was killed before it could update the table.
         if stored_result is not None and stored_result == row.result:
-            earlier = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
-            earlier.parent.mkdir(exist_ok=True)
-            final_folder.rename(earlier)
-        task = JobTask(job, row.attempt, self._make_attempt_path(row), self._flags)
+            earlier_folder = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
+            earlier_folder.parent.mkdir(exist_ok=True)
+            final_folder.rename(earlier_folder)
+        task = JobTask(job=job, attempt=row.attempt, folder=self._make_attempt_path(row), flags=self._flags)
         attempt = JobAttempt(self._folder, driver, task)
         try:
             result = attempt.run(
-                lambda child: self._ledger.record_child(job.id, row.attempt, child), lambda: self.is_stopping
+                record_child=lambda child: self._ledger.record_child(job.id, row.attempt, child),
+                is_stopping=lambda: self.is_stopping,
             )
             driver.remove_remains(job.id)
         except FleetStopped:
@@ -205,7 +206,7 @@ class Coordinator:
         except (CodeloopError, OSError) as error:
             result = {"reason": "error", "exitCode": 1, "message": str(error)}
             attempt.discard()
-        # Somebody has interrupted the agent, which is taken for a stop of the whole fleet.
+        # Somebody has interrupted the agent: this counts as a stop of the whole fleet.
         if result.get("exitCode") == INTERRUPTED_EXIT_CODE:
             self.is_stopping = True
             self._ledger.requeue((job.id, row.attempt))

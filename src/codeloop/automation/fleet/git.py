@@ -47,8 +47,8 @@ def run_git(
             os.killpg(program.pid, signal.SIGKILL)
             program.communicate()
     if program.returncode:
-        words = errors.decode("utf-8", "replace").strip()
-        raise CodeloopError(f"git failed for {repository}: {words}")
+        message = errors.decode("utf-8", "replace").strip()
+        raise CodeloopError(f"git failed for {repository}: {message}")
     return output.decode("utf-8", "replace")
 
 

@@ -4,6 +4,7 @@ The process may be killed at any step: the next attempt then starts afresh, or f
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -21,16 +22,17 @@ INTERRUPTED_EXIT_CODE = 130
 
 
 class JobAttempt:
-    """An attempt at one job. `folder`: the folder of the fleet. `commit`: the commit to start from; "": the job's base.
+    """An attempt at one job. `folder`: the folder of the fleet. `start_commit`: "" for that of the job's base.
 
     The attempt works in `task.folder`, which it creates.
     """
 
-    def __init__(self, folder: Path, driver: Driver, task: JobTask, commit: str = "") -> None:
+    def __init__(self, folder: Path, driver: Driver, task: JobTask, start_commit: str = "") -> None:
         self._final_folder = folder / "jobs" / task.job.id
         self._driver = driver
         self._task = task
-        self._commit = commit
+        self._start_commit = start_commit
+        self._branch = f"codeloop/{task.job.id}"
 
     def run(self, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """Do the job and return its result, or return the result of an earlier attempt that has finished the job.
@@ -39,44 +41,23 @@ class JobAttempt:
         """
         if (earlier_result := read_result(self._final_folder)) is not None:
             return earlier_result
-        job, tree, branch = self._task.job, self._task.tree, f"codeloop/{self._task.job.id}"
-
-        def git(*arguments: str) -> str:
-            return run_git(job.repository, "-C", str(tree), *arguments, is_stopping=is_stopping)
-
+        git = partial(run_git, self._task.job.repository, "-C", str(self._task.tree), is_stopping=is_stopping)
         # Without a result, both folders are remains of a process that was killed.
         remove_tree(self._final_folder)
         remove_tree(self._task.folder)
         self._task.folder.mkdir(parents=True)
-        base = ("--branch", job.base) if job.base else ()
-        clone = ("clone", "--quiet", *base, "--", job.repository, str(tree))
-        run_git(job.repository, *clone, is_stopping=is_stopping)
-        git("checkout", "--quiet", "-B", branch, *((self._commit,) if self._commit else ()))
-        # One git process for both: the commit of the branch, and the branch that `origin/HEAD` points to. An empty
-        # repository has neither.
-        refs = (f"refs/heads/{branch}", "refs/remotes/origin/HEAD")
-        lines = git("for-each-ref", "--format=%(objectname) %(symref:lstrip=3)", *refs).splitlines()
-        if not lines:
-            raise CodeloopError(f"{job.repository} has no commit to start from.")
-        before, target = lines[0].strip(), lines[1].split()[-1] if len(lines) > 1 else ""
-        git_settings = _read_git_settings(tree)
+        start, target = self._clone(git, is_stopping)
+        git_settings = _read_git_settings(self._task.tree)
         result = self._driver.run(self._task, record_child, is_stopping)
-        # The agent could name a filter or a hook there, which git would run here, outside of the agent's sandbox.
-        if _read_git_settings(tree) != git_settings:
+        # In these settings the agent could name a filter or a hook, which git would run outside of the sandbox.
+        if _read_git_settings(self._task.tree) != git_settings:
             raise CodeloopError("The job changed the settings of its repository, so nothing of it was committed.")
         if result.get("exitCode") == INTERRUPTED_EXIT_CODE:
             self.discard()
             return result
-        git("add", "--all")
-        # The first line is `# branch.oid COMMIT`: the agent may have committed by itself.
-        commit_line, *changes = git("status", "--porcelain=v2", "--branch").splitlines()
-        after = commit_line.split()[-1]
-        if any(not line.startswith("#") for line in changes):
-            title = (job.goal or job.prompt).strip().splitlines()[0][:72]
-            git(*_COMMIT_IDENTITY, "commit", "--quiet", "-m", title)
-            after = git("rev-parse", "HEAD").strip()
-        result |= {"start": before, "target": job.base or target, "commit": after, "branch": branch}
-        diff = git("diff", "--no-ext-diff", "--no-textconv", before, after) if after != before else ""
+        commit = self._commit_changes(git)
+        result |= {"start": start, "target": target, "commit": commit, "branch": self._branch}
+        diff = git("diff", "--no-ext-diff", "--no-textconv", start, commit) if commit != start else ""
         result["diff"] = diff[: FLEET_DIFF.value]
         (self._task.folder / "result.json").write_bytes(msgspec.json.encode(result))
         self._final_folder.parent.mkdir(parents=True, exist_ok=True)
@@ -87,6 +68,37 @@ class JobAttempt:
     def discard(self) -> None:
         """Remove the files of an attempt that is not final."""
         remove_tree(self._task.folder)
+
+    def _clone(self, git: Callable[..., str], is_stopping: Callable[[], bool]) -> tuple[str, str]:
+        """Clone the repository, on the branch of the job; return the commit to start from and the branch to merge into.
+
+        `git`: runs git in the clone, once it exists.
+        """
+        job = self._task.job
+        base = ("--branch", job.base) if job.base else ()
+        clone = ("clone", "--quiet", *base, "--", job.repository, str(self._task.tree))
+        run_git(job.repository, *clone, is_stopping=is_stopping)
+        git("checkout", "--quiet", "-B", self._branch, *((self._start_commit,) if self._start_commit else ()))
+        # One git process for both: the commit of the branch, and the branch that `origin/HEAD` points to. An empty
+        # repository has neither.
+        refs = (f"refs/heads/{self._branch}", "refs/remotes/origin/HEAD")
+        lines = git("for-each-ref", "--format=%(objectname) %(symref:lstrip=3)", *refs).splitlines()
+        if not lines:
+            raise CodeloopError(f"{job.repository} has no commit to start from.")
+        default_branch = lines[1].split()[-1] if len(lines) > 1 else ""
+        return lines[0].strip(), job.base or default_branch
+
+    def _commit_changes(self, git: Callable[..., str]) -> str:
+        """Commit what the agent has left uncommitted, if anything; return the last commit."""
+        git("add", "--all")
+        # The first line is `# branch.oid COMMIT`: the agent may have committed by itself.
+        commit_line, *changes = git("status", "--porcelain=v2", "--branch").splitlines()
+        if all(line.startswith("#") for line in changes):
+            return commit_line.split()[-1]
+        job = self._task.job
+        title = (job.goal or job.prompt).strip().splitlines()[0][:72]
+        git(*_COMMIT_IDENTITY, "commit", "--quiet", "-m", title)
+        return git("rev-parse", "HEAD").strip()
 
 
 def _read_git_settings(tree: Path) -> list[bytes]:

@@ -43,13 +43,13 @@ class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
 def read_jobs(file: Path) -> list[FleetJob]:
     """Read a file of jobs, in which paths of repositories are relative to its folder. Raises UsageProblem."""
     try:
-        data = file.read_bytes()
+        content = file.read_bytes()
     except OSError as error:
         raise UsageProblem(f"The jobs can't be read from {file}: {error.strerror}.") from error
-    if len(data) > FLEET_TABLE.value:
+    if len(content) > FLEET_TABLE.value:
         raise UsageProblem(f"{file} is larger than {FLEET_TABLE.value:,} bytes. Split it.")
     try:
-        rows = _parse_rows(file.suffix.lower(), data.decode())
+        rows = _parse_rows(file.suffix.lower(), content.decode())
     except (ValueError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{file} can't be read: {error}") from error
     if not rows or len(rows) > FLEET_JOBS.value:
@@ -65,7 +65,7 @@ def read_jobs(file: Path) -> list[FleetJob]:
 
 def _parse_rows(suffix: str, text: str) -> list[Any]:
     """Parse the text of a file with this suffix; JSON for an unknown one. Raises ValueError."""
-    data: Any
+    document: Any
     match suffix:
         # An empty cell of CSV is a field that is not given.
         case ".csv":
@@ -76,19 +76,19 @@ def _parse_rows(suffix: str, text: str) -> list[Any]:
             import yaml
 
             try:
-                data = yaml.safe_load(text)
+                document = yaml.safe_load(text)
             except yaml.YAMLError as error:
                 raise ValueError(str(error)) from error
         case _:
-            data = json.loads(text)
+            document = json.loads(text)
     try:
-        return msgspec.convert(data, list[Any])
+        return msgspec.convert(document, list[Any])
     except msgspec.ValidationError as error:
         raise ValueError("a list of jobs is expected") from error
 
 
 def _make_job(file: Path, number: int, row: Any) -> FleetJob:
-    """Return the job of a row, counted from 1, with an absolute path and an id. Raises UsageProblem."""
+    """Return the job of a row, with an absolute path and an id. `number`: of the row, from 1. Raises UsageProblem."""
     try:
         fields = msgspec.convert(row, dict[str, Any])
         # CSV has no lists: its cell is one check.
@@ -104,7 +104,7 @@ def _make_job(file: Path, number: int, row: Any) -> FleetJob:
         job = msgspec.structs.replace(job, repository=str((file.parent / job.repository).resolve()))
     if not job.id:
         # The id depends on the row only, so a job keeps it when the file is read again or rows are added.
-        mark = hashlib.sha256(msgspec.json.encode(job)).hexdigest()[:8]
+        digest = hashlib.sha256(msgspec.json.encode(job)).hexdigest()[:8]
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(job.repository).name.removesuffix(".git")).strip("-.") or "job"
-        job = msgspec.structs.replace(job, id=f"{stem[:60]}-{mark}")
+        job = msgspec.structs.replace(job, id=f"{stem[:60]}-{digest}")
     return job

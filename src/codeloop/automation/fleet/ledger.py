@@ -37,8 +37,8 @@ class LedgerRow(Struct, frozen=True):
     changed: float
 
 
-class FleetPull(Struct, frozen=True):
-    """The pull request with the changes of `jobs` (ids): from `branch` into `target`.
+class FleetPullRequest(Struct, frozen=True):
+    """The pull request of a fleet, with the changes of `jobs` (ids): from `branch` into `target`.
 
     `commit`: the last commit of the branch; "": nothing was pushed yet. `number` and `url`: 0 and "" for a host without
     pull requests. `problem`: why the pull request is missing, or lacks the changes of a job.
@@ -151,8 +151,8 @@ class Ledger:
             cursor.execute(sql, (state, msgspec.json.encode(result).decode(), time.time(), job_id, attempt))
             return cursor.rowcount == 1
 
-    def list_orphans(self, active: Collection[str]) -> list[Orphan]:
-        """Return the running jobs whose coordinator has ended. `active`: ids of the jobs that this process runs."""
+    def list_orphans(self, active_ids: Collection[str]) -> list[Orphan]:
+        """Return the running jobs whose coordinator has ended. `active_ids`: the jobs that this process runs."""
         with self._database.open_transaction() as cursor:
             cursor.execute(
                 "SELECT id, attempt, child, child_started, owner, owner_started FROM job WHERE state = 'running'"
@@ -160,14 +160,14 @@ class Ledger:
             rows = cursor.fetchall()
             this_process = self._database.owner
             orphans: list[Orphan] = []
-            for job_id, attempt, child, started, *owner in rows:
-                coordinator = (owner[0], owner[1])
+            for job_id, attempt, child, started, owner, owner_started in rows:
+                coordinator = (owner, owner_started)
                 # A job of this process that none of its threads runs was left by a thread that failed.
-                is_ended = coordinator == this_process or self._database.has_ended(cursor, coordinator)
-                if job_id not in active and is_ended:
+                has_ended = coordinator == this_process or self._database.has_ended(cursor, coordinator)
+                if job_id not in active_ids and has_ended:
                     # A process id of another machine would name an unrelated process here.
                     pid = child if self._database.is_local(coordinator) else 0
-                    orphans.append(Orphan(job_id, attempt, pid, started))
+                    orphans.append(Orphan(job_id=job_id, attempt=attempt, child=pid, child_started=started))
         return orphans
 
     def requeue(self, *attempts: tuple[str, int]) -> None:
@@ -190,21 +190,23 @@ class Ledger:
             cursor.execute("SELECT data, state, attempt, result, changed FROM job ORDER BY place, id")
             return [_parse_row(row) for row in cursor.fetchall()]
 
-    def store_pull(self, pull: FleetPull) -> None:
+    def store_pull_request(self, pull: FleetPullRequest) -> None:
         """Store the state of a pull request."""
         sql = "INSERT INTO pull VALUES (?, ?) ON CONFLICT (branch) DO UPDATE SET data = excluded.data"
         with self._database.open_transaction() as cursor:
             cursor.execute(sql, (pull.branch, msgspec.json.encode(pull).decode()))
 
-    def list_pulls(self) -> list[FleetPull]:
+    def list_pull_requests(self) -> list[FleetPullRequest]:
         """Return all pull requests, by their branches."""
         with self._database.open_transaction() as cursor:
             cursor.execute("SELECT data FROM pull ORDER BY branch")
-            return [msgspec.json.decode(row[0], type=FleetPull) for row in cursor.fetchall()]
+            return [msgspec.json.decode(row[0], type=FleetPullRequest) for row in cursor.fetchall()]
 
-    @property
-    def identity(self) -> str:
-        """16 hexadecimal digits that are unique to this fleet, also among fleets of the same name elsewhere."""
+    def get_identity(self) -> str:
+        """Return 16 hexadecimal digits that are unique to this fleet, also among fleets of the same name elsewhere.
+
+        They are made by the first call, and stored.
+        """
         with self._database.open_transaction() as cursor:
             cursor.execute("INSERT INTO fleet VALUES ('identity', ?) ON CONFLICT DO NOTHING", (os.urandom(8).hex(),))
             cursor.execute("SELECT value FROM fleet WHERE name = 'identity'")
@@ -236,7 +238,7 @@ def _parse_row(row: tuple[str, JobState, int, str, float]) -> LedgerRow:
     data, state, attempt, result, changed = row
     try:
         job = msgspec.json.decode(data, type=FleetJob)
-    # A shared PostgreSQL table may be written by others.
+    # Others may write into a shared PostgreSQL table.
     except msgspec.DecodeError as error:
         raise CodeloopError(f"The table has a row that is no job: {error}.") from error
-    return LedgerRow(job, state, attempt, msgspec.json.decode(result), changed)
+    return LedgerRow(job=job, state=state, attempt=attempt, result=msgspec.json.decode(result), changed=changed)

@@ -59,7 +59,8 @@ class SqliteDatabase:
     def __init__(self, file: Path) -> None:
         self.owner = (os.getpid(), read_start_time(os.getpid()))
         self._file = file
-        # SQLite polls while another connection writes, so with many threads some would not get their turn in time.
+        # One thread of this process at a time: SQLite would poll for its turn, and some of many threads would wait too
+        # long.
         self._turn = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -140,7 +141,7 @@ class PostgresDatabase:
 
     def has_ended(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
         """See FleetDatabase."""
-        # Nobody holds the lock of an owner that has ended. This lock of ours goes with the transaction.
+        # Nobody holds the lock of an owner that has ended, so this process gets it, until the end of the transaction.
         cursor.execute("SELECT pg_try_advisory_xact_lock(?, ?)", (_LOCK_CLASS, owner[0]))
         return cursor.fetchone()[0]
 

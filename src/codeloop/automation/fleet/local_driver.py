@@ -2,25 +2,19 @@
 
 import os
 import select
-import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.fleet.driver import RESULT_KEYS, FleetStopped, JobTask
-from codeloop.kit.processes import is_alive
+from codeloop.automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_program
 from codeloop.kit.programs import make_safe_environment
-from codeloop.schema.bounds.automation import FLEET_JOB_END_TIME, FLEET_POLL, FLEET_STOP_TIME
+from codeloop.schema.bounds.automation import FLEET_POLL, FLEET_STOP_TIME
 from codeloop.schema.wire import JSON
-
-# How many agents end at the same time when a fleet stops; more would only take the CPU from each other.
-_MAX_PARALLEL_ENDS = 2 * (os.cpu_count() or 1)
 
 
 class LocalDriver:
@@ -30,7 +24,7 @@ class LocalDriver:
 
     def __init__(self, hidden_variables: Sequence[str] = ()) -> None:
         self._hidden_variables = frozenset(hidden_variables)
-        self._end_slots = threading.Semaphore(_MAX_PARALLEL_ENDS)
+        self._end_slots = threading.Semaphore(MAX_PARALLEL_ENDS)
 
     def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver."""
@@ -98,42 +92,3 @@ def _wait_for_end(pid: int, seconds: float) -> None:
         poll.poll(seconds * 1000)
     finally:
         os.close(fd)
-
-
-def end_program(pid: int, start_time: str = "", grace: float = FLEET_JOB_END_TIME.seconds) -> None:
-    """End all processes of the session that a program leads: ask them to end, and kill them after `grace` seconds.
-
-    `start_time`: of the program, so that another one with the same id is left alone; "": any. Processes in sessions of
-    their own end by themselves: their launcher notices that the program has ended.
-    """
-    if not pid or not is_alive(pid, start_time):
-        return
-    deadline = time.monotonic() + grace
-    # macOS answers EPERM for a group of which all processes have ended.
-    with suppress(ProcessLookupError, PermissionError):
-        if grace > 0:
-            os.killpg(pid, signal.SIGTERM)
-        while time.monotonic() < deadline and is_alive(pid, start_time) and not _has_ended(pid):
-            time.sleep(FLEET_POLL.seconds / 4)
-        # Also if the program has ended: others of its group may be left.
-        os.killpg(pid, signal.SIGKILL)
-
-
-def end_programs(programs: Iterable[tuple[int, str]]) -> None:
-    """End many programs (process id, start time) as `end_program` does, all of them within about FLEET_STOP_TIME."""
-    deadline = time.monotonic() + FLEET_STOP_TIME.seconds
-
-    def end(program: tuple[int, str]) -> None:
-        end_program(*program, grace=deadline - time.monotonic())
-
-    with ThreadPoolExecutor(_MAX_PARALLEL_ENDS) as threads:
-        list(threads.map(end, programs))
-
-
-def _has_ended(pid: int) -> bool:
-    """Return whether a child of this process has ended."""
-    # WNOWAIT leaves the exit code to `Popen.wait`, and the process id reserved until then.
-    try:
-        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:
-        return False

@@ -20,7 +20,7 @@ from codeloop.automation.ci.hosts.host import Host, PullRequest
 from codeloop.automation.ci.job_repository import make_credential_variables
 from codeloop.automation.ci.thread_comment import sanitize_answer
 from codeloop.automation.fleet.git import run_git
-from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
+from codeloop.automation.fleet.ledger import FleetPullRequest, Ledger, LedgerRow
 from codeloop.automation.fleet.repository_host import find_repository_host, normalise_address
 from codeloop.kit.small_files import lock
 from codeloop.kit.text.terminal_text import one_line
@@ -34,7 +34,7 @@ _MAX_TITLE_CHARACTERS = 70
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 # Called with the state of each pull request, from any thread.
-PullListener = Callable[[FleetPull], object]
+PullListener = Callable[[FleetPullRequest], object]
 
 
 class _Target(NamedTuple):
@@ -63,20 +63,23 @@ def publish_fleet(
     `environment`: the variables with the hosts' tokens. Raises CodeloopError when another process publishes the fleet.
     """
     groups = _group_changes(folder, ledger.list_rows())
-    earlier = {pull.branch: pull for pull in ledger.list_pulls()}
+    earlier = {pull.branch: pull for pull in ledger.list_pull_requests()}
 
     def publish_group(entry: tuple[_Target, list[_Change]]) -> None:
         if is_stopping():
             return
         target, changes = entry
-        pull = FleetPull(
-            changes[0].row.job.repository, target.branch, target.base, tuple(each.row.job.id for each in changes)
+        pull = FleetPullRequest(
+            repository=changes[0].row.job.repository,
+            branch=target.branch,
+            target=target.base,
+            jobs=tuple(each.row.job.id for each in changes),
         )
         try:
             pull = _Publication(folder, pull, changes, environment).publish(earlier.get(target.branch))
         except (CodeloopError, OSError) as error:
             pull = replace(earlier.get(target.branch, pull), problem=one_line(str(error), 400))
-        ledger.store_pull(pull)
+        ledger.store_pull_request(pull)
         on_pull(pull)
 
     try:
@@ -101,7 +104,13 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[_Target, lis
         suffix = hashlib.sha256(f"{address}\n{base}".encode()).hexdigest()[:8]
         # A job whose prompt was changed is another job, although it has the same id.
         task_hash = hashlib.sha256(msgspec.json.encode((job.id, job.prompt, job.goal, job.checks))).hexdigest()[:12]
-        change = _Change(row, tree, str(result["start"]), str(result["commit"]), f"{folder.name}/{job.id} {task_hash}")
+        change = _Change(
+            row=row,
+            tree=tree,
+            start=str(result["start"]),
+            commit=str(result["commit"]),
+            mark=f"{folder.name}/{job.id} {task_hash}",
+        )
         groups.setdefault(_Target(f"codeloop/{folder.name}-{suffix}", address, base), []).append(change)
     return groups
 
@@ -110,16 +119,17 @@ class _Publication:
     """Publishes one pull request, with git in a temporary repository that the agents' clones can't configure."""
 
     def __init__(
-        self, folder: Path, pull: FleetPull, changes: Sequence[_Change], environment: Mapping[str, str]
+        self, folder: Path, pull: FleetPullRequest, changes: Sequence[_Change], environment: Mapping[str, str]
     ) -> None:
         self._folder = folder
         self._pull = pull
         self._changes = changes
         self._host = find_repository_host(pull.repository, pull.target, environment, folder)
         self._credential_variables = make_credential_variables(pull.repository, self._host.make_git_credential())
+        # Set by `publish`, for as long as the temporary repository exists.
         self._repository = Path()
 
-    def publish(self, earlier: FleetPull | None) -> FleetPull:
+    def publish(self, earlier: FleetPullRequest | None) -> FleetPullRequest:
         """Push the branch and open or update the pull request, unless `earlier` is up to date. Raises CodeloopError."""
         with tempfile.TemporaryDirectory(prefix="pull-", dir=self._folder) as name:
             self._repository = Path(name)
@@ -164,10 +174,9 @@ class _Publication:
         """Make a commit, and return its id."""
         # Author, committer and both dates are set: equal arguments give the same commit, also on another day.
         author, date = self._host.author, self._git("show", "-s", "--format=%at +0000", change.commit)
-        prefixes = ("GIT_AUTHOR_", "GIT_COMMITTER_")
         identity = {
-            f"{prefix}{key}": value
-            for prefix in prefixes
+            f"GIT_{role}_{key}": value
+            for role in ("AUTHOR", "COMMITTER")
             for key, value in (("NAME", author.name), ("EMAIL", author.email), ("DATE", date))
         }
         message = f"{_make_title(change)}\n\n{_JOB_TRAILER}: {change.mark}"
@@ -214,7 +223,7 @@ class _Publication:
         return run_git(self._pull.repository, f"--git-dir={self._repository}", *arguments, variables=variables).strip()
 
 
-async def _open_pull(host: Host, pull: FleetPull, title: str, text: str) -> PullRequest:
+async def _open_pull(host: Host, pull: FleetPullRequest, title: str, text: str) -> PullRequest:
     """Open or update the pull request at its host, and close the connections."""
     try:
         target = pull.target or await host.read_default_branch()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.automation.fleet.ledger import FleetPull, LedgerRow
+from codeloop.automation.fleet.ledger import FleetPullRequest, LedgerRow
 from codeloop.schema.wire import JSON
 
 _STYLESHEET = """
@@ -21,7 +21,7 @@ pre { overflow: auto; padding: .6rem; background: #8881; font-size: 13px; }
 """
 
 
-def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPull] = ()) -> JSON:
+def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPullRequest] = ()) -> JSON:
     """Return a job and its result as JSON.
 
     `folder`: the folder of the fleet. In the result, `work` is the path of the job's clone, "" until the job has ended;
@@ -51,7 +51,7 @@ def sum_jobs(rows: Sequence[LedgerRow]) -> JSON:
     }
 
 
-def render_page(name: str, folder: Path, rows: Sequence[LedgerRow], pulls: Sequence[FleetPull]) -> str:
+def render_page(name: str, folder: Path, rows: Sequence[LedgerRow], pulls: Sequence[FleetPullRequest]) -> str:
     """Return the page as HTML: the sums, and for each job its cost, answer, diff and pull request."""
     sums = sum_jobs(rows)
     states = f"{sums['done']} of {sums['jobs']} done, {sums['failed']} failed, {sums['waiting']} waiting"

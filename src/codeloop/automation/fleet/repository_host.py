@@ -44,7 +44,7 @@ def find_repository_host(repository: str, target: str, environment: Mapping[str,
     github = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
     gitlab = environment.get("CI_SERVER_URL", "https://gitlab.com").rstrip("/")
     if address is None or address.server not in {_read_server(github), _read_server(gitlab)}:
-        return PlainGit(repository, target, "", output)
+        return PlainGit(repository, base=target, head="", output=output)
     is_github = address.server == _read_server(github)
     variable = _GITHUB_TOKEN if is_github else _GITLAB_TOKEN
     token = environment.get(variable, "")
@@ -53,8 +53,10 @@ def find_repository_host(repository: str, target: str, environment: Mapping[str,
     if is_github:
         # GitHub Enterprise has its API below its own address, github.com on another host.
         api = "https://api.github.com" if github == "https://github.com" else f"{github}/api/v3"
-        return GitHub(environment.get("GITHUB_API_URL", api), address.path, token, repository)
-    return GitLab(environment.get("CI_API_V4_URL", f"{gitlab}/api/v4"), address.path, token, repository)
+        api = environment.get("GITHUB_API_URL", api)
+        return GitHub(api=api, repository=address.path, token=token, remote=repository)
+    api = environment.get("CI_API_V4_URL", f"{gitlab}/api/v4")
+    return GitLab(api=api, project=address.path, token=token, remote=repository)
 
 
 def _parse_address(repository: str) -> _RemoteAddress | None:

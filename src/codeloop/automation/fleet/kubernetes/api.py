@@ -107,7 +107,7 @@ class KubernetesApi:
                 for line in lines:
                     event: JSON = msgspec.json.decode(line)
                     if event["type"] == "ERROR":
-                        raise _to_problem(int(event["object"].get("code") or 500), event["object"])
+                        raise _make_problem(int(event["object"].get("code") or 500), event["object"])
                     yield event
         except NetworkError as error:
             raise ApiProblem(f"The watch was cut ({error.kind}).") from None
@@ -184,7 +184,7 @@ class KubernetesApi:
                     raise
             await asyncio.sleep(wait)
             wait = min(wait * 2, FLEET_API_RETRY_MOST.seconds)
-        raise AssertionError
+        raise AssertionError("the last try returns or raises")
 
     async def _open(
         self, method: str, path: str, query: Mapping[str, str] | None, body: JSON | None = None
@@ -211,23 +211,25 @@ class KubernetesApi:
         answer: JSON = {}
         with suppress(msgspec.DecodeError):
             answer = msgspec.json.decode(error_body, type=dict[str, Any])
-        raise _to_problem(response.status, answer)
+        raise _make_problem(response.status, answer)
 
 
 async def _read_body(response: HttpResponse) -> bytes:
-    pieces = bytearray()
+    body = bytearray()
     try:
         while data := await response.read(FLEET_API_ANSWER.seconds):
-            pieces += data
-            if len(pieces) > FLEET_API_RESPONSE.value:
+            body += data
+            if len(body) > FLEET_API_RESPONSE.value:
                 raise ApiProblem(f"An answer is longer than {FLEET_API_RESPONSE.value:,} bytes.", 413)
     except NetworkError as error:
         raise ApiProblem(f"An answer was cut ({error.kind}).") from None
     finally:
         response.close()
-    return bytes(pieces)
+    return bytes(body)
 
 
-def _to_problem(status: int, answer: JSON) -> ApiProblem:
-    words = f"The Kubernetes API answered {status}: {answer.get('message') or 'no reason given'}"
-    return ApiProblem(f"{words}. {_ADVICE_BY_STATUS[status]}" if status in _ADVICE_BY_STATUS else words, status)
+def _make_problem(status: int, answer: JSON) -> ApiProblem:
+    message = f"The Kubernetes API answered {status}: {answer.get('message') or 'no reason given'}"
+    if status in _ADVICE_BY_STATUS:
+        message = f"{message}. {_ADVICE_BY_STATUS[status]}"
+    return ApiProblem(message, status)

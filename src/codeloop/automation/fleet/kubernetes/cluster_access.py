@@ -72,7 +72,10 @@ def read_pod_access(environment: Mapping[str, str], folder: Path, namespace: str
     except OSError as error:
         raise CodeloopError(f"The pod's service account can't be read from {folder}: {error.strerror}.") from error
     return ClusterAccess(
-        f"https://{host}:{port}", namespace or pod_namespace, tls, lambda: _read_token(folder / "token")
+        url=f"https://{host}:{port}",
+        namespace=namespace or pod_namespace,
+        tls=tls,
+        read_token=lambda: _read_token(folder / "token"),
     )
 
 
@@ -91,8 +94,10 @@ def read_kubeconfig(file: Path, context: str = "", namespace: str = "") -> Clust
     context_name = context or config.current_context
     entry = _find_entry(file, "context", context_name, config.contexts).context or {}
     cluster = _find_entry(file, "cluster", entry.get("cluster", ""), config.clusters).cluster or {}
+    user: Mapping[str, Any] = {}
     # The user of a context is optional.
-    user = _find_entry(file, "user", entry["user"], config.users).user or {} if entry.get("user") else {}
+    if entry.get("user"):
+        user = _find_entry(file, "user", entry["user"], config.users).user or {}
     url = str(cluster.get("server", "")).rstrip("/")
     if not url.startswith(("https://", "http://")):
         raise CodeloopError(f"The cluster of {context_name} in {file} has no `server` that is an address of HTTP.")
@@ -101,7 +106,8 @@ def read_kubeconfig(file: Path, context: str = "", namespace: str = "") -> Clust
     except (OSError, SSLError, ValueError) as error:
         raise CodeloopError(f"A certificate or key of {context_name} in {file} can't be used: {error}") from error
     job_namespace = namespace or entry.get("namespace") or "default"
-    return ClusterAccess(url, job_namespace, tls, _make_token_reader(file, context_name, user))
+    read_token = _make_token_reader(file, context_name, user)
+    return ClusterAccess(url=url, namespace=job_namespace, tls=tls, read_token=read_token)
 
 
 def _find_entry(file: Path, kind: str, name: str, entries: tuple[_NamedEntry, ...]) -> _NamedEntry:
@@ -115,7 +121,10 @@ def _find_entry(file: Path, kind: str, name: str, entries: tuple[_NamedEntry, ..
 
 
 def _make_token_reader(file: Path, context: str, user: Mapping[str, Any]) -> Callable[[], str]:
-    """Return the function that returns the token of a user, "" for none. Raises CodeloopError for another sign-in."""
+    """Return a function that returns the token of a user, "" for none.
+
+    Raises CodeloopError for a user who signs in by a program or a password.
+    """
     if token := str(user.get("token") or ""):
         return lambda: token
     if name := user.get("tokenFile"):
@@ -145,15 +154,15 @@ def _make_tls(folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any])
     if cluster.get("insecure-skip-tls-verify") is True:
         tls.check_hostname, tls.verify_mode = False, CERT_NONE
     with ExitStack() as stack:
-        certificate = _make_file(stack, folder, user, "client-certificate")
-        key = _make_file(stack, folder, user, "client-key")
+        certificate = _find_or_write_file(stack, folder, user, "client-certificate")
+        key = _find_or_write_file(stack, folder, user, "client-key")
         if certificate is not None:
             # Without a password function, OpenSSL would ask for the password on the terminal.
             tls.load_cert_chain(certificate, key, lambda: "")
     return tls
 
 
-def _make_file(stack: ExitStack, folder: Path, user: Mapping[str, Any], key: str) -> Path | None:
+def _find_or_write_file(stack: ExitStack, folder: Path, user: Mapping[str, Any], key: str) -> Path | None:
     """Return a file with a certificate or key: that of the field `key`, or a new one with the data of `key`-data."""
     data = user.get(f"{key}-data")
     if data is not None:

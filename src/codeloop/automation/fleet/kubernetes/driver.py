@@ -40,7 +40,7 @@ class KubernetesDriver:
         # No process of this machine works on the job.
         del record_child
         base = run_git(task.job.repository, "-C", str(task.tree), "rev-parse", "HEAD").strip()
-        order = PodOrder(task.job, task.flags, base, self._settings.push)
+        order = PodOrder(job=task.job, flags=task.flags, base=base, push=self._settings.push)
         manifest = make_manifest(self._fleet, order, self._settings, self._seconds)
         name = make_job_name(self._fleet, task.job.id)
         try:
@@ -51,7 +51,7 @@ class KubernetesDriver:
                 self._watcher.run_request(self._api.delete_job(name), lambda: time.monotonic() > deadline)
             raise
         except ApiProblem as problem:
-            raise _to_failure(problem) from None
+            raise _make_failure(problem) from None
         try:
             _fetch_commits(task, result)
         except CodeloopError:
@@ -78,7 +78,7 @@ class KubernetesDriver:
     def _follow_job(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> JSON:
         """Create the Job, wait for its end, and return the result from its pod's log."""
         uid = self._create_job(name, manifest, is_stopping)
-        # The watch may miss a change, and does not tell why a pod does not start: that is asked from time to time.
+        # The watch may miss a change, and does not say why a pod does not start. So the API is asked from time to time.
         next_check = time.monotonic() + FLEET_POD_CHECK.seconds
         while not is_stopping():
             job, is_deleted = self._watcher.find_job(uid), self._watcher.is_deleted(uid)
@@ -90,8 +90,10 @@ class KubernetesDriver:
                     return _make_error(f"The pod can't start ({problem}).")
             if is_deleted:
                 return _make_error("Somebody deleted the job in the cluster.")
-            if job is not None and (end := _find_end(job)) is not None:
-                return _read_result(self._watcher.run_request(self._api.read_log(name), is_stopping), end)
+            end_condition = _find_end_condition(job) if job is not None else None
+            if end_condition is not None:
+                log = self._watcher.run_request(self._api.read_log(name), is_stopping)
+                return _read_result(log, end_condition)
             time.sleep(FLEET_POLL.seconds)
         raise FleetStopped("The fleet was stopped.")
 
@@ -107,7 +109,7 @@ class KubernetesDriver:
         raise FleetStopped("The fleet was stopped.")
 
 
-def _find_end(job: JSON) -> Mapping[str, str] | None:
+def _find_end_condition(job: JSON) -> Mapping[str, str] | None:
     """Return the condition that says how a Job has ended; None: the Job has not ended."""
     for condition in job.get("status", {}).get("conditions") or ():
         if condition["type"] in {"Complete", "Failed"} and condition["status"] == "True":
@@ -115,7 +117,7 @@ def _find_end(job: JSON) -> Mapping[str, str] | None:
     return None
 
 
-def _read_result(log: Sequence[str] | None, end: Mapping[str, str]) -> JSON:
+def _read_result(log: Sequence[str] | None, end_condition: Mapping[str, str]) -> JSON:
     """Return the result that a pod wrote as JSON into its log; without one, an error that says how the Job ended."""
     for line in reversed(log or ()):
         with suppress(msgspec.DecodeError):
@@ -124,11 +126,12 @@ def _read_result(log: Sequence[str] | None, end: Mapping[str, str]) -> JSON:
                 if result["exitCode"] == INTERRUPTED_EXIT_CODE:
                     return _make_error("The pod was told to end too early.")
                 return result
-    reason = f"{end.get('reason') or end['type']}: {end.get('message') or 'no reason given'}"
-    if end.get("reason") == "DeadlineExceeded":
+    short_reason = end_condition.get("reason") or end_condition["type"]
+    reason = f"{short_reason}: {end_condition.get('message') or 'no reason given'}"
+    if end_condition.get("reason") == "DeadlineExceeded":
         return _make_error(f"The job took too long ({reason}).")
-    last = f" It last wrote: {log[-1]}" if log else ""
-    return _make_error(f"The pod ended without a result ({reason}).{last}")
+    last_line = f" It last wrote: {log[-1]}" if log else ""
+    return _make_error(f"The pod ended without a result ({reason}).{last_line}")
 
 
 def _make_error(message: str) -> JSON:
@@ -136,7 +139,7 @@ def _make_error(message: str) -> JSON:
     return {"reason": "error", "exitCode": 1, "message": f"{message} {_RETRY_ADVICE}"}
 
 
-def _to_failure(problem: ApiProblem) -> CodeloopError:
+def _make_failure(problem: ApiProblem) -> CodeloopError:
     """Return the error to raise for a problem of the API."""
     # A refused request would be refused again, so the job has failed. Without an answer, the job waits for the API.
     return problem if 400 <= problem.status < 500 else DriverLost(str(problem))

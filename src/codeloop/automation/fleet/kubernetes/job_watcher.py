@@ -20,9 +20,10 @@ _STOP_GRACE_SECONDS = 1.0
 
 
 class JobWatcher:
-    """The states of a fleet's Jobs by uid, kept up to date in a thread with an event loop."""
+    """The states of a fleet's Jobs, kept up to date in a thread with an event loop.
 
-    # By uid, since a Job that is created again has the same name but another uid.
+    They are kept by uid: a Job that is created again has the same name but another uid.
+    """
 
     def __init__(self, api: KubernetesApi, fleet: str) -> None:
         self._api = api
@@ -32,7 +33,7 @@ class JobWatcher:
         self._deleted_uids: set[str] = set()
         self._problem: ApiProblem | None = None
         self._task = self._loop.create_task(self._follow_jobs())
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -53,21 +54,22 @@ class JobWatcher:
     def run_request(self, request: Coroutine[Any, Any, Response], is_stopping: Callable[[], bool]) -> Response:
         """Make a request on the event loop, and wait for its answer. Raises ApiProblem and FleetStopped."""
         future = asyncio.run_coroutine_threadsafe(request, self._loop)
-        deadline = float("inf")
+        deadline: float | None = None
         while True:
             try:
                 return future.result(FLEET_POLL.seconds)
             except TimeoutError:
-                if deadline == float("inf") and is_stopping():
+                if deadline is None and is_stopping():
                     deadline = time.monotonic() + _STOP_GRACE_SECONDS
-                if time.monotonic() > deadline:
+                if deadline is not None and time.monotonic() > deadline:
                     future.cancel()
                     raise FleetStopped("The fleet was stopped.") from None
             # `close` has ended the event loop.
             except CancelledError:
                 raise FleetStopped("The fleet was stopped.") from None
 
-    def _run(self) -> None:
+    def _run_loop(self) -> None:
+        """Run the event loop until the watch is cancelled. This is the body of the thread."""
         try:
             self._loop.run_until_complete(self._task)
         except asyncio.CancelledError:

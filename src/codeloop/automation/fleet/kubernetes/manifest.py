@@ -1,4 +1,4 @@
-"""The manifest of the Kubernetes Job for a job of a fleet, the settings of its pod, and the order that the pod gets."""
+"""The manifest of the Kubernetes Job for a job of a fleet: made from the settings for pods, and an order to the pod."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ from codeloop.schema.wire import JSON
 # The environment variable of the pod that holds its order.
 ORDER_VARIABLE = "CODELOOP_FLEET_JOB"
 FLEET_LABEL = "codeloop/fleet"
-# A pod that is to end is killed after this time.
+# A pod that is told to end is killed after this time.
 _TERMINATION_GRACE_SECONDS = 5
 
 
@@ -63,14 +63,15 @@ def make_job_name(fleet: str, job_id: str) -> str:
     # The same job has the same name, so the API refuses a second Job for it. Names have up to 63 characters: a-z, 0-9
     # and hyphens.
     stem = re.sub(r"[^a-z0-9]+", "-", job_id.lower()).strip("-")[:30].strip("-")
-    mark = hashlib.sha256(f"{fleet}/{job_id}".encode()).hexdigest()[:12]
-    return f"codeloop-{stem}-{mark}" if stem else f"codeloop-{mark}"
+    digest = hashlib.sha256(f"{fleet}/{job_id}".encode()).hexdigest()[:12]
+    return f"codeloop-{stem}-{digest}" if stem else f"codeloop-{digest}"
 
 
 def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: float | None) -> JSON:
-    """Return the manifest for a job of the fleet with the identity `fleet`. Raises CodeloopError for an unfit job.
+    """Return the manifest for a job of the fleet with the identity `fleet`.
 
-    `seconds`: the time limit of the agent, to which the pod's start is added; None: there is none.
+    `seconds`: the time limit of the agent, to which the pod's start is added; None: there is none. Raises CodeloopError
+    for a job that no pod can do, such as one with a repository on this machine.
     """
     job = order.job
     if "://" not in job.repository and "@" not in job.repository:
@@ -78,21 +79,21 @@ def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: f
             f"A pod can't clone {job.repository}, a path of this machine. Give the repository's address."
         )
     # Linux refuses an environment variable of 128 KiB or more.
-    text = msgspec.json.encode(order).decode()
-    if len(text.encode()) > FLEET_ENVIRONMENT.value:
+    order_text = msgspec.json.encode(order).decode()
+    if len(order_text.encode()) > FLEET_ENVIRONMENT.value:
         raise CodeloopError(
             f"The job is longer than {FLEET_ENVIRONMENT.value:,} bytes. Put the text into the repository."
         )
     labels = {"app.kubernetes.io/managed-by": "codeloop", FLEET_LABEL: fleet}
-    amounts = {name: amount for name, amount in (("cpu", settings.cpu), ("memory", settings.memory)) if amount}
+    requests = {name: amount for name, amount in (("cpu", settings.cpu), ("memory", settings.memory)) if amount}
     # A CPU limit would only slow the pod down; without a memory limit it could use up the memory of its node.
-    limits = {name: amount for name, amount in amounts.items() if name == "memory"}
+    limits = {"memory": settings.memory} if settings.memory else {}
     container: JSON = {
         "name": "codeloop",
         "image": settings.image,
         "command": list(settings.command),
-        "env": [{"name": ORDER_VARIABLE, "value": text}],
-        "resources": {"requests": amounts, "limits": limits} if amounts else {},
+        "env": [{"name": ORDER_VARIABLE, "value": order_text}],
+        "resources": {"requests": requests, "limits": limits} if requests else {},
     }
     if settings.secret:
         container["envFrom"] = [{"secretRef": {"name": settings.secret}}]

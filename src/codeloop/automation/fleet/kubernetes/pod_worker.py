@@ -28,10 +28,10 @@ def run_pod_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
         raise UsageProblem(f"{ORDER_VARIABLE} does not hold a job: {error}. `codeloop fleet run` sets it.") from error
     with tempfile.TemporaryDirectory(prefix="codeloop-fleet-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        task = JobTask(order.job, 1, folder / "attempt", order.flags)
-        attempt = JobAttempt(folder, LocalDriver(), task, order.base)
+        task = JobTask(job=order.job, attempt=1, folder=folder / "attempt", flags=order.flags)
+        attempt = JobAttempt(folder, LocalDriver(), task, start_commit=order.base)
         try:
-            result = attempt.run(lambda _child: None, is_stopping)
+            result = attempt.run(record_child=lambda _child: None, is_stopping=is_stopping)
             result["base"] = order.base
             if result.get("commit", order.base) != order.base:
                 _transfer_commits(folder / "jobs" / order.job.id / "work", order, result)
@@ -47,8 +47,8 @@ def run_pod_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
 def _transfer_commits(tree: Path, order: PodOrder, result: JSON) -> None:
     """Push the branch with the commits, or put a bundle of them into the result."""
     branch, git = f"codeloop/{order.job.id}", (order.job.repository, "-C", str(tree))
-    # --force: an earlier pod of the same job may have pushed.
     if order.push:
+        # --force: an earlier pod of the same job may have pushed.
         run_git(*git, "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}")
         return
     file = tree.parent / "bundle"

@@ -39,13 +39,14 @@ class Reply(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def pack_order(task: JobTask, environment: Mapping[str, str]) -> tuple[bytes, Path]:
-    """Return the line of a job's order, and the path of its bundle; there is one for a repository on this machine."""
+    """Return the line of a job's order, and the path of its bundle, made only for a repository on this machine."""
     bundle = task.folder / "sent"
-    repository, base = task.job.repository, _git(task, "rev-parse", "HEAD").strip()
+    repository, commit = task.job.repository, _git(task, "rev-parse", "HEAD").strip()
     if Path(repository).is_absolute() or repository.startswith("file:"):
         _git(task, "bundle", "create", "--quiet", str(bundle), f"refs/heads/codeloop/{task.job.id}")
     size = bundle.stat().st_size if bundle.exists() else 0
-    return msgspec.json.encode(Order(task.job, base, task.flags, dict(environment), size)) + b"\n", bundle
+    order = Order(job=task.job, commit=commit, flags=task.flags, environment=dict(environment), size=size)
+    return msgspec.json.encode(order) + b"\n", bundle
 
 
 def apply_reply(task: JobTask, output_file: Path, driver_name: str) -> JSON | None:

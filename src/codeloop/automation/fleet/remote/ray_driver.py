@@ -41,11 +41,17 @@ class RayDriver:
         # No process of this machine works on the job.
         del record_child
         order, bundle = pack_order(task, self._environment)
-        data = bundle.read_bytes() if bundle.exists() else b""
+        bundle_content = bundle.read_bytes() if bundle.exists() else b""
         bundle.unlink(missing_ok=True)
-        ray, bounds = self._ray, (FLEET_HEARTBEAT.seconds, FLEET_HOST_END.seconds, FLEET_REPLY.value)
+        ray = self._ray
         try:
-            task_reference = self._remote_function.remote(self._command, order + data, *bounds)
+            task_reference = self._remote_function.remote(
+                self._command,
+                order + bundle_content,
+                heartbeat_seconds=FLEET_HEARTBEAT.seconds,
+                grace_seconds=FLEET_HOST_END.seconds,
+                max_bytes=FLEET_REPLY.value,
+            )
             while not ray.wait([task_reference], timeout=FLEET_POLL.seconds)[0]:
                 if is_stopping():
                     self._cancel(task_reference)

@@ -14,7 +14,7 @@ from typing import IO
 from msgspec import Struct
 
 from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, FleetStopped, JobTask
-from codeloop.automation.fleet.local_driver import end_program
+from codeloop.automation.fleet.end_programs import end_program
 from codeloop.automation.fleet.remote.messages import apply_reply, pack_order
 from codeloop.kit.programs import find_program, make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_CONNECT, FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
@@ -59,8 +59,10 @@ class SshDriver:
         ssh_options += ("ServerAliveInterval=5", "ServerAliveCountMax=3")
         port = ("-p", match[2]) if match[2] else ()
         self._command = [path, *options, "-T", *(word for each in ssh_options for word in ("-o", each)), *port]
+        # ssh takes IPv6 addresses without brackets.
+        host = match[1].replace("[", "").replace("]", "")
         # With `exec`, no shell stays between the connection and the worker.
-        self._command += ["--", match[1].replace("[", "").replace("]", ""), f"exec {settings.codeloop} fleet worker"]
+        self._command += ["--", host, f"exec {settings.codeloop} fleet worker"]
         # These go through stdin: all users of a host can read the arguments of its processes.
         self._environment = dict(settings.environment)
 
@@ -142,8 +144,8 @@ def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], boo
 
 def _describe_failure(code: int, log: Path) -> str:
     """Return why ssh ended without a result, and what to do."""
-    words = " ".join(log.read_bytes()[-_CHUNK_BYTES:].decode("utf-8", "replace").split())[-_LOG_TAIL_CHARACTERS:]
+    log_tail = " ".join(log.read_bytes()[-_CHUNK_BYTES:].decode("utf-8", "replace").split())[-_LOG_TAIL_CHARACTERS:]
     # The shell on the host did not find the command.
     if code == 127:
-        return f"codeloop was not found there. Say how to start it with --codeloop. {words}"
-    return words or f"ssh ended with {code}."
+        return f"codeloop was not found there. Say how to start it with --codeloop. {log_tail}"
+    return log_tail or f"ssh ended with {code}."

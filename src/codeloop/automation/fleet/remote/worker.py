@@ -16,9 +16,10 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.fleet.driver import FleetStopped, JobTask
+from codeloop.automation.fleet.end_programs import end_program
 from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.job_attempt import JobAttempt
-from codeloop.automation.fleet.local_driver import LocalDriver, end_program
+from codeloop.automation.fleet.local_driver import LocalDriver
 from codeloop.automation.fleet.remote.messages import Order, Reply
 from codeloop.kit.processes import is_alive, read_start_time
 from codeloop.kit.remove_tree import remove_tree
@@ -105,7 +106,7 @@ class _FolderOwner(Struct, frozen=True):
 
 def run_worker(root: Path, connection: CoordinatorConnection, output: IO[bytes]) -> None:
     """Read the order, do the job in a folder below `root`, and write the reply. Raises FleetStopped, UsageProblem."""
-    # In a session of its own, all processes can be ended together. A process that leads one already gets an error.
+    # In a session of its own, all processes can be ended together. PermissionError: this process leads one already.
     with suppress(PermissionError):
         os.setsid()
     order = connection.read_order()
@@ -121,25 +122,26 @@ def run_worker(root: Path, connection: CoordinatorConnection, output: IO[bytes])
             _write_owner(folder, msgspec.structs.replace(owner, child=child, child_started=read_start_time(child)))
 
         connection.watch(lambda: _end_session(folder))
-        task = JobTask(job, 1, folder / "attempt", order.flags)
+        task = JobTask(job=job, attempt=1, folder=folder / "attempt", flags=order.flags)
         result: JSON = {"reason": "error", "exitCode": 1}
-        changes = folder / "changes"
+        bundle = folder / "changes"
         try:
-            result = JobAttempt(folder, LocalDriver(), task, order.commit).run(record_child, connection.must_end)
+            attempt = JobAttempt(folder, LocalDriver(), task, start_commit=order.commit)
+            result = attempt.run(record_child=record_child, is_stopping=connection.must_end)
             # The coordinator makes the diff anew, from the commits.
             result.pop("diff", None)
             if result.get("commit", order.commit) != order.commit:
                 tree = str(folder / "jobs" / job.id / "work")
-                run_git(tree, "-C", tree, "bundle", "create", "--quiet", str(changes), branch, f"^{order.commit}")
+                run_git(tree, "-C", tree, "bundle", "create", "--quiet", str(bundle), branch, f"^{order.commit}")
         except FleetStopped:
             raise
         except (CodeloopError, OSError) as error:
             result = {**result, "reason": "error", "exitCode": 1, "message": str(error)}
-        size = changes.stat().st_size if changes.exists() else 0
+        size = bundle.stat().st_size if bundle.exists() else 0
         output.write(msgspec.json.encode(Reply(result, size)) + b"\n")
         if size:
-            with changes.open("rb") as read:
-                shutil.copyfileobj(read, output)
+            with bundle.open("rb") as stream:
+                shutil.copyfileobj(stream, output)
         output.flush()
 
 

@@ -14,7 +14,7 @@ import msgspec
 from codeloop.automation.fleet.coordinator import Coordinator
 from codeloop.automation.fleet.driver import Driver, FleetStopped
 from codeloop.automation.fleet.jobs import read_jobs
-from codeloop.automation.fleet.ledger import FleetPull, Ledger, LedgerRow
+from codeloop.automation.fleet.ledger import FleetPullRequest, Ledger, LedgerRow
 from codeloop.automation.fleet.ledger_databases import list_fleets, open_ledger
 from codeloop.automation.fleet.local_driver import LocalDriver
 from codeloop.automation.fleet.remote.ray_driver import RayDriver
@@ -107,7 +107,7 @@ def run(
     ledger = open_ledger(folder, address)
     ledger.add_jobs(job_list)
     if pods is not None:
-        drivers = [_make_pod_driver(pods, ledger.identity, flags)]
+        drivers = [_make_pod_driver(pods, ledger.get_identity(), flags)]
     coordinator = Coordinator(folder, ledger, _format_flags(flags), drivers, _show_result)
 
     def stop_on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -184,7 +184,7 @@ def status(name: str | None, *, as_json: bool) -> None:
     ledger = open_ledger(folder)
     rows = ledger.list_rows()
     if as_json:
-        pulls = ledger.list_pulls()
+        pulls = ledger.list_pull_requests()
         print_json({"name": name, **sum_jobs(rows), "rows": [describe_job(folder, row, pulls) for row in rows]})
         return
     cells = [[row.state, row.job.id, one_line(str(row.result.get("message") or ""), MESSAGE_CHARS)] for row in rows]
@@ -204,7 +204,7 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
     folder = _find_fleet(name)
     ledger = open_ledger(folder)
     rows = [row for row in ledger.list_rows() if job in {None, row.job.id}]
-    pulls = ledger.list_pulls()
+    pulls = ledger.list_pull_requests()
     if not rows:
         raise UsageProblem(f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them.")
     if page is not None:
@@ -263,7 +263,7 @@ def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]
 
     problems: list[str] = []
 
-    def print_pull(pull: FleetPull) -> None:
+    def print_pull(pull: FleetPullRequest) -> None:
         if pull.problem:
             problems.append(pull.problem)
         state = "problem" if pull.problem else "published"
