@@ -1,7 +1,6 @@
 """What is found out from a conversation, and when its next message counts as created."""
 
-from codeloop.store.conversation import Conversation, Entry, find_last_text
-from codeloop.store.next_message import choose_creation_time
+from codeloop.store.conversation import Conversation, Entry, choose_creation_time, find_last_text
 from tests.store.states import assistant, session, text, user
 
 

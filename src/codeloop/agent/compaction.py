@@ -46,8 +46,7 @@ from codeloop.schema.live_events import Busy, SessionCompacted, SessionRef
 from codeloop.schema.message import AssistantMessage, UserMessage, UserTime, format_model_ref
 from codeloop.schema.part import CompactionPart, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry
-from codeloop.store.next_message import choose_creation_time, make_next_prompt
+from codeloop.store.conversation import Conversation, Entry, choose_creation_time, make_next_prompt
 from codeloop.tool.superseded_outputs import find_superseded
 
 CONTINUE_PROMPT = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."

@@ -21,7 +21,7 @@ from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, U
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.message import describe_move, format_model_ref
 from codeloop.schema.wire import replace
-from codeloop.store.stop_request import get_session_stop_file, request_stop, wait_for_stop
+from codeloop.store.lease import get_session_stop_file, request_stop, wait_for_stop
 from codeloop.tool.toolbox import Toolbox
 
 T = TypeVar("T")

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
-from codeloop.kit.git import make_git_call
-from codeloop.kit.git_folders import find_blocking_file, find_common_folder, find_git_folder
+from codeloop.kit.git import find_blocking_file, find_common_folder, find_git_folder, make_git_call
 from codeloop.kit.programs import exclude_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError

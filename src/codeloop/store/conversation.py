@@ -1,11 +1,14 @@
-"""A session with its messages and parts, as it was read, and what can be found out from them."""
+"""A session with its messages and parts, as it was read: what can be found out from them, and how it goes on."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
-from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Part, TextPart
+from codeloop.schema.wire import replace
 
 
 class Entry(Struct, frozen=True):
@@ -95,3 +98,15 @@ def _find_index(entries: Sequence[Entry], message_id: str) -> int | None:
 
 def _has_part(entry: Entry, part_id: str) -> bool:
     return any(part.id == part_id for part in entry.parts)
+
+
+def make_next_prompt(conversation: Conversation, **changes: Any) -> UserMessage:
+    """Return a prompt that the program generates: a copy of the last one, with `changes` to its fields."""
+    last = next(entry.info for entry in reversed(conversation.entries) if isinstance(entry.info, UserMessage))
+    time = UserTime(created=choose_creation_time(conversation, now_ms()))
+    return replace(last, id=new_id("msg"), time=time, summary=None, **changes)
+
+
+def choose_creation_time(conversation: Conversation, now: int) -> int:
+    """Return the creation time of the next message (ms): `now`, or just after the last one if the clock went back."""
+    return max(now, conversation.entries[-1].info.time.created + 1) if conversation.entries else now

@@ -1,16 +1,20 @@
 """Leases of sessions: only one process works on a session at a time. A turn acquires the lease and renews it.
 
-The lease of a process that has ended can be acquired by another one at once, where that process is visible.
+The lease of a process that has ended can be acquired by another one at once, where that process is visible. A process
+that holds a lease is asked to stop its turn by a change of a file: there is one for all sessions, and one for each.
 """
 
 import asyncio
 import os
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
 from codeloop.kit.processes import UNKNOWN_START_TIME, get_machine_name, is_own_scope, read_pid_scope, read_start_time
+from codeloop.kit.small_files import read_file_state, write_atomically
+from codeloop.schema.bounds.session import STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import LEASE_TIME
 from codeloop.store.database import Database
@@ -107,3 +111,23 @@ def _describe_host(host: str) -> str:
 
 def _read_clock_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def get_session_stop_file(stop_file: Path, session_id: str) -> Path:
+    """Return the file that asks the turn of one session to stop, next to the file for all sessions."""
+    return stop_file.with_name(f"{stop_file.name}-{session_id}")
+
+
+def request_stop(file: Path) -> None:
+    """Ask the turns and subagents that run now and watch this file to stop. Raises OSError."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, str(os.getpid()).encode())
+
+
+async def wait_for_stop(*files: Path) -> None:
+    """Return once one of the files changes, which asks the turns that run now to stop."""
+    before = [read_file_state(file) for file in files]
+    while True:
+        await asyncio.sleep(STOP_POLL.seconds)
+        if [read_file_state(file) for file in files] != before:
+            return

@@ -1,8 +1,9 @@
-"""Subagents as they are stored: the state of each, in the metadata of its session, and the report on its work.
+"""Subagents as they are stored: their messages, reports on their work, and the state of each in its session's metadata.
 
 A state that is read is corrected by what runs now.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal
 
@@ -12,7 +13,7 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.part import PatchPart, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
-from codeloop.store.conversation import Conversation, find_last_text
+from codeloop.store.conversation import Conversation, Entry, find_last_text, find_undo_start
 from codeloop.store.store import Store
 
 SubagentStatus = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
@@ -93,3 +94,36 @@ def _find_changed_files(conversation: Conversation) -> Iterator[str]:
                     yield file
                 case _:
                     pass
+
+
+MAX_SUBAGENTS = 1_000
+"""The most subagents that are included for each session that started some."""
+
+
+def list_positioned_entries(store: Store, conversation: Conversation) -> list[tuple[int, Entry]]:
+    """Return the messages of a session and its subagents, each with the index of its message in the session.
+
+    A subagent's message gets the index of the message that was the session's latest when it began. Oldest first, undone
+    ones included.
+    """
+    creation_times = [entry.info.time.created for entry in conversation.entries]
+    subagent_entries = sorted(
+        list_subagent_entries(store, conversation.session.id), key=lambda entry: entry.info.time.created
+    )
+    positioned_entries = [
+        (max(bisect_right(creation_times, entry.info.time.created) - 1, 0), entry) for entry in subagent_entries
+    ]
+    # The sort is stable, so a message of the session comes before those of its subagents.
+    return sorted((*enumerate(conversation.entries), *positioned_entries), key=lambda positioned: positioned[0])
+
+
+def list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
+    """Yield the messages of all subagents below a session, without undone ones."""
+    waiting = [session_id]
+    while waiting:
+        for child in store.list_sessions(parent=waiting.pop(), limit=MAX_SUBAGENTS):
+            waiting.append(child.id)
+            conversation = store.read_conversation(child.id)
+            point = conversation.session.revert
+            end = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
+            yield from conversation.entries[:end]

@@ -25,8 +25,7 @@ from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolSta
 from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import find_context_start
-from codeloop.store.next_message import make_next_prompt
+from codeloop.store.conversation import find_context_start, make_next_prompt
 from codeloop.store.store import Store
 from codeloop.store.subagents import SubagentStatus, make_subagent_report, read_subagent_state
 from codeloop.tool.superseded_outputs import CacheAge, find_superseded

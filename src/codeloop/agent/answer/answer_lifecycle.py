@@ -21,7 +21,7 @@ from codeloop.schema.message import (
 )
 from codeloop.schema.part import StepFinishPart
 from codeloop.schema.wire import replace
-from codeloop.store.next_message import choose_creation_time
+from codeloop.store.conversation import choose_creation_time
 
 
 def make_answer(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:

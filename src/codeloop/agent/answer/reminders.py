@@ -12,8 +12,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
 from codeloop.schema.part import REMINDER_KEY, Part, PatchPart, TextPart, ToolPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Entry
-from codeloop.store.next_message import make_next_prompt
+from codeloop.store.conversation import Entry, make_next_prompt
 
 if TYPE_CHECKING:
     from codeloop.agent.checks.turn_review import TurnReview

@@ -20,6 +20,7 @@ from codeloop.schema.message import (
 from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots

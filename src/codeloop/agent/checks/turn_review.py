@@ -11,10 +11,10 @@ from codeloop.agent.checks.changed_tests import ChangedTest, find_exported_optio
 from codeloop.agent.checks.check_runs import list_checks, read_failures
 from codeloop.agent.checks.file_kinds import CODE_FILE, is_check_file
 from codeloop.agent.engine import Engine
-from codeloop.agent.subagent.subagent_entries import list_subagent_entries
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry
+from codeloop.store.subagents import list_subagent_entries
 from codeloop.tool.tool import EDIT_TOOLS
 from codeloop.workspace.project_facts import has_runnable_check
 from codeloop.workspace.snapshot.file_jobs import JobFailure

@@ -23,7 +23,7 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.next_message import make_next_prompt
+from codeloop.store.conversation import make_next_prompt
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.truncate import truncate_output

@@ -23,8 +23,7 @@ from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import Part, TextPart
 from codeloop.schema.permission import Action, PermissionRequest
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry
-from codeloop.store.next_message import make_next_prompt
+from codeloop.store.conversation import Entry, make_next_prompt
 from codeloop.store.store import Store
 
 MESSAGE_HOOK, START_HOOK, STOP_HOOK = "chat.message", "session.start", "session.stop"

@@ -33,8 +33,7 @@ from codeloop.schema.part import (
     ToolStateError,
 )
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Entry
-from codeloop.store.next_message import make_next_prompt
+from codeloop.store.conversation import Entry, make_next_prompt
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Toolbox
 

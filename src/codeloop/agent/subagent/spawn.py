@@ -32,8 +32,8 @@ from codeloop.schema.message import (
 from codeloop.schema.part import Part, TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.next_message import choose_creation_time
-from codeloop.store.stop_request import wait_for_stop
+from codeloop.store.conversation import choose_creation_time
+from codeloop.store.lease import wait_for_stop
 from codeloop.store.subagents import make_subagent_report, store_subagent_state
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 

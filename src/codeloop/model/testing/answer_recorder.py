@@ -26,7 +26,7 @@ from codeloop.model.chat import (
     UsageUpdate,
 )
 from codeloop.model.testing.project_paths import NO_PATHS, ProjectPaths, mask_paths
-from codeloop.model.testing.request_digest import RequestDigester
+from codeloop.model.testing.recording_file import RequestDigester
 from codeloop.model.testing.script import (
     CallBlock,
     ReasoningBlock,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.testing.project_paths import NO_PATHS, ProjectPaths, fill_paths
-from codeloop.model.testing.request_digest import RequestDigester
+from codeloop.model.testing.recording_file import RequestDigester
 from codeloop.model.testing.script import CallBlock, RecordedRequest, RequestKind, ScriptedAnswer, read_answers
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, classify_request, make_failure, play_answer
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git_folders import find_common_folder, find_git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_bounded, read_start
 from codeloop.workspace.git.settings import read_settings

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.kit.git_folders import find_git_folder
+from codeloop.kit.git import find_git_folder
 from codeloop.kit.small_files import read_start_or_empty
 
 _BRANCH_PREFIX = "ref: refs/heads/"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.kit.git_folders import find_common_folder, find_git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_bounded, read_start_or_empty
 
 # An entry without its path: ctime and mtime (seconds, nanoseconds), device, inode, mode, uid, gid, size, blob, flags.

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import make_git_call
-from codeloop.kit.git_folders import find_blocking_file
+from codeloop.kit.git import find_blocking_file, make_git_call
 from codeloop.kit.programs import find_program
 from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.errors import CodeloopError

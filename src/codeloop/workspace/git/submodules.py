@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git_folders import find_common_folder, find_git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 

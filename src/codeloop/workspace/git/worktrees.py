@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git_folders import find_common_folder, find_git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import WORKTREE_TIME

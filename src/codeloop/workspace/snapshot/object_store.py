@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from codeloop.kit.git import make_git_call
-from codeloop.kit.git_folders import find_blocking_file
+from codeloop.kit.git import find_blocking_file, make_git_call
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.limits import SNAPSHOT_GIT
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from codeloop.kit.git_folders import find_git_folder
+from codeloop.kit.git import find_git_folder
 from codeloop.schema.bounds.watch import WATCH_POLL, WATCH_POLLED_FILES
 from codeloop.schema.live_events import FileWatched, LiveEvent, Toast, ToastShown, WatchedFile
 from codeloop.workspace.watch.ignored_files import IgnoredFiles

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from codeloop.agent.answer.turn_diffs import compare_turn
-from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.changes.revert import diff_undo
 from codeloop.app.project import Project
@@ -12,6 +11,7 @@ from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import AssistantMessage, SnapshotFileDiff
 from codeloop.store.conversation import Entry, find_undo_start
+from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 
 

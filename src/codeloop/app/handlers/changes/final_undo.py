@@ -1,13 +1,13 @@
 """Makes an undo final: with a new prompt after it, nothing can be redone, and the undone messages are deleted."""
 
 from codeloop.agent.answer.turn_diffs import add_diffs, list_diffs, list_files
-from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.schema.event import MessageGone, MessageRemoved, StoredEvent, make_session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Revert, Session
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, find_undo_start
 from codeloop.store.store import Store
+from codeloop.store.subagents import list_positioned_entries
 
 
 def make_discard_events(store: Store, session_id: str) -> list[StoredEvent]:

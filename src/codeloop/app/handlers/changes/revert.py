@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 
-from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
 from codeloop.app.handlers.changes.undo_plan import plan_undo
@@ -22,6 +21,7 @@ from codeloop.schema.live_events import make_session_diff
 from codeloop.schema.message import Revert, Session, SnapshotFileDiff
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, find_undo_start
+from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, restore_entries
 from codeloop.workspace.snapshot.snapshots import Snapshots

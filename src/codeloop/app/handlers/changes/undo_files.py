@@ -8,7 +8,6 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from codeloop.agent.answer.turn_diffs import find_step_changes
-from codeloop.agent.subagent.subagent_entries import list_positioned_entries
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
 from codeloop.app.handlers.changes.revert import lock_unless_dry_run, read_idle_session, restore_files
@@ -19,6 +18,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.store.conversation import Conversation, Entry, find_undo_start
+from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_restorable_entry, is_fully_restorable

@@ -9,11 +9,10 @@ from codeloop.agent.moves import is_open
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.session_copies import choose_copy_time, give_new_ids, make_events, sum_usage
 from codeloop.app.project import Project
-from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.ids import new_id
+from codeloop.schema.ids import make_slug, new_id
 from codeloop.schema.message import FORK_KEY, Session, SessionTime
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace

@@ -18,11 +18,10 @@ from codeloop.app.handlers.session.session_copies import (
     sum_usage,
 )
 from codeloop.app.project import Project
-from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ImportedSession, ImportSession
 from codeloop.schema.errors import MessageError, OperationError
-from codeloop.schema.ids import new_id
+from codeloop.schema.ids import make_slug, new_id
 from codeloop.schema.message import MOVED_KEY, Message, Session
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PROFILE_KEY

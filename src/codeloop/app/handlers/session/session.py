@@ -12,12 +12,11 @@ from codeloop.app.handlers.session.turn_settings import check_model
 from codeloop.app.project import Project
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit import fault_injection
-from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import CreateSession, ListAllSessions, ListSessions, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import make_session_created, make_session_deleted
-from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.ids import make_slug, new_id, now_ms
 from codeloop.schema.live_events import Status
 from codeloop.schema.message import GOAL_KEY, MOVED_KEY, NO_TOKENS, ModelRef, Session, SessionTime, Todo
 from codeloop.schema.operation import NoArguments

@@ -14,8 +14,8 @@ from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 from codeloop.store.database import StoreError
+from codeloop.store.lease import request_stop
 from codeloop.store.queries import open_queries
-from codeloop.store.stop_request import request_stop
 
 
 @handles(operation.STOP_ALL)

@@ -25,7 +25,7 @@ from codeloop.schema.message import ModelRef, Session, SessionModel, UserMessage
 from codeloop.schema.part import TOLD_KEY, Part
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.next_message import choose_creation_time
+from codeloop.store.conversation import choose_creation_time
 
 _ID_CHARACTERS = re.compile(r"[A-Za-z0-9_-]+")
 

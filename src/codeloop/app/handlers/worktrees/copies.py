@@ -13,7 +13,6 @@ from codeloop.app.handlers.worktrees.folder import find_project_worktrees_folder
 from codeloop.app.handlers.worktrees.names import choose_free_name, make_name_from_text, to_name
 from codeloop.app.handlers.worktrees.records import check_idle, open_worktrees
 from codeloop.app.project import Project
-from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (
     CopyName,
@@ -24,6 +23,7 @@ from codeloop.schema.api.worktrees import (
     RemoveProjectCopy,
 )
 from codeloop.schema.errors import OperationError
+from codeloop.schema.ids import make_slug
 from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.worktrees import WorktreeRefused
 

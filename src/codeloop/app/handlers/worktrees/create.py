@@ -23,12 +23,12 @@ from codeloop.app.project import Project
 from codeloop.config.trust.contents import TooManyFiles, read_contents
 from codeloop.config.trust.store import find_trust_record, trust_directory
 from codeloop.kit import fault_injection
-from codeloop.kit.text.slugs import make_slug
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import CreateWorktree
 from codeloop.schema.bounds.session import SLOW_CHECKOUT_TIME
 from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.ids import make_slug
 from codeloop.schema.live_events import WorktreeReady
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from codeloop.kit.text.slugs import make_slug
+from codeloop.schema.ids import make_slug
 
 MAX_NAME_CHARS = 48
 MAX_NAME_TRIES = 20

@@ -15,7 +15,7 @@ from codeloop.app.handlers.worktrees.records import (
     read_records,
 )
 from codeloop.app.project import Project
-from codeloop.kit.git_folders import find_git_folder
+from codeloop.kit.git import find_git_folder
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import WorktreeDiff, WorktreeName, WorktreeOverview

@@ -15,7 +15,7 @@ from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
 from codeloop.app.project import Project
 from codeloop.config.files import write_private
-from codeloop.kit.git_folders import find_common_folder, find_git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import ErrorKind, OperationError
 from codeloop.schema.wire import Wire

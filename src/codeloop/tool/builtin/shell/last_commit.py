@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.git_folders import find_git_folder
+from codeloop.kit.git import find_git_folder
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.bounds.program import COMMIT_FILES, COMMIT_LEFT, COMMIT_SHOWN, COMMIT_SIZE
 from codeloop.schema.wire import replace

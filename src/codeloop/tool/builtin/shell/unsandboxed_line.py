@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codeloop.kit.git_folders import find_common_folder, find_git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.workspace.git.index import list_submodule_paths
 from codeloop.workspace.git.planted.configured_files import (
