@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.extend.mentions import list_mentions
-from codeloop.extend.template import LiteralPiece, ShellPiece, expand_template, list_placeholders, split_arguments
+from codeloop.extend.template import (
+    LiteralPiece,
+    ShellPiece,
+    expand_template,
+    list_mentions,
+    list_placeholders,
+    split_arguments,
+)
 
 
 @pytest.mark.parametrize(

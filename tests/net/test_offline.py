@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.net.offline import OFFLINE_VARIABLE, is_offline, is_reachable_offline
+from codeloop.net.hosts import OFFLINE_VARIABLE, is_offline, is_reachable_offline
 from codeloop.schema.errors import APIError
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer

@@ -20,7 +20,7 @@ from codeloop.schema.message import Session
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import open_queries
-from codeloop.store.shared_stores import SharedStores
+from codeloop.store.store import SharedStores
 
 
 class App:

@@ -28,8 +28,7 @@ from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYT
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
-from codeloop.store.shared_stores import SharedStores
-from codeloop.store.store import Store
+from codeloop.store.store import SharedStores, Store
 from codeloop.tool.search_providers import SEARCH_KEY_VARIABLES
 from codeloop.tool.tool import Subtask, SubtaskResult, Tool
 from codeloop.tool.toolbox import ServerTools

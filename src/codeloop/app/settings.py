@@ -19,7 +19,7 @@ from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, list_config_paths
 from codeloop.config.trust.state import TrustState, find_trust_state
 from codeloop.extend.homes import Home, find_homes, list_watched_paths
-from codeloop.extend.packages.installed_plugins import find_installed_plugins
+from codeloop.extend.installed_plugins import find_installed_plugins
 from codeloop.extend.pages.page_layers import find_pages
 from codeloop.extend.skills import Skills, find_skills
 from codeloop.kit.small_files import FileState, read_file_state

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from codeloop.kit.lazy import load_object
-from codeloop.net.offline import OFFLINE_VARIABLE
+from codeloop.net.hosts import OFFLINE_VARIABLE
 from codeloop.schema.permission import PROFILES, Profile
 
 # The function of `codeloop.cli.completion` that completes each kind of parameter, loaded when Tab is pressed.

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from codeloop.client.client import Client
-from codeloop.extend.mentions import list_mentions, list_resource_mentions, locate_mention, make_file_source
+from codeloop.extend.template import list_mentions, list_resource_mentions, locate_mention, make_file_source
 from codeloop.kit.paths import expand_user_path
 from codeloop.schema.api.files import FileNode, FileQuery
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput

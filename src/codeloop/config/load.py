@@ -18,7 +18,7 @@ from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin,
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.small_files import FileState
 from codeloop.kit.text.suggest import format_suggestion
-from codeloop.net.offline import is_offline
+from codeloop.net.hosts import is_offline
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON

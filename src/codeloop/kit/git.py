@@ -1,9 +1,10 @@
-"""Builds git commands that run no program named by a repository or a variable, and finds git directories."""
+"""Builds git commands that run no program named by a repository or a variable, finds git directories, and computes blob ids."""
 
 import os
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
+from hashlib import sha1
 from pathlib import Path
 
 from msgspec import Struct
@@ -133,3 +134,9 @@ def _follow_pointer(file: Path, prefix: bytes, base: Path) -> Path | None:
     if not content.startswith(prefix) or not content or b"\0" in content:
         return None
     return base / os.fsdecode(content.removeprefix(prefix).strip())
+
+
+def compute_blob_id(data: bytes) -> bytes:
+    """Return the id of a blob with these bytes in a repository with SHA-1: 20 bytes."""
+    # Git hashes a header with the kind and the size before the content.
+    return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()

@@ -13,9 +13,8 @@ from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from codeloop.net.errors import NetworkError, NetworkErrorKind
-from codeloop.net.hosts import format_host_header, is_local_host
+from codeloop.net.hosts import format_host_header, is_local_host, require_reachable
 from codeloop.net.http1 import Connection
-from codeloop.net.offline import require_reachable
 from codeloop.net.proxy import ProxyClient, find_proxy
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.errors import CodeloopError

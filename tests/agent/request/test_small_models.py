@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from codeloop.agent.request.request_cache import TOOLS_NOT_FOR_SMALL_MODELS
+from codeloop.agent.request.system_prompt import is_small
 from codeloop.app.toolbox import make_toolbox
-from codeloop.model.catalog.model_size import is_small
 from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.chat import ModelInfo, ModelRequest
 from codeloop.model.testing.script import ScriptedAnswer

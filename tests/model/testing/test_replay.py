@@ -27,9 +27,8 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.testing.answer_recorder import RecordingModel
-from codeloop.model.testing.project_paths import ProjectPaths
 from codeloop.model.testing.replay import ReplayModel
-from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TextBlock, read_answers
+from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, ScriptedCall, TextBlock, read_answers
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.wire import replace

@@ -24,8 +24,7 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.testing.project_paths import ProjectPaths
-from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, read_answers
+from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, ScriptedCall, read_answers
 from codeloop.model.testing.scripted_model import ScriptedModel, play_pieces
 from codeloop.schema.errors import get_error_message
 

@@ -20,7 +20,6 @@ from codeloop.schema.message import (
 from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
-from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -109,7 +108,7 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     if not missing:
         return
     # Imported late: only the end of a turn needs it.
-    from codeloop.agent.subagent.subagent_entries import list_positioned_entries
+    from codeloop.store.subagents import list_positioned_entries
 
     positions = list_positioned_entries(engine.store, conversation)
     for prompt, answers in missing:

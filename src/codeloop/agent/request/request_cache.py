@@ -6,9 +6,8 @@ from operator import is_
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
 from codeloop.agent.request.projection import make_model_messages
-from codeloop.agent.request.system_prompt import make_system_prompt
+from codeloop.agent.request.system_prompt import is_small, make_system_prompt
 from codeloop.agent.request.window import Window, find_last_summary, make_window
-from codeloop.model.catalog.model_size import is_small
 from codeloop.model.chat import ModelInfo, ModelMessage, ToolSpec
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.message import Session

@@ -156,8 +156,8 @@ def open_model_source(settings: ProjectSettings, providers: Providers) -> ModelS
     if startup.replay is None and startup.record is None:
         return OpenModels(providers)
     # Imported late: recordings are for tests.
-    from codeloop.model.testing.project_paths import ProjectPaths
     from codeloop.model.testing.replay import ReplayModel
+    from codeloop.model.testing.script import ProjectPaths
 
     paths = ProjectPaths(str(project_root.directory), str(project_root.root))
     if startup.replay is not None:

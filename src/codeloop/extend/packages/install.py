@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.packages.installed_plugins import ENTRY_POINT_GROUP
+from codeloop.extend.installed_plugins import ENTRY_POINT_GROUP
 from codeloop.extend.packages.lock_file import LockFile, get_lock_path, hash_files, hash_stats, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.extend.packages.plugin_entries import PackageName
 from codeloop.kit.small_files import make_private
-from codeloop.net.offline import OFFLINE_MESSAGE, is_offline
+from codeloop.net.hosts import OFFLINE_MESSAGE, is_offline
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 

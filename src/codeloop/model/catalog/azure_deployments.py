@@ -15,7 +15,7 @@ from codeloop.model.catalog.vendors import NON_CHAT_MODELS
 from codeloop.model.credentials.key_check import describe_refusal
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.errors import NetworkError
-from codeloop.net.offline import require_reachable
+from codeloop.net.hosts import require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError

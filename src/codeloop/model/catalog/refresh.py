@@ -19,8 +19,7 @@ from codeloop.model.base_url import parse_origin
 from codeloop.model.catalog.catalog import FETCHED_FILE_NAME, Catalog
 from codeloop.model.catalog.packer import SourceProvider, iterate_packing, parse_source
 from codeloop.model.errors import ModelUnavailable
-from codeloop.net.hosts import is_loopback
-from codeloop.net.offline import is_offline
+from codeloop.net.hosts import is_loopback, is_offline
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_AGE, CATALOG_BYTES, CATALOG_DEADLINE
 

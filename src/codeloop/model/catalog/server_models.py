@@ -10,8 +10,7 @@ from msgspec import Struct
 from codeloop.model.base_url import guess_base_url, parse_origin, redact_url
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.errors import NetworkError
-from codeloop.net.hosts import is_loopback
-from codeloop.net.offline import require_reachable
+from codeloop.net.hosts import is_loopback, require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError

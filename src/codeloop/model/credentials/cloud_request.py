@@ -15,7 +15,7 @@ from msgspec import Struct
 from codeloop.kit.jsonc import is_object
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.errors import NetworkError
-from codeloop.net.offline import require_reachable
+from codeloop.net.hosts import require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.cloud import CLOUD_FILE, CLOUD_METADATA, CLOUD_TOKEN
 from codeloop.schema.errors import CodeloopError

@@ -8,7 +8,7 @@ import msgspec
 
 from codeloop.model.wire.error_patterns import extract_message
 from codeloop.net.errors import NetworkError
-from codeloop.net.offline import require_reachable
+from codeloop.net.hosts import require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError

@@ -25,10 +25,11 @@ from codeloop.model.chat import (
     TextDelta,
     UsageUpdate,
 )
-from codeloop.model.testing.project_paths import NO_PATHS, ProjectPaths, mask_paths
-from codeloop.model.testing.recording_file import RequestDigester
+from codeloop.model.testing.replay import RequestDigester
 from codeloop.model.testing.script import (
+    NO_PATHS,
     CallBlock,
+    ProjectPaths,
     ReasoningBlock,
     RecordedRequest,
     RequestKind,
@@ -38,6 +39,7 @@ from codeloop.model.testing.script import (
     ScriptedCall,
     TextBlock,
     TokenCount,
+    mask_paths,
 )
 from codeloop.model.testing.scripted_model import classify_request
 from codeloop.schema.errors import CodeloopError

@@ -18,15 +18,17 @@ from codeloop.model.chat import (
     TextDelta,
     TokenLimits,
 )
-from codeloop.model.testing.project_paths import NO_PATHS, ProjectPaths, fill_paths
 from codeloop.model.testing.script import (
+    NO_PATHS,
     CallBlock,
+    ProjectPaths,
     ReasoningBlock,
     RequestKind,
     RetryBlock,
     ScriptedAnswer,
     ScriptedCall,
     TextBlock,
+    fill_paths,
 )
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
 

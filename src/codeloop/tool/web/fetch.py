@@ -14,8 +14,7 @@ from msgspec import field as struct_field
 
 from codeloop import __version__
 from codeloop.net.address import HOSTS_FILE, classify_non_public, is_in_hosts_file, keep_address, resolve_host
-from codeloop.net.hosts import add_brackets, is_local_host
-from codeloop.net.offline import OFFLINE_MESSAGE, is_offline, is_reachable_offline
+from codeloop.net.hosts import OFFLINE_MESSAGE, add_brackets, is_local_host, is_offline, is_reachable_offline
 from codeloop.net.tls import load_tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need

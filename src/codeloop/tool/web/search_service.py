@@ -11,8 +11,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.net.hosts import is_loopback
-from codeloop.net.offline import OFFLINE_MESSAGE, is_offline, is_reachable_offline
+from codeloop.net.hosts import OFFLINE_MESSAGE, is_loopback, is_offline, is_reachable_offline
 from codeloop.net.tls import load_tls_context
 from codeloop.schema.limits import (
     WEB_CONNECT,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.git import compute_blob_id
 from codeloop.kit.paths import join_relative
 from codeloop.kit.small_files import read_start, read_start_or_empty
-from codeloop.workspace.files.blob_id import compute_blob_id
 from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, list_user_excludes, read_ignore_file
 from codeloop.workspace.git.index import IndexedRepository, IndexEntry, open_repository
 

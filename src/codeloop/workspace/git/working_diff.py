@@ -20,9 +20,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from codeloop.kit.git import compute_blob_id
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.limits import VCS_FILE, VCS_FILES, VCS_INDEX, VCS_PATCH, VCS_PATCHES, VCS_TIME
-from codeloop.workspace.files.blob_id import compute_blob_id
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
 from codeloop.workspace.snapshot.blob import LINK_MODE, to_git_mode

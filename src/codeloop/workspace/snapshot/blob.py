@@ -3,7 +3,7 @@
 import os
 import stat
 
-from codeloop.workspace.files.blob_id import compute_blob_id
+from codeloop.kit.git import compute_blob_id
 from codeloop.workspace.snapshot.object_store import TreeEntry
 
 LINK_MODE = 0o120000

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from codeloop.kit.git import compute_blob_id
 from codeloop.schema.limits import SNAPSHOT_TRACKED
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file
-from codeloop.workspace.files.blob_id import compute_blob_id
 from codeloop.workspace.files.safe_open import FileRefused, open_folder, read_file
 from codeloop.workspace.files.temp_files import make_temporary_name, record_temporary_files
 from codeloop.workspace.snapshot.blob import LINK_MODE, Unreadable, read_tree_entry, to_git_mode

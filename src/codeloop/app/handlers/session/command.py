@@ -19,9 +19,8 @@ from codeloop.app.prompt_parts import guess_mime
 from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.extend.mcp.tools.prompts import fetch_prompt
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.extend.mentions import list_mentions, make_file_source
 from codeloop.extend.skills import format_skill, load_skill
-from codeloop.extend.template import LiteralPiece, Piece, ShellPiece, expand_template
+from codeloop.extend.template import LiteralPiece, Piece, ShellPiece, expand_template, list_mentions, make_file_source
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema import operation

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from codeloop.extend.mcp.transport.failures import SignInNeeded
 from codeloop.net.errors import NetworkError
-from codeloop.net.offline import require_reachable
+from codeloop.net.hosts import require_reachable
 from codeloop.net.proxy import find_proxy
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.limits import MCP_MESSAGE, MCP_START

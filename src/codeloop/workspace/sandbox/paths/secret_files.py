@@ -11,10 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from codeloop.kit.git import compute_blob_id
 from codeloop.kit.guarded_paths import HARMLESS_NAMES, SECRET_FOLDERS, SECRET_NAMES
 from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
-from codeloop.workspace.files.blob_id import compute_blob_id
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import read_tracked_files
 from codeloop.workspace.sandbox.paths.linked_paths import resolve_links
