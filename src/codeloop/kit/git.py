@@ -1,4 +1,4 @@
-"""Builds git commands that run no program named by a repository or a variable, finds git directories, and computes blob ids."""
+"""Builds git commands that run no program named by a repository, finds git directories, and computes blob ids."""
 
 import os
 import stat
