@@ -15,7 +15,7 @@ from codeloop.automation.ci.json_fields import get_list, get_object, get_text
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.kit.run_program import kill_program, start_program
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.bounds.automation import CI_END, CI_EXPORT
+from codeloop.schema.bounds.automation import CI_END, CI_EXPORT, CI_STOP
 from codeloop.schema.wire import JSON
 
 # The output lines about tool calls begin like this; the other lines need not be decoded.
@@ -198,7 +198,8 @@ async def _end_program(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
     try:
-        async with asyncio.timeout(CI_END.seconds / 6):
+        # GitHub kills a cancelled job after 10 s: the rest of these is for the comment that says so.
+        async with asyncio.timeout(CI_STOP.seconds):
             await process.wait()
     except TimeoutError:
         await kill_program(process)

@@ -24,6 +24,9 @@ CI_THREAD = Limit("ci.thread", 40_000, "characters", "of an issue's or pull requ
 CI_REQUESTS = Limit("ci.requests", 200, "count", "requests of one thread that are remembered as done")
 CI_GIT = Limit("ci.git", 600_000, "ms", "one command of git, then it is ended and the run fails")
 CI_END = Limit("ci.end", 60_000, "ms", "a session ending after its own time limit; then it is killed")
+CI_STOP = Limit(
+    "ci.stop", 5_000, "ms", "a session ending when it is told to, also as the job is cancelled; then it is killed"
+)
 CI_POLL = Limit("ci.poll", 10_000, "ms", "how often a run looks whether another one on the same thread is over")
 CI_CLAIM_DELAY = Limit(
     "ci.claim_delay", 3_000, "ms", "before a run looks whether another one took the thread at that moment"
