@@ -40,7 +40,7 @@ def run_git(
         start_new_session=True,
     )
     try:
-        output, errors = _wait_for_output(program, arguments[0], deadline, is_stopping)
+        output, errors = _wait_for_output(program, repository, deadline, is_stopping)
     finally:
         if program.poll() is None:
             # The group: git starts other programs, such as ssh and index-pack.
@@ -53,12 +53,12 @@ def run_git(
 
 
 def _wait_for_output(
-    program: "subprocess.Popen[bytes]", name: str, deadline: float, is_stopping: Callable[[], bool]
+    program: "subprocess.Popen[bytes]", repository: str, deadline: float, is_stopping: Callable[[], bool]
 ) -> tuple[bytes, bytes]:
     """Return a program's stdout and stderr. Raises FleetStopped, and CodeloopError if it takes too long."""
     while not is_stopping():
         with suppress(subprocess.TimeoutExpired):
             return program.communicate(timeout=FLEET_POLL.seconds)
         if time.monotonic() > deadline:
-            raise CodeloopError(f"git {name} took longer than {FLEET_GIT.seconds:g} s.")
+            raise CodeloopError(f"git took longer than {FLEET_GIT.seconds:g} s for {repository}.")
     raise FleetStopped("The fleet was stopped.")
