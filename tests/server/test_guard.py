@@ -220,7 +220,7 @@ async def test_wrong_passwords_wait_ever_longer_and_the_right_one_never(
         waiting = [task for task in flood if not task.done()]
         assert len(waiting) == SERVER_DELAYED.value, "those that wait still do when the right one is answered"
         assert {task.result() for task in flood if task.done()} == {429}
-        it.server._guard.end()
+        it.server._guard.end_delays()
         assert set(await asyncio.gather(*waiting)) == {401}
         assert "with a wrong credential" in caplog.text
         assert "a wrong guess" not in caplog.text

@@ -311,7 +311,9 @@ async def test_a_port_that_is_taken_is_said_or_another_one_is_used(tmp_path: Pat
         with pytest.raises(CodeloopError, match=r"Can't listen on 127\.0\.0\.1:\d+: Address already in use"):
             async with served(tmp_path, listening=ListenOptions(port=port, password=PASSWORD)):
                 pass
-        async with served(tmp_path, listening=ListenOptions(port=port, is_port_free=True, password=PASSWORD)) as other:
+        async with served(
+            tmp_path, listening=ListenOptions(port=port, accepts_other_port=True, password=PASSWORD)
+        ) as other:
             assert port_of(other.url) != port
             assert (await ask(other.url, request(other.url, "GET", "/session", basic()))).status == 200
 

@@ -179,7 +179,7 @@ async def open_over_http(start: Startup, model: SingleModel | None) -> AsyncGene
     """Open a project and serve it on a real socket, with a client of that."""
     server = Server(App(start, model), ListenOptions(password=PASSWORD))
     await server.start()
-    client = HttpClient(server.url, str(start.directory), (server.listening.username, PASSWORD))
+    client = HttpClient(server.url, str(start.directory), (server.options.username, PASSWORD))
     try:
         yield await server.app.get_project(start.directory), client
     finally:

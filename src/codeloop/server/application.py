@@ -48,10 +48,12 @@ The answer waits `SERVER_TURN_ANSWER`, since some clients stop reading the event
 """
 
 
-def make_application(app: App, hub: Hub, pages: Sequence[BaseRoute] = (), web_dir: Path | None = None) -> Starlette:
+def make_application(
+    app: App, hub: Hub, page_routes: Sequence[BaseRoute] = (), web_dir: Path | None = None
+) -> Starlette:
     """Return the application for an App, whose events the hub streams.
 
-    `pages`: the routes of the browser UI. `web_dir`: the files of a web app, served where no route matches.
+    `page_routes`: those of the browser UI. `web_dir`: the files of a web app, served where no route matches.
     """
     web_app = _load_web_app(web_dir) if web_dir is not None else None
 
@@ -59,17 +61,17 @@ def make_application(app: App, hub: Hub, pages: Sequence[BaseRoute] = (), web_di
         response = await web_app.find_response(request) if web_app is not None else None
         return response or make_not_found(request.url.path)
 
-    served_routes = [
+    routes = [
         *make_operation_routes(app),
         *make_stream_routes(app, hub),
         *make_terminal_routes(app),
         DOCUMENT_ROUTE,
-        *pages,
+        *page_routes,
     ]
-    site_app = Starlette(routes=served_routes, exception_handlers={404: answer_missing, 405: _answer_wrong_method})
+    application = Starlette(routes=routes, exception_handlers={404: answer_missing, 405: _answer_wrong_method})
     # By the contract, a path with a slash at its end is another path, and unknown.
-    site_app.router.redirect_slashes = False
-    return site_app
+    application.router.redirect_slashes = False
+    return application
 
 
 def _load_web_app(folder: Path) -> "WebApp":
@@ -90,13 +92,13 @@ async def _answer_wrong_method(request: Request, _error: Exception) -> Response:
 
 def make_operation_routes(app: App) -> list[BaseRoute]:
     """Return a route for each row of the table, and those of the preview."""
-    # The answers or requests of these have headers of their own.
-    special: dict[str, Endpoint] = {
+    # The requests or answers of these have headers of their own.
+    special_endpoints: dict[str, Endpoint] = {
         SESSION_MESSAGES.id: _make_messages_endpoint(app),
         PTY_TICKET.id: _make_ticket_endpoint(app),
     }
     routes = [
-        Route(row.path, special.get(row.id) or _make_endpoint(app, row), methods=[row.method], name=row.id)
+        Route(row.path, special_endpoints.get(row.id) or _make_endpoint(app, row), methods=[row.method], name=row.id)
         for row in (*OPERATIONS, *SERVER_OPERATIONS)
     ]
     return [*routes, *make_preview_routes(app, _run_and_respond)]
@@ -146,14 +148,14 @@ def _make_messages_endpoint(app: App) -> Endpoint:
 
 def _make_ticket_endpoint(app: App) -> Endpoint:
     """Return the endpoint for a terminal's ticket, which needs a header that makes browsers send a preflight first."""
-    issue = _make_endpoint(app, PTY_TICKET)
+    issue_ticket = _make_endpoint(app, PTY_TICKET)
 
     async def endpoint(request: Request) -> Response:
         if request.headers.get("x-opencode-ticket") != "1":
             return make_error_response(
                 OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
             )
-        return await issue(request)
+        return await issue_ticket(request)
 
     return endpoint
 

@@ -73,7 +73,10 @@ class AccessPolicy(Struct, frozen=True, kw_only=True):
 
 
 class RequestRefused(Exception):
-    """A refused request. `why` is for the log, `message` for the client; None: an empty body."""
+    """A refused request. `why` is for the log, `message` for the client; None: an empty body.
+
+    `headers`: of the response, with `_` for `-` in their names.
+    """
 
     def __init__(self, status: HTTPStatus, why: str, message: str | None = None, **headers: str) -> None:
         super().__init__(why)
@@ -121,7 +124,7 @@ class Guard:
             _encode_credential(f"{policy.username}:{policy.password}") if policy.password is not None else None
         )
 
-    def end(self) -> None:
+    def end_delays(self) -> None:
         """Answer the requests that are being delayed at once, so that they don't hold up a shutdown."""
         self._attempts.end_delays()
 
@@ -194,6 +197,10 @@ class Guard:
         )
 
     async def _check_credential(self, scope: Scope) -> None:
+        """Check the password, session, link or ticket of a request. Raises RequestRefused.
+
+        The answer to a wrong one is delayed, so that guessing takes long.
+        """
         if self._credential is None or self._is_page(scope) or self._is_signed_in(scope["headers"]):
             return
         credential = self._credential
@@ -251,6 +258,7 @@ def _make_attempts_refusal() -> RequestRefused:
 
 
 def _list_values(headers: Headers, name: bytes) -> list[str]:
+    """Return the values of all headers with this name."""
     return [value.decode("latin-1") for key, value in headers if key == name]
 
 
@@ -282,7 +290,10 @@ def _is_cross_site(headers: Headers) -> bool:
 
 
 def _read_header_credentials(headers: Headers, username: str) -> list[bytes]:
-    """Return the `user:password` of the first authorization header, so that one request is one guess."""
+    """Return the `user:password` of the first authorization header; [] if there is none.
+
+    Further headers are ignored, so that one request is one guess.
+    """
     credentials: list[bytes] = []
     for header in _list_values(headers, b"authorization")[:1]:
         scheme, _, value = header.partition(" ")
@@ -297,7 +308,7 @@ def _read_header_credentials(headers: Headers, username: str) -> list[bytes]:
 
 
 def _read_link_tokens(scope: Scope) -> list[str]:
-    """Return the one-time link that a browser exchanges for a session, the only request that may use one."""
+    """Return the token of the one-time link in a request for a session; [] for other requests, which can't use one."""
     if scope["type"] != "http" or (scope["method"], scope["path"]) != ("POST", SESSION_PATH):
         return []
     pairs = [value.partition(" ") for value in _list_values(scope["headers"], b"authorization")[:1]]

@@ -41,8 +41,7 @@ class PasswordAttempts:
         attempts.delayed += 1
         try:
             with suppress(TimeoutError):
-                # From a twentieth of the longest delay, twice as long each time; 10: a bound for the power.
-                async with asyncio.timeout(SERVER_DELAY.seconds * min(1.0, 2.0 ** min(attempts.count - 1, 10) / 20)):
+                async with asyncio.timeout(_compute_delay(attempts.count)):
                     await self._end_signal.wait()
         finally:
             attempts.delayed -= 1
@@ -65,3 +64,11 @@ class PasswordAttempts:
         while len(self._attempts_by_address) > SERVER_ADDRESSES.value:
             self._attempts_by_address.popitem(last=False)
         return attempts
+
+
+def _compute_delay(count: int) -> float:
+    """Return the delay after `count` wrong passwords, in seconds: it doubles each time, up to SERVER_DELAY."""
+    # The first delay is a twentieth of the longest. After ten doublings it is reached by far, and a larger power of a
+    # large count would overflow.
+    doublings = min(count - 1, 10)
+    return SERVER_DELAY.seconds * min(1.0, 2.0**doublings / 20)

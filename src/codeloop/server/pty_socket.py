@@ -92,7 +92,10 @@ async def _find_terminal(app: App, socket: WebSocket) -> Terminal:
 
 
 def _read_cursor(socket: WebSocket) -> int | None:
-    """Return the position from which output is wanted, in characters; -1: only new output. Raises ValueError."""
+    """Return the position from which output is wanted, in characters; None: all that is kept, -1: only new output.
+
+    Raises ValueError.
+    """
     cursor = socket.query_params.get("cursor")
     if not cursor:
         return None
@@ -103,25 +106,25 @@ def _read_cursor(socket: WebSocket) -> int | None:
 
 async def _relay(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> None:
     """Send the terminal's output and type the client's input until the terminal ends or the client disconnects."""
-    both: list[asyncio.Task[CloseReason | None]] = []
+    tasks: list[asyncio.Task[CloseReason | None]] = []
     try:
         await socket.accept()
-        both = [
-            asyncio.create_task(_run_side(work))
+        tasks = [
+            asyncio.create_task(_run_direction(work))
             for work in (_send_output(socket, viewer), _type_input(socket, terminal))
         ]
-        done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        close_reason = next((task.result() for task in both if task in done and task.result()), None)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        close_reason = next((task.result() for task in tasks if task in done and task.result()), None)
     finally:
         viewer.close()
-        for task in both:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*both, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
     if close_reason is not None and WebSocketState.DISCONNECTED not in {socket.client_state, socket.application_state}:
-        await _run_side(_close(socket, close_reason))
+        await _run_direction(_close(socket, close_reason))
 
 
-async def _run_side(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason | None:
+async def _run_direction(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason | None:
     """Run one direction; return None if the client disconnects or reads nothing: there is nobody to tell why."""
     try:
         return await work
@@ -130,6 +133,7 @@ async def _run_side(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReaso
 
 
 async def _send_output(socket: WebSocket, viewer: Viewer) -> CloseReason:
+    """Send the kept output, the cursor and the new output until the terminal ends; return why to close."""
     for piece in viewer.replay():
         await _send_in_time(socket.send_text(piece))
     await _send_in_time(socket.send_bytes(_CURSOR_PREFIX + msgspec.json.encode({"cursor": viewer.position})))
@@ -142,6 +146,7 @@ async def _send_output(socket: WebSocket, viewer: Viewer) -> CloseReason:
 
 
 async def _type_input(socket: WebSocket, terminal: Terminal) -> CloseReason | None:
+    """Type what the client sends until it disconnects; return why to close if the program does not read its input."""
     while (message := await socket.receive())["type"] == "websocket.receive":
         text, data = message.get("text"), message.get("bytes")
         try:
@@ -156,5 +161,6 @@ async def _close(socket: WebSocket, close_reason: CloseReason) -> None:
 
 
 async def _send_in_time(work: Coroutine[Any, Any, None]) -> None:
+    """Send something. Raises TimeoutError if the other side does not take it within PTY_STALL."""
     async with asyncio.timeout(PTY_STALL.seconds):
         await work

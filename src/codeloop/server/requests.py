@@ -15,7 +15,8 @@ from codeloop.schema.wire import Wire
 COMMON_PARAMETERS = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
 """Query parameters of every route: they choose the project, and are arguments only if an operation has such a field."""
 
-# The contract words msgspec's messages in another way, so they are taken apart here.
+# The contract words errors differently, so msgspec's messages are taken apart. One of them reads:
+#     Object missing required field `text` - at `$.parts[0]`
 _MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
 _PATH_SUFFIX = re.compile(r" - at `\$([^`]*)`$")
 _PATH_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
@@ -52,7 +53,7 @@ class BodyTooLarge(Exception):
 async def read_arguments(operation: AnyOperation, request: Request) -> Wire:
     """Read the arguments of an operation from a request's path, and its query or its body.
 
-    Raises BadArguments, TooLarge.
+    Raises BadArguments, BodyTooLarge.
     """
     has_body = operation.takes_body
     values = await _read_payload(operation, request) if has_body else _read_query(operation, request)
@@ -87,9 +88,9 @@ def _read_query(operation: AnyOperation, request: Request) -> dict[str, Any]:
 
 
 async def _read_payload(operation: AnyOperation, request: Request) -> dict[str, Any]:
-    raw = await read_body(request)
+    body = await read_body(request)
     try:
-        value: Any = _decode(raw) if raw.strip() else {}
+        value: Any = _decode(body) if body.strip() else {}
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BadArguments("Body", f"The body is not JSON: {error}") from error
     if operation.body is not None:
@@ -107,8 +108,8 @@ def _find_body_field(operation: AnyOperation) -> str:
 
 
 async def read_body(request: Request) -> bytes:
-    """Read a body. Raises TooLarge without reading the rest of a body that is."""
-    # Missing for a chunked body, so the bytes are counted, too.
+    """Read a body. Raises BodyTooLarge, without reading the rest."""
+    # A chunked body has no such header, so the bytes are counted, too.
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > SERVER_BODY.value:
         raise BodyTooLarge
@@ -130,4 +131,4 @@ def explain_error(message: str) -> str:
     if missing:
         problem = "Missing key"
         names.append(f'["{missing.group(1)}"]')
-    return problem + (f"\n  at {''.join(names)}" if names else "")
+    return f"{problem}\n  at {''.join(names)}" if names else problem

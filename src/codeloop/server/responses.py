@@ -38,6 +38,7 @@ STATUS_CODES: dict[ErrorKind, int] = {
     "WorktreeResetFailedError": 400,
     "UnknownError": 500,
 }
+# Such as `ses_01hx...`: the ids of sessions, permission requests, questions and terminals.
 _ID_IN_MESSAGE = re.compile(r"\b(?:ses|per|que|pty)_\w+")
 _ID_FIELDS: dict[ErrorKind, str] = {
     "SessionBusyError": "sessionID",
@@ -101,15 +102,17 @@ def _make_operation_error(kind: ErrorKind, message: str, data: Mapping[str, str 
         return _make_named_error(status, kind, message, **data)
     body: dict[str, Any] = {"_tag": kind, "message": message}
     field = _ID_FIELDS.get(kind)
-    match = _ID_IN_MESSAGE.search(message)
-    if field is not None:
+    if field == "error":
+        body[field] = message
+    elif field is not None:
+        match = _ID_IN_MESSAGE.search(message)
         # Names of MCP servers and ids of projects have no prefix to find them by: they end the message.
-        body[field] = message if field == "error" else match.group() if match else message.rpartition(": ")[2]
+        body[field] = match.group() if match else message.rpartition(": ")[2]
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 
-def _make_named_error(status: int, name: str, message: str, **more: str | bool) -> Response:
-    body = {"name": name, "data": {"message": message, **more}}
+def _make_named_error(status: int, name: str, message: str, **data: str | bool) -> Response:
+    body = {"name": name, "data": {"message": message, **data}}
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 

@@ -47,14 +47,14 @@ class UnprotectedServer(CodeloopError):
 class ListenOptions(Struct, frozen=True, kw_only=True):
     """The address of a server, and who may use it. Port 0: a free one. `password` None: none is needed.
 
-    `is_port_free`: another port is used when that one is taken. `origins`: origins of other sites whose pages may send
-    requests, as `guard.parse_origin` returns them. `pages`: the folder of the browser UI, served at `/`.
+    `accepts_other_port`: another port is used when that one is taken. `origins`: origins of other sites whose pages may
+    send requests, as `guard.parse_origin` returns them. `pages`: the folder of the browser UI, served at `/`.
     `web_dir`: the folder of another web app, served at `/` instead.
     """
 
     host: str = "127.0.0.1"
     port: int = 0
-    is_port_free: bool = False
+    accepts_other_port: bool = False
     username: str = "opencode"
     password: str | None = None
     origins: tuple[str, ...] = ()
@@ -87,30 +87,31 @@ def find_address(host: str, port: int) -> Address:
 class Server:
     """A running server: `start` it, then it serves in the running loop until `stop`."""
 
-    def __init__(self, app: App, listening: ListenOptions) -> None:
+    def __init__(self, app: App, options: ListenOptions) -> None:
         """Bind the socket. Raises UnprotectedServer, CodeloopError for an address that can't be used."""
         self.app = app
-        self.listening = listening
+        self.options = options
         self.hub = Hub(app)
-        address = find_address(listening.host, listening.port)
-        if address.is_foreign and listening.password is None:
-            raise UnprotectedServer(f"Listening on {listening.host} without a password would let other machines in.")
-        self._socket = _bind_listener(listening, address)
+        address = find_address(options.host, options.port)
+        if address.is_foreign and options.password is None:
+            raise UnprotectedServer(f"Listening on {options.host} without a password would let other machines in.")
+        self._socket = _bind_listener(options, address)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{add_brackets(host)}:{port}"
-        paths = list_page_files(listening.pages) if listening.pages is not None else {}
-        self.browsers = BrowserSessions(listening.password, port)
+        paths = list_page_files(options.pages) if options.pages is not None else {}
+        self.browsers = BrowserSessions(options.password, port)
         policy = AccessPolicy(
             port=port,
-            names=list_host_names(listening.host, is_foreign=address.is_foreign),
+            names=list_host_names(options.host, is_foreign=address.is_foreign),
             accepts_any_ip=address.is_foreign,
-            origins=frozenset(listening.origins),
-            username=listening.username,
-            password=listening.password,
-            pages=frozenset(paths) | _find_manifests(listening.web_dir),
+            origins=frozenset(options.origins),
+            username=options.username,
+            password=options.password,
+            pages=frozenset(paths) | _find_manifests(options.web_dir),
         )
-        pages = make_page_routes(paths, self.browsers, listening.host, port) if paths else []
-        self._guard = Guard(make_application(app, self.hub, pages, listening.web_dir), policy, self.browsers)
+        page_routes = make_page_routes(paths, self.browsers, options.host, port) if paths else []
+        application = make_application(app, self.hub, page_routes, options.web_dir)
+        self._guard = Guard(application, policy, self.browsers)
         config = uvicorn.Config(
             self._guard,
             http=BoundedProtocol,
@@ -139,10 +140,10 @@ class Server:
     async def start(self) -> None:
         """Begin to serve; when this returns, requests are answered."""
         self._serving = asyncio.create_task(self._server.serve([self._socket]))
-        started_event = asyncio.create_task(self._server.started_event.wait())
+        start_task = asyncio.create_task(self._server.started_event.wait())
         # uvicorn may also fail before it has started.
-        await asyncio.wait([self._serving, started_event], return_when=asyncio.FIRST_COMPLETED)
-        started_event.cancel()
+        await asyncio.wait([self._serving, start_task], return_when=asyncio.FIRST_COMPLETED)
+        start_task.cancel()
         if self._serving.done():
             # Raises what it failed with.
             self._serving.result()
@@ -152,7 +153,7 @@ class Server:
         """End every turn and connection, within `SERVER_GRACE`, and close the projects."""
         # Streams and delayed answers would not end by themselves, and uvicorn waits for every answer.
         await self.hub.close()
-        self._guard.end()
+        self._guard.end_delays()
         self._server.should_exit = True
         if self._serving is None:
             self._socket.close()
@@ -167,18 +168,13 @@ class Server:
         await asyncio.gather(*(project.runs.close() for project in self.app.projects))
 
 
-def _find_manifests(web_dir: Path | None) -> frozenset[str]:
-    """Return the paths of a web app's manifests, which browsers ask for without the credential."""
-    return frozenset(f"/{file.name}" for file in web_dir.glob("*.webmanifest")) if web_dir is not None else frozenset()
-
-
 class _UvicornServer(uvicorn.Server):
-    """uvicorn's server, which leaves signals to its caller. `end` is awaited when it begins to shut down."""
+    """uvicorn's server, which leaves signals to its caller. `end_turns` is awaited when it has stopped listening."""
 
-    def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, config: uvicorn.Config, end_turns: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
         self.started_event = asyncio.Event()
-        self._end = end
+        self._end_turns = end_turns
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -189,11 +185,11 @@ class _UvicornServer(uvicorn.Server):
         self.started_event.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, end the streams, then the other answers."""
+        """Stop listening, end the turns, and wait for the answers."""
         closing = asyncio.create_task(super().shutdown(sockets))
         # Lets it stop listening first, so that no request starts a new turn.
         await asyncio.sleep(0)
-        await self._end()
+        await self._end_turns()
         await closing
 
     async def cut_off(self) -> None:
@@ -205,19 +201,25 @@ class _UvicornServer(uvicorn.Server):
             await asyncio.wait(tasks, timeout=SERVER_GRACE.seconds)
 
 
-def _bind_listener(listening: ListenOptions, address: Address) -> socket.socket:
+def _find_manifests(web_dir: Path | None) -> frozenset[str]:
+    """Return the paths of a web app's manifests, which browsers ask for without the credential."""
+    return frozenset(f"/{file.name}" for file in web_dir.glob("*.webmanifest")) if web_dir is not None else frozenset()
+
+
+def _bind_listener(options: ListenOptions, address: Address) -> socket.socket:
     """Bind the socket. Raises CodeloopError when the address can't be used."""
     try:
         return _open_listener(address.family, address.sockaddr)
     except OSError as error:
-        if error.errno == errno.EADDRINUSE and listening.is_port_free:
-            free_port = replace(address, sockaddr=_choose_any_port(address))
-            return _bind_listener(replace(listening, port=0, is_port_free=False), free_port)
-        where = f"{listening.host}:{listening.port}"
+        if error.errno == errno.EADDRINUSE and options.accepts_other_port:
+            any_port = replace(address, sockaddr=_make_any_port_sockaddr(address))
+            return _bind_listener(replace(options, port=0, accepts_other_port=False), any_port)
+        where = f"{options.host}:{options.port}"
         raise CodeloopError(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
 
 
-def _choose_any_port(address: Address) -> Any:
+def _make_any_port_sockaddr(address: Address) -> Any:
+    """Return the address with port 0, for which the kernel chooses a free one."""
     # IPv6 addresses have a flow label and a scope after the port.
     host, _, *more = address.sockaddr
     return (host, 0, *more)

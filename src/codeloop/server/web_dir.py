@@ -29,7 +29,7 @@ _MEDIA_TYPES = {
     ".woff": "font/woff",
     ".woff2": "font/woff2",
 }
-"""Suffix -> media type. Not by `mimetypes`, which reads tables that differ from machine to machine."""
+"""Suffix -> media type. The module `mimetypes` is not used: its tables differ from machine to machine."""
 _HASHED_NAME_PATTERN = re.compile(r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$")
 """A file name with a hash of the content, as bundlers make it; at least one digit tells it from a long word."""
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script", re.DOTALL | re.IGNORECASE)
@@ -67,19 +67,19 @@ class WebApp:
                 response = await self._files.get_response(name, request.scope)
             except (HTTPException, OSError, ValueError):  # ValueError: a NUL character in the path
                 continue
-            return self._with_headers(response, name)
+            return self._add_headers(response, name)
         return None
 
-    def _with_headers(self, response: Response, name: str) -> Response:
-        kind = _MEDIA_TYPES.get(Path(name).suffix.lower())
-        if kind is not None and response.status_code != 304:
-            response.headers["content-type"] = kind
+    def _add_headers(self, response: Response, name: str) -> Response:
+        media_type = _MEDIA_TYPES.get(Path(name).suffix.lower())
+        if media_type is not None and response.status_code != 304:
+            response.headers["content-type"] = media_type
         # A year stands for "always"; with "no-cache" a browser keeps a copy, but asks each time whether it is current.
         caching = "private, max-age=31536000, immutable" if _HASHED_NAME_PATTERN.search(name) else "no-cache"
         response.headers["cache-control"] = caching
-        # Part of the cache's key below, so that a new build gets a new policy.
-        state = self._index.stat()
-        response.headers["content-security-policy"] = _make_policy(self._index, state.st_mtime_ns, state.st_size)
+        # The time and size are part of the key of `_make_policy`'s cache, so that a new build gets a new policy.
+        status = self._index.stat()
+        response.headers["content-security-policy"] = _make_policy(self._index, status.st_mtime_ns, status.st_size)
         return response
 
 

@@ -27,7 +27,7 @@ class Served:
         self.server = server
         self.model = model
         self.work = work
-        auth = (server.listening.username, server.listening.password or "")
+        auth = (server.options.username, server.options.password or "")
         # Without certificates, which nothing here has: to load those of the machine takes 25 ms each time.
         self.http = httpx2.AsyncClient(base_url=server.url, auth=auth, timeout=20, verify=False)
         self.anonymous = httpx2.AsyncClient(base_url=server.url, timeout=20, verify=False)

@@ -192,7 +192,7 @@ def _make_listen_options(
     return ListenOptions(
         host=host,
         port=DEFAULT_PORT if port is None else port,
-        is_port_free=port is None,
+        accepts_other_port=port is None,
         username=username,
         password=secret.password,
         origins=_parse_origins(serve_options.cors, server_settings.cors, stderr),
@@ -256,7 +256,7 @@ def _make_page_link(server: Server) -> str:
     # A server that listens on all addresses reports one that no browser can open.
     url = server.url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     # Only our own page understands sign-in links; another web app asks for the password.
-    needs_link = server.listening.password is not None and server.listening.pages is not None
+    needs_link = server.options.password is not None and server.options.pages is not None
     return url if not needs_link else f"{url}/#link={server.browsers.create_link()}"
 
 
@@ -286,7 +286,7 @@ def _publish_credential(server: Server, secret: ServerSecret, settings: ProjectS
 
     Raises CodeloopError if a random password can't be written, because nobody could know it.
     """
-    user = server.listening.username
+    user = server.options.username
     # A server that was killed may have left a file for this address.
     withdraw_credential(settings.paths, server.url, of_any=True)
     if secret.password is None:

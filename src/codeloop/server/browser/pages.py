@@ -58,7 +58,7 @@ class PageFile(Struct, frozen=True):
     body: bytes
     gzip_body: bytes
     etag: str
-    kind: str
+    media_type: str
 
 
 def list_page_files(folder: Path) -> dict[str, Path]:
@@ -80,7 +80,9 @@ def make_page_routes(paths: dict[str, Path], sessions: BrowserSessions, host: st
         return response
 
     async def create_link(_request: Request) -> Response:
-        urls = [f"http://{add_brackets(name)}:{port}/#link={sessions.create_link()}" for name in _find_hosts(host)]
+        urls = [
+            f"http://{add_brackets(name)}:{port}/#link={sessions.create_link()}" for name in _list_reachable_hosts(host)
+        ]
         return make_response({"urls": urls})
 
     files: list[BaseRoute] = [Route(path, _make_file_endpoint(file)) for path, file in paths.items()]
@@ -101,8 +103,8 @@ def _make_file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
         if request.headers.get("if-none-match") == file.etag:
             return Response(status_code=304, headers=headers)
         if "gzip" not in request.headers.get("accept-encoding", ""):
-            return Response(file.body, media_type=file.kind, headers=headers)
-        return Response(file.gzip_body, media_type=file.kind, headers=headers | {"content-encoding": "gzip"})
+            return Response(file.body, media_type=file.media_type, headers=headers)
+        return Response(file.gzip_body, media_type=file.media_type, headers=headers | {"content-encoding": "gzip"})
 
     return send_file
 
@@ -110,16 +112,18 @@ def _make_file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
 @cache
 def _read_page_file(path: Path) -> PageFile:
     body = path.read_bytes()
-    kind = _MEDIA_TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    media_type = _MEDIA_TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     # Without a time in it, the compressed file is the same at every start.
-    return PageFile(body, gzip.compress(body, mtime=0), f'"{sha256(body).hexdigest()[:20]}"', kind)
+    gzip_body = gzip.compress(body, mtime=0)
+    etag = f'"{sha256(body).hexdigest()[:20]}"'
+    return PageFile(body=body, gzip_body=gzip_body, etag=etag, media_type=media_type)
 
 
-def _find_hosts(host: str) -> list[str]:
+def _list_reachable_hosts(host: str) -> list[str]:
     """Return the addresses under which other devices reach a server that listens on `host`; none on loopback."""
     if is_loopback(host):
         return []
-    # The host is no name for all interfaces, such as 0.0.0.0 or `::`.
+    # Not 0.0.0.0 or `::`, which stand for all interfaces.
     if host.strip("0.:"):
         return [host]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

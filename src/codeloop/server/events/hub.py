@@ -100,14 +100,14 @@ class Hub:
 
     @property
     def is_full(self) -> bool:
-        """Return whether no more readers are accepted."""
+        """Whether no more readers are accepted."""
         return self._is_closed or len(self._readers) >= SERVER_STREAMS.value
 
-    def add_reader(self, reader: StreamReader, position: Position | None, *, is_lost: bool = False) -> None:
+    def add_reader(self, reader: StreamReader, position: Position | None, *, has_bad_position: bool = False) -> None:
         """Add a reader, which gets all events from now on.
 
-        `position`: the last events that its client has seen; None: it starts now. `is_lost`: the client sent a
-        position that can't be parsed. Raises StoreError.
+        `position`: the last events that its client has seen; None: it starts now. `has_bad_position`: the
+        client sent a position that can't be parsed. Raises StoreError.
         """
         # First, so that a store that is opened below is followed.
         self._readers.add(reader)
@@ -115,8 +115,8 @@ class Hub:
             on_failure.callback(self.remove_reader, reader)
             for store in self._app.stores.list_open_stores():
                 self._follow_store(store)
-            reason = self._open_position(position or {})
-            if is_lost:
+            reason = self._open_projects(position or {})
+            if has_bad_position:
                 reason = "The position that was sent is not a position in the events. Read the state again."
             if position is None or reason:
                 position = self._get_present_position(reader)
@@ -148,11 +148,8 @@ class Hub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def stream_chunks(self, reader: StreamReader) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks for a reader that has entered, for ever: stored events, then new ones.
-
-        Raises StoreError.
-        """
-        adding_heartbeats = asyncio.create_task(reader.add_heartbeats(self.heartbeat_seconds))
+        """Yield the chunks for a reader that was added, for ever: stored events, then new ones. Raises StoreError."""
+        heartbeat_task = asyncio.create_task(reader.add_heartbeats(self.heartbeat_seconds))
         try:
             yield await reader.take_chunk()
             # A loop, since new events are stored during a replay. Events for a live reader go to its queue, so that
@@ -166,9 +163,9 @@ class Hub:
                 # The next chunk then holds all events of this interval: one write in place of many.
                 await asyncio.sleep(SERVER_STREAM_PACE.seconds)
         finally:
-            adding_heartbeats.cancel()
+            heartbeat_task.cancel()
 
-    # Events that were stored before a reader entered
+    # Events that were stored before a reader was added
 
     def _get_present_position(self, reader: StreamReader) -> Position:
         return {project: source.seq for project, source in self._sources.items() if reader.follows(project)}
@@ -176,18 +173,19 @@ class Hub:
     def _find_source_ahead(self, reader: StreamReader) -> FollowedStore | None:
         """Return a source with events after the reader's position; None: the reader has seen all of them.
 
-        In a project that the reader's position does not name, it is ahead of all events since this process opened it.
+        A project that the reader's position does not name is added to it, at the last event that was stored when this
+        process first opened the project.
         """
         for project, source in self._sources.items():
-            if (
-                reader.follows(project)
-                and reader.sent_position.setdefault(project, self._start_position[project]) < source.seq
-            ):
+            if not reader.follows(project):
+                continue
+            reader.sent_position.setdefault(project, self._start_position[project])
+            if reader.sent_position[project] < source.seq:
                 return source
         return None
 
-    def _open_position(self, position: Position) -> str:
-        """Open the projects of a position; return why a reader can't continue from it, or an empty text."""
+    def _open_projects(self, position: Position) -> str:
+        """Open the projects of a position; return why a reader can't continue from the position, "" if it can."""
         for project, seq in position.items():
             if project not in self._sources:
                 self._open_project_store(project)
@@ -275,6 +273,7 @@ class Hub:
                 reader.end()
 
     async def _deliver_events(self, source: FollowedStore) -> None:
+        """Deliver the events of a store as they come, for ever."""
         while True:
             try:
                 async with aclosing(source.store.follow(source.seq)) as events:
@@ -305,7 +304,7 @@ class Hub:
             log.warning("An event whose text is not Unicode was left out: %s", type(event).__name__)
             return
         # Made when first needed, since an event is seldom read in both forms.
-        own_frame = full_frame = b""
+        directory_frame = global_frame = b""
         is_repetition = self._is_repetition(event)
         for reader in self._readers:
             # A client may be ahead of this task, by a replay or by its own position: it has seen the event already.
@@ -313,14 +312,14 @@ class Hub:
                 continue
             if reader.directory is None:
                 if not is_repetition:
-                    if not full_frame:
+                    if not global_frame:
                         where = "global" if isinstance(event, ProjectUpdated) else directory
                         position = None if seq is None else self._format_present_cursor()
-                        full_frame = format_frame(wrap_event(where, source.project, data), position)
-                    reader.add_frame(full_frame)
+                        global_frame = format_frame(wrap_event(where, source.project, data), position)
+                    reader.add_frame(global_frame)
             elif reader.directory == directory:
-                own_frame = own_frame or format_frame(data, None if seq is None else str(seq))
-                reader.add_frame(own_frame)
+                directory_frame = directory_frame or format_frame(data, None if seq is None else str(seq))
+                reader.add_frame(directory_frame)
 
     def _format_present_cursor(self) -> str:
         return format_cursor({project: source.seq for project, source in self._sources.items()})

@@ -26,13 +26,15 @@ class StreamReader:
         self.sent_position: Position = {}
         """The last events that the client was sent; no longer kept up to date once the reader is live."""
         self.is_live = False
+        """Whether new events go to its queue; before, it is sent the stored events that it has missed."""
         self.end_signal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done once the stream has to end."""
         self._frames: deque[bytes] = deque()
         self._queued_bytes = 0
         self._frame_added = asyncio.Event()
 
     def follows(self, project: str) -> bool:
-        """Return whether it follows the events of a project."""
+        """Return whether this stream includes the events of a project."""
         return self.project is None or self.project == project
 
     def format_position(self, position: Position) -> str:
@@ -44,18 +46,18 @@ class StreamReader:
         data = _encode(event)
         self.add_frame(format_frame(b'{"payload":%b}' % data if self.directory is None else data, position))
 
-    def add_frame(self, event: bytes) -> None:
+    def add_frame(self, frame: bytes) -> None:
         """Add a frame to the queue. If it is full, the stream ends; its client connects again and resumes."""
         if self.end_signal.done():
             return
         # One frame is always accepted, however large: with an empty queue the client is not behind.
         if len(self._frames) >= SERVER_STREAM_EVENTS.value or (
-            self._frames and self._queued_bytes + len(event) > SERVER_STREAM_BYTES.value
+            self._frames and self._queued_bytes + len(frame) > SERVER_STREAM_BYTES.value
         ):
             self.end()
             return
-        self._frames.append(event)
-        self._queued_bytes += len(event)
+        self._frames.append(frame)
+        self._queued_bytes += len(frame)
         self._frame_added.set()
 
     def end(self) -> None:

@@ -38,7 +38,7 @@ _RETRY_SECONDS = "5"
 
 
 class EventStream(Response):
-    """The answer that lasts until its client disconnects or the hub ends its reader, which has entered the hub before.
+    """The answer that lasts until its client disconnects or the hub ends its reader, which was added to the hub before.
 
     `translate`: converts complete frames into another form.
     """
@@ -46,11 +46,10 @@ class EventStream(Response):
     def __init__(
         self, hub: Hub, reader: StreamReader, heartbeat_seconds: float | None, translate: Translate | None = None
     ) -> None:
-        super().__init__(
-            headers=STREAM_HEADERS
-            if heartbeat_seconds is None
-            else STREAM_HEADERS | {HEARTBEAT_HEADER: str(int(heartbeat_seconds * 1000))}
-        )
+        headers = dict(STREAM_HEADERS)
+        if heartbeat_seconds is not None:
+            headers[HEARTBEAT_HEADER] = str(int(heartbeat_seconds * 1000))
+        super().__init__(headers=headers)
         # Set by Starlette for an empty body.
         del self.headers["content-length"]
         self._hub = hub
@@ -66,20 +65,22 @@ class EventStream(Response):
             self._hub.remove_reader(self._reader)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        writing = asyncio.create_task(self._write(send))
-        leaving = asyncio.create_task(_wait_disconnect(receive))
+        write_task = asyncio.create_task(self._write(send))
+        disconnect_task = asyncio.create_task(_wait_for_disconnect(receive))
         try:
-            await asyncio.wait((writing, leaving, self._reader.end_signal), return_when=asyncio.FIRST_COMPLETED)
-            if writing.done() and writing.exception() is not None:
-                log.error("An event stream has ended.", exc_info=writing.exception())
+            await asyncio.wait(
+                (write_task, disconnect_task, self._reader.end_signal), return_when=asyncio.FIRST_COMPLETED
+            )
+            if write_task.done() and write_task.exception() is not None:
+                log.error("An event stream has ended.", exc_info=write_task.exception())
             self._hub.remove_reader(self._reader)
-            if not leaving.done():
-                await _cancel_task(writing)
+            if not disconnect_task.done():
+                await _cancel_task(write_task)
                 await self._finish(scope, send)
-                await leaving
+                await disconnect_task
         finally:
-            await _cancel_task(writing)
-            await _cancel_task(leaving)
+            await _cancel_task(write_task)
+            await _cancel_task(disconnect_task)
 
     async def _write(self, send: Send) -> None:
         """Write until the client has read nothing for `write_timeout`."""
@@ -98,7 +99,7 @@ class EventStream(Response):
             scope["extensions"][CUT_EXTENSION]["call"]()
 
 
-async def _wait_disconnect(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     """Wait until the client has left, or the answer is complete."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -112,28 +113,30 @@ async def _cancel_task(task: asyncio.Task[None]) -> None:
 def make_stream_routes(app: App, hub: Hub) -> list[BaseRoute]:
     """Return the routes of the streams."""
 
-    async def directory(request: Request) -> Response:
+    async def stream_directory(request: Request) -> Response:
         project = await app.get_project(app.resolve_directory(get_directory(request)))
         root = project.settings.project_root
-        return _open_stream(request, hub, str(root.directory), root.project_id)
+        return _open_stream(request, hub, directory=str(root.directory), project=root.project_id)
 
-    async def everywhere(request: Request) -> Response:
-        return _open_stream(request, hub, None, None)
+    async def stream_all(request: Request) -> Response:
+        return _open_stream(request, hub)
 
-    async def preview(request: Request) -> Response:
+    async def stream_preview(request: Request) -> Response:
         # The preview is loaded when it is first used.
-        from codeloop.server.preview.events import translate_frames
+        from codeloop.server.preview.translate import translate_frames
 
-        return _open_stream(request, hub, None, None, translate_frames)
+        return _open_stream(request, hub, translate=translate_frames)
 
     return [
-        Route("/event", _with_error_responses(directory)),
-        Route("/global/event", _with_error_responses(everywhere)),
-        Route("/api/event", _with_error_responses(preview)),
+        Route("/event", _add_error_responses(stream_directory)),
+        Route("/global/event", _add_error_responses(stream_all)),
+        Route("/api/event", _add_error_responses(stream_preview)),
     ]
 
 
-def _with_error_responses(endpoint: Endpoint) -> Endpoint:
+def _add_error_responses(endpoint: Endpoint) -> Endpoint:
+    """Wrap an endpoint so that its errors become responses."""
+
     async def respond(request: Request) -> Response:
         try:
             return await endpoint(request)
@@ -144,9 +147,17 @@ def _with_error_responses(endpoint: Endpoint) -> Endpoint:
 
 
 def _open_stream(
-    request: Request, hub: Hub, directory: str | None, project: str | None, translate: Translate | None = None
+    request: Request,
+    hub: Hub,
+    *,
+    directory: str | None = None,
+    project: str | None = None,
+    translate: Translate | None = None,
 ) -> Response:
-    """Open a stream that starts after the event of the header `Last-Event-ID`, or of the query's `after`, or now."""
+    """Open a stream that starts after the event of the header `Last-Event-ID`, or of the query's `after`, or now.
+
+    `directory`, `project`: as in StreamReader. `translate`: as in EventStream.
+    """
     last_event_id = request.headers.get("last-event-id")
     text = last_event_id or request.query_params.get("after")
     position = _parse_position(text, project) if text else None
@@ -161,7 +172,7 @@ def _open_stream(
         return Response(body, 503, {"retry-after": _RETRY_SECONDS}, media_type="application/json")
     heartbeat_seconds = _parse_heartbeat(request.headers.get(HEARTBEAT_HEADER, ""))
     reader = StreamReader(directory, project, heartbeat_seconds)
-    hub.add_reader(reader, position, is_lost=bool(text) and position is None)
+    hub.add_reader(reader, position, has_bad_position=bool(text) and position is None)
     return EventStream(hub, reader, heartbeat_seconds, translate)
 
 

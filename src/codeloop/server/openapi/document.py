@@ -80,17 +80,17 @@ DOCUMENT_ROUTE = Route("/doc", _answer_document, methods=["GET"], name="doc")
 @functools.cache
 def make_document() -> bytes:
     """Return the document as JSON; it is made when it is first requested."""
-    shape_table = make_schemas([row.takes for row in ALL_OPERATIONS], [row.gives for row in ALL_OPERATIONS])
+    schemas = make_schemas([row.takes for row in ALL_OPERATIONS], [row.gives for row in ALL_OPERATIONS])
     # Arguments become parameters and bodies, so the document has no use for them as components.
-    takes = {row.takes.__name__ for row in ALL_OPERATIONS}
-    components = {name: schema for name, schema in shape_table.components.items() if name not in takes}
+    argument_names = {row.takes.__name__ for row in ALL_OPERATIONS}
+    components = {name: schema for name, schema in schemas.components.items() if name not in argument_names}
     paths: dict[str, Schema] = {}
-    for row, result_schema in zip(ALL_OPERATIONS, shape_table.answer_schemas, strict=True):
-        request_schemas = shape_table.components[row.takes.__name__]
-        paths.setdefault(row.path, {})[row.method.lower()] = _describe_row(row, request_schemas, result_schema)
+    for row, answer_schema in zip(ALL_OPERATIONS, schemas.answers, strict=True):
+        arguments_schema = schemas.components[row.takes.__name__]
+        paths.setdefault(row.path, {})[row.method.lower()] = _describe_row(row, arguments_schema, answer_schema)
     for path, operation in _describe_streams().items():
         paths.setdefault(path, {})["get"] = operation
-    document_schema: Schema = {
+    document: Schema = {
         "openapi": "3.1.0",
         "info": {"title": "codeloop", "version": __version__, "description": _DESCRIPTION, "license": {"name": "MIT"}},
         "security": [{name: []} for name in _SECURITY],
@@ -102,21 +102,21 @@ def make_document() -> bytes:
             "securitySchemes": _SECURITY,
         },
     }
-    return msgspec.json.encode(document_schema)
+    return msgspec.json.encode(document)
 
 
-def _describe_row(row: AnyOperation, takes: Schema, gives: Schema) -> Schema:
+def _describe_row(row: AnyOperation, arguments_schema: Schema, answer_schema: Schema) -> Schema:
     """Return the description of an operation. Fields that are not in its path are in its body or else its query."""
     in_path = re.findall(r"\{(\w+)\}", row.path)
-    fields: dict[str, Schema] = takes.get("properties", {})
-    required_names: list[str] = takes.get("required", [])
+    fields: dict[str, Schema] = arguments_schema.get("properties", {})
+    required_names: list[str] = arguments_schema.get("required", [])
     other_fields = {name: schema for name, schema in fields.items() if name not in in_path}
     parameters = [_describe_parameter(name, "path", fields[name], required=True) for name in in_path]
     if row.path.endswith("/connect-token"):
         parameters.append(
             _describe_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True)
         )
-    operation = _describe_operation(row.id, takes["description"])
+    operation = _describe_operation(row.id, arguments_schema["description"])
     if not row.takes_body:
         parameters += [
             _describe_parameter(name, "query", schema, required=name in required_names)
@@ -131,7 +131,7 @@ def _describe_row(row: AnyOperation, takes: Schema, gives: Schema) -> Schema:
         operation["requestBody"] = _describe_json_body(body, required=bool(required))
     return operation | {
         "parameters": parameters + _list_project_parameters(row, other_fields),
-        "responses": _describe_answer(row, gives)
+        "responses": _describe_answer(row, answer_schema)
         | describe_failures(row.path, row.method, names_things=bool(other_fields)),
     }
 
@@ -166,35 +166,46 @@ def _wrap_answer(name: str, schema: Schema) -> Schema:
 
 def _describe_streams() -> dict[str, Schema]:
     """Describe the routes that are not in the table, all GET: streams of events and terminals, by path."""
-    resume = [
+    resume_parameters = [
         _make_reference("parameters", "lastEventID"),
         _describe_parameter("after", "query", _STRING, required=False),
     ]
-    schemas = [_make_reference("parameters", name) for name in ("directory", "workspace")]
-    pty = [_describe_parameter("ptyID", "path", _STRING, required=True)]
-    pty += [_describe_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")]
+    project_parameters = [_make_reference("parameters", name) for name in ("directory", "workspace")]
+    terminal_parameters = [_describe_parameter("ptyID", "path", _STRING, required=True)]
+    terminal_parameters += [
+        _describe_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")
+    ]
     return {
         "/event": _describe_operation("event.subscribe", "Events of one directory, as they happen.")
-        | {"parameters": resume + schemas, "responses": _describe_stream("Event") | describe_failures("/event", "GET")},
+        | {
+            "parameters": resume_parameters + project_parameters,
+            "responses": _describe_stream("Event") | describe_failures("/event", "GET"),
+        },
         "/global/event": _describe_operation("global.event", "Events of every directory, as they happen.")
         | {
-            "parameters": resume,
+            "parameters": resume_parameters,
             "responses": _describe_stream("GlobalEvent") | describe_failures("/global/event", "GET"),
         },
         "/api/event": _describe_operation("v2.event.subscribe", "Preview: events of every directory, as they happen.")
-        | {"parameters": resume, "responses": _describe_stream("PreviewEvent") | describe_failures("/event", "GET")},
+        | {
+            "parameters": resume_parameters,
+            "responses": _describe_stream("PreviewEvent") | describe_failures("/event", "GET"),
+        },
         "/api/pty/{ptyID}/connect": _describe_operation(
             "v2.pty.connect", "Preview: a WebSocket to a terminal, as /pty/{ptyID}/connect."
         )
         | {
-            "parameters": [*pty, _make_reference("parameters", "location"), schemas[1]],
+            "parameters": [
+                *terminal_parameters,
+                *(_make_reference("parameters", name) for name in ("location", "workspace")),
+            ],
             "responses": _describe_upgrade() | describe_failures("/pty/{ptyID}/connect", "GET"),
         },
         "/pty/{ptyID}/connect": _describe_operation(
             "pty.connect", "A WebSocket to a terminal: its output, then its input as typed."
         )
         | {
-            "parameters": pty + schemas,
+            "parameters": terminal_parameters + project_parameters,
             "responses": _describe_upgrade() | describe_failures("/pty/{ptyID}/connect", "GET"),
         },
     }

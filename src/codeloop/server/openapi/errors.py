@@ -11,18 +11,23 @@ def _describe_object(**fields: Schema) -> Schema:
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
-def _define_error(name: str, **more: Schema) -> Schema:
-    """Return the schema of an error with a name and data. `more`: fields of the data that may be missing."""
+def _define_error(name: str, **optional_fields: Schema) -> Schema:
+    """Return the schema of an error with a name and data. `optional_fields`: those of the data that may be missing."""
     data = _describe_object(message=_STRING)
-    return _describe_object(name={"const": name}, data=data | {"properties": data["properties"] | more})
+    return _describe_object(name={"const": name}, data=data | {"properties": data["properties"] | optional_fields})
 
 
 def _define_tagged_error(tag: str, *fields: str) -> Schema:
     return _describe_object(_tag={"const": tag}, message=_STRING, **dict.fromkeys(fields, _STRING))
 
 
-_WORKTREE_ERRORS = [f"Worktree{what}Error" for what in ("NotGit", "CreateFailed", "StartCommandFailed", "RemoveFailed")]
-_WORKTREE_ERRORS.append("WorktreeResetFailedError")
+_WORKTREE_ERRORS = [
+    "WorktreeNotGitError",
+    "WorktreeCreateFailedError",
+    "WorktreeStartCommandFailedError",
+    "WorktreeRemoveFailedError",
+    "WorktreeResetFailedError",
+]
 
 ERROR_SCHEMAS: dict[str, Schema] = {
     "BadRequestError": _define_error("BadRequest", kind={"type": "string", "enum": _BAD_REQUEST_KINDS}),
@@ -58,8 +63,8 @@ def _describe_response(description: str, *names: str) -> Schema:
     """Return a response; without names it has no body."""
     if not names:
         return {"description": description}
-    shapes = [make_component_reference(name) for name in names]
-    schema: Schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+    errors = [make_component_reference(name) for name in names]
+    schema: Schema = errors[0] if len(errors) == 1 else {"anyOf": errors}
     return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 
@@ -98,6 +103,8 @@ _PATH_ERRORS = {
     "/vcs/apply": "VcsApplyError",
 }
 """The start of a path -> the error that says why an operation can't be carried out."""
+_VERSION_1_PATHS = frozenset(("/api/location", "/api/fs/find"))
+"""Paths below `/api` whose errors have the form of version 1."""
 
 
 def describe_failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
@@ -138,8 +145,6 @@ def describe_failures(path: str, method: str, *, names_things: bool = False) -> 
     return dict(sorted(responses.items()))
 
 
-_VERSION_1_PATHS = frozenset(("/api/location", "/api/fs/find"))
-"""Paths below `/api` whose errors have the form of version 1."""
 _PREVIEW_NOT_FOUND = ("ThingNotFoundError", "SessionNotFoundError", "MessageNotFoundError", "ProviderNotFoundError")
 _SHARED_NOT_FOUND = ("PermissionNotFoundError", "QuestionNotFoundError", "PtyNotFoundError")
 """Errors that have the same form in both versions."""

@@ -36,15 +36,14 @@ _UNIONS: dict[str, Any] = {
 """Unions that are components of the document under these names."""
 
 
-class Shapes(msgspec.Struct, frozen=True):
-    """Schemas of requests and of answers, each in the order of their types, and all components by name."""
+class DocumentSchemas(msgspec.Struct, frozen=True):
+    """The schemas of answers, in the order of their types, and all components by name, with those of requests."""
 
-    request_schemas: list[Schema]
-    answer_schemas: list[Schema]
+    answers: list[Schema]
     components: dict[str, Schema]
 
 
-def make_schemas(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
+def make_schemas(takes: Sequence[Any], gives: Sequence[Any]) -> DocumentSchemas:
     """Return the schemas of what operations take and give.
 
     A field that may be left out of a request may also be null there, while an answer leaves it out. So only the schemas
@@ -57,14 +56,16 @@ def make_schemas(takes: Sequence[Any], gives: Sequence[Any]) -> Shapes:
     reachable = _find_reachable(schemas[: len(takes)], components)
     # msgspec writes a union out in full instead of referring to it, so requests reach one by its members.
     reachable |= {name for name, schema in unions.items() if _list_members(schema) <= reachable}
-    tidy = _SchemaNormalizer(
-        {name: _choose_public_name(name, schema) for name, schema in components.items()},
-        {_list_members(schema): name for name, schema in unions.items()},
+    normalizer = _SchemaNormalizer(
+        names={name: _choose_public_name(name, schema) for name, schema in components.items()},
+        unions={_list_members(schema): name for name, schema in unions.items()},
     )
-    return Shapes(
-        [tidy.schema(schema, null=True) for schema in schemas[: len(takes)]],
-        [tidy.schema(schema, null=False) for schema in schemas[len(takes) : -len(_UNIONS)]],
-        {tidy.names[name]: tidy.normalise(components[name], null=name in reachable) for name in sorted(components)},
+    return DocumentSchemas(
+        answers=[normalizer.convert(schema, allows_null=False) for schema in schemas[len(takes) : -len(_UNIONS)]],
+        components={
+            normalizer.names[name]: normalizer.convert_inner(components[name], allows_null=name in reachable)
+            for name in sorted(components)
+        },
     )
 
 
@@ -82,36 +83,36 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
     names: dict[str, str]
     unions: dict[frozenset[str], str]
 
-    def schema(self, node: Schema, *, null: bool) -> Schema:
-        """Return a schema with the document's names, and without null where nothing is null."""
+    def convert(self, node: Schema, *, allows_null: bool) -> Schema:
+        """Return a schema with the document's names, and without null unless `allows_null`."""
         match node:
             case {"$ref": str(name)}:
                 return make_component_reference(self.names[name])
-            case {"anyOf": [only, {"type": "null"}]} if not null:
-                return self.schema(only, null=null)
+            case {"anyOf": [only, {"type": "null"}]} if not allows_null:
+                return self.convert(only, allows_null=allows_null)
             case {"discriminator": _} if _list_members(node) in self.unions:
                 return make_component_reference(self.unions[_list_members(node)])
             case _:
-                return self.normalise(node, null=null)
+                return self.convert_inner(node, allows_null=allows_null)
 
-    def normalise(self, node: Schema, *, null: bool) -> Schema:
-        """Return a schema as it is, its inner ones in the document's form."""
+    def convert_inner(self, node: Schema, *, allows_null: bool) -> Schema:
+        """Return a schema with the schemas within it converted, not replaced itself by a reference."""
         result = {key: value for key, value in node.items() if key != "title" and value not in (None, [])}
         for key, value in result.items():
             match key:
                 case "properties":
-                    result[key] = {name: self.schema(inner, null=null) for name, inner in value.items()}
+                    result[key] = {name: self.convert(inner, allows_null=allows_null) for name, inner in value.items()}
                 case "anyOf":
-                    result[key] = [self.schema(inner, null=null) for inner in value]
+                    result[key] = [self.convert(inner, allows_null=allows_null) for inner in value]
                 case "items" | "additionalProperties":
-                    result[key] = self.schema(value, null=null)
+                    result[key] = self.convert(value, allows_null=allows_null)
                 case "discriminator":
                     mapping = {tag: _COMPONENT_PREFIX + self.names[name] for tag, name in value["mapping"].items()}
                     result[key] = {**value, "mapping": mapping}
                 case "enum" if all(isinstance(choice, str) for choice in value):
                     result = {"type": "string", **result}
                 case "enum" if all(isinstance(choice, bool) for choice in value):
-                    # Generators of clients drop what has no type.
+                    # Programs that generate clients drop a schema without a type.
                     result = {"type": "boolean", **result}
                 case _:
                     pass

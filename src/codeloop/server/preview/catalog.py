@@ -16,7 +16,7 @@ from codeloop.server.preview.request import (
     make_answers_decorator,
     make_refusal,
 )
-from codeloop.server.preview.translate import show_agent, show_command, show_model, show_provider
+from codeloop.server.preview.translate import translate_agent, translate_command, translate_model, translate_provider
 
 _NO_ATTEMPTS = (
     "Sign in by /provider/{providerID}/oauth/authorize, and finish by .../callback; the server keeps no attempts."
@@ -27,21 +27,21 @@ answers = make_answers_decorator(HANDLERS)
 
 
 @answers("v2.health.get")
-async def check_health(_preview: PreviewRequest, _args: NoArguments) -> JSON:
-    """Return that the server answers."""
+async def report_health(_preview: PreviewRequest, _args: NoArguments) -> JSON:
+    """Return `healthy`: the answer itself shows that the server runs."""
     return {"healthy": True}
 
 
 @answers("v2.agent.list")
 async def list_agents(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the agents."""
-    return [show_agent(each) for each in await preview.call(operation.AGENT_LIST, NoArguments())]
+    return [translate_agent(each) for each in await preview.call(operation.AGENT_LIST, NoArguments())]
 
 
 @answers("v2.command.list")
 async def list_commands(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the commands."""
-    return [show_command(each) for each in await preview.call(operation.COMMAND_LIST, NoArguments())]
+    return [translate_command(each) for each in await preview.call(operation.COMMAND_LIST, NoArguments())]
 
 
 @answers("v2.skill.list")
@@ -59,25 +59,25 @@ async def list_references(_preview: PreviewRequest, _args: NoArguments) -> list[
 @answers("v2.model.list")
 async def list_models(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the models that can be used, the newest first."""
-    usable = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
-    models = [model for provider in usable.providers for model in provider.models.values()]
-    return [show_model(each) for each in sorted(models, key=lambda model: model.release_date, reverse=True)]
+    usable_providers = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
+    models = [model for provider in usable_providers.providers for model in provider.models.values()]
+    return [translate_model(each) for each in sorted(models, key=lambda model: model.release_date, reverse=True)]
 
 
 @answers("v2.provider.list")
 async def list_providers(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the providers that can be used."""
-    usable = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
-    return [show_provider(each) for each in usable.providers]
+    usable_providers = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
+    return [translate_provider(each) for each in usable_providers.providers]
 
 
 @answers("v2.provider.get")
 async def get_provider(preview: PreviewRequest, args: takes.PreviewProviderId) -> JSON:
     """Return a provider that can be used."""
-    usable = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
-    for each in usable.providers:
+    usable_providers = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
+    for each in usable_providers.providers:
         if each.id == args.provider_id:
-            return show_provider(each)
+            return translate_provider(each)
     raise _make_provider_not_found(args.provider_id)
 
 
@@ -85,7 +85,7 @@ async def get_provider(preview: PreviewRequest, args: takes.PreviewProviderId) -
 async def list_integrations(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the providers with the ways to sign in."""
     known_providers = await preview.call(operation.PROVIDER_LIST, NoArguments())
-    return [_show_integration(each, known_providers.connected) for each in known_providers.all]
+    return [_translate_integration(each, known_providers.connected) for each in known_providers.all]
 
 
 @answers("v2.integration.get")
@@ -94,7 +94,7 @@ async def get_integration(preview: PreviewRequest, args: takes.IntegrationId) ->
     known_providers = await preview.call(operation.PROVIDER_LIST, NoArguments())
     for each in known_providers.all:
         if each.id == args.integration_id:
-            return _show_integration(each, known_providers.connected)
+            return _translate_integration(each, known_providers.connected)
     raise _make_provider_not_found(args.integration_id)
 
 
@@ -112,30 +112,30 @@ async def remove_credential(preview: PreviewRequest, args: takes.CredentialId) -
 
 @answers("v2.credential.update")
 async def label_credential(_preview: PreviewRequest, _args: takes.LabelCredential) -> NoReturn:
-    """Refuse."""
+    """Refuse: credentials have no labels."""
     raise make_refusal("Credentials have no labels: there is one for each provider.")
 
 
 @answers("v2.integration.connect.oauth")
 async def connect_oauth(_preview: PreviewRequest, _args: takes.ConnectOAuth) -> NoReturn:
-    """Refuse."""
+    """Refuse: the server keeps no attempts to sign in."""
     raise make_refusal(_NO_ATTEMPTS)
 
 
 @answers("v2.integration.attempt.status")
 @answers("v2.integration.attempt.cancel")
 async def refuse_attempt(_preview: PreviewRequest, _args: takes.AttemptId) -> NoReturn:
-    """Refuse."""
+    """Refuse: the server keeps no attempts to sign in."""
     raise make_refusal(_NO_ATTEMPTS)
 
 
 @answers("v2.integration.attempt.complete")
 async def complete_attempt(_preview: PreviewRequest, _args: takes.CompleteAttempt) -> NoReturn:
-    """Refuse."""
+    """Refuse: the server keeps no attempts to sign in."""
     raise make_refusal(_NO_ATTEMPTS)
 
 
-def _show_integration(provider: ProviderDetails, connected: list[str]) -> JSON:
+def _translate_integration(provider: ProviderDetails, connected: list[str]) -> JSON:
     methods: list[JSON] = [{"type": "key"}]
     if provider.env:
         methods.append({"type": "env", "names": provider.env})

@@ -95,11 +95,11 @@ _ROWS: tuple[tuple[AnswerWrap, str, Any, str, type[Wire]], ...] = (
 )
 
 PREVIEW_OPERATIONS: tuple[AnyOperation, ...] = tuple(
-    Operation(name, method, path, arguments, type(None) if wrap == "none" else JSON)
-    for wrap, name, method, path, arguments in _ROWS
+    Operation(operation_id, method, path, takes_type, type(None) if wrap == "none" else JSON)
+    for wrap, operation_id, method, path, takes_type in _ROWS
 )
 """Every row of the preview; of two paths that match a request, the first counts."""
-ANSWER_WRAPS: dict[str, AnswerWrap] = {name: wrap for wrap, name, *_ in _ROWS}
+ANSWER_WRAPS: dict[str, AnswerWrap] = {operation_id: wrap for wrap, operation_id, *_ in _ROWS}
 """How the answer of each row is wrapped, by its id."""
 LIST_OPERATIONS = frozenset(
     row.id

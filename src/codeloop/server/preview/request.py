@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct
 
@@ -11,10 +11,8 @@ from codeloop.app.process_dispatch import carry_out
 from codeloop.app.project import Project
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import Gives, Operation, Takes
-from codeloop.schema.wire import Wire
 
 Handler = Callable[["PreviewRequest", Any], Awaitable[Any]]
-Arguments = TypeVar("Arguments", bound=Wire)
 
 
 class PreviewRequest(Struct, frozen=True):
@@ -23,11 +21,11 @@ class PreviewRequest(Struct, frozen=True):
     app: App
     directory: Path
 
-    async def call(self, op: Operation[Takes, Gives], args: Takes) -> Gives:
+    async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
         """Carry out an operation of version 1. Raises CodeloopError."""
-        return await carry_out(self.app, op, args, self.directory)
+        return await carry_out(self.app, operation, args, self.directory)
 
-    async def project(self, session_id: str | None = None) -> Project:
+    async def get_project(self, session_id: str | None = None) -> Project:
         """Return the project of the directory, or of a session. Raises CodeloopError."""
         if session_id is None:
             return await self.app.get_project(self.directory)
@@ -45,14 +43,14 @@ class PreviewRefused(CodeloopError):
 
 
 def make_answers_decorator(table: dict[str, Handler]) -> Callable[[str], Callable[[Handler], Handler]]:
-    """Return a decorator factory: `answers(id)` enters a function in the table as the handler of that operation."""
+    """Return the function `answers`: the decorator `@answers(ID)` adds a handler of that operation to the table."""
 
-    def answers(name: str) -> Callable[[Handler], Handler]:
-        def add(handler: Handler) -> Handler:
-            table[name] = handler
+    def answers(operation_id: str) -> Callable[[Handler], Handler]:
+        def add_handler(handler: Handler) -> Handler:
+            table[operation_id] = handler
             return handler
 
-        return add
+        return add_handler
 
     return answers
 

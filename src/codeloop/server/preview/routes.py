@@ -1,4 +1,4 @@
-"""The routes of the preview, and its errors."""
+"""The routes of the preview (`/api/*`), and the responses for its results and errors."""
 
 from collections.abc import Awaitable, Callable
 from functools import cache
@@ -42,7 +42,7 @@ def make_preview_routes(app: App, run: RunOperation) -> list[BaseRoute]:
 def _make_endpoint(app: App, row: AnyOperation, run: RunOperation) -> Callable[[Request], Awaitable[Response]]:
     wrap = ANSWER_WRAPS[row.id]
 
-    async def work(request: Request) -> Response:
+    async def answer(request: Request) -> Response:
         # As in version 1: a header that browsers send only after a preflight.
         if row.id == _TICKET_OPERATION and request.headers.get("x-opencode-ticket") != "1":
             raise OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
@@ -52,7 +52,7 @@ def _make_endpoint(app: App, row: AnyOperation, run: RunOperation) -> Callable[[
         return result if isinstance(result, Response) else await _wrap_result(preview_request, wrap, result)
 
     async def endpoint(request: Request) -> Response:
-        return await run(lambda: work(request), _make_error_response)
+        return await run(lambda: answer(request), _make_error_response)
 
     return endpoint
 
@@ -76,7 +76,7 @@ async def _wrap_result(preview_request: PreviewRequest, wrap: AnswerWrap, result
         case "located":
             from codeloop.app.handlers.project.project import get_location
 
-            project_location = await get_location(await preview_request.project(), NoArguments())
+            project_location = await get_location(await preview_request.get_project(), NoArguments())
             return make_response({"location": project_location, "data": result})
 
 

@@ -44,12 +44,12 @@ from codeloop.server.preview.request import (
     make_answers_decorator,
     make_refusal,
 )
-from codeloop.server.preview.translate import show_message, show_messages, show_session
+from codeloop.server.preview.translate import translate_message, translate_messages, translate_session
 
 _MAX_SESSIONS = 10_000
 """Sessions that are read at most, to filter and sort them here."""
 _TURN_POLL_SECONDS = 0.05
-T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 class _Cursor(msgspec.Struct, frozen=True):
@@ -81,8 +81,10 @@ async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions
         and (args.search is None or args.search.casefold() in each.title.casefold())
     ]
     matching.sort(key=lambda each: (each.time.created, each.id))
-    page, cursor = _select_page(matching, [each.id for each in matching], args.limit, args.order, args.cursor)
-    return {"data": [show_session(each) for each in page], "cursor": cursor}
+    page, cursor = _select_page(
+        matching, [each.id for each in matching], limit=args.limit, order=args.order, cursor_text=args.cursor
+    )
+    return {"data": [translate_session(each) for each in page], "cursor": cursor}
 
 
 @answers("v2.session.create")
@@ -91,31 +93,31 @@ async def create_session(preview: PreviewRequest, args: takes.CreatePreviewSessi
     if args.location is not None:
         preview = PreviewRequest(preview.app, preview.app.resolve_directory(args.location.directory))
     session = await preview.call(operation.SESSION_CREATE, CreateSession(agent=args.agent, model=args.model))
-    return show_session(session)
+    return translate_session(session)
 
 
 @answers("v2.session.active")
 async def list_active_sessions(preview: PreviewRequest, _args: NoArguments) -> JSON:
     """Return the sessions in which a turn runs."""
-    data: JSON = {}
+    active_sessions: JSON = {}
     for project in preview.app.projects:
         states = await PreviewRequest(preview.app, project.settings.project_root.directory).call(
             operation.SESSION_STATUS, NoArguments()
         )
-        data |= {session: {"type": "running"} for session in states}
-    return data
+        active_sessions |= {session_id: {"type": "running"} for session_id in states}
+    return active_sessions
 
 
 @answers("v2.session.get")
 async def get_session(preview: PreviewRequest, args: takes.PreviewSessionId) -> JSON:
     """Return a session."""
-    return show_session(await preview.call(operation.SESSION_GET, SessionId(session_id=args.session_id)))
+    return translate_session(await preview.call(operation.SESSION_GET, SessionId(session_id=args.session_id)))
 
 
 @answers("v2.session.switchAgent")
 async def switch_agent(preview: PreviewRequest, args: takes.SwitchAgent) -> None:
     """Choose the agent of the next turns."""
-    project = await preview.project(args.session_id)
+    project = await preview.get_project(args.session_id)
     project.engine.get_agent(args.agent)
     project.store.update_session(args.session_id, lambda session: replace(session, agent=args.agent))
 
@@ -123,7 +125,7 @@ async def switch_agent(preview: PreviewRequest, args: takes.SwitchAgent) -> None
 @answers("v2.session.switchModel")
 async def switch_model(preview: PreviewRequest, args: takes.SwitchModel) -> None:
     """Choose the model of the next turns."""
-    project = await preview.project(args.session_id)
+    project = await preview.get_project(args.session_id)
     check_model(project, ModelRef(provider_id=args.model.provider_id, model_id=args.model.id))
     project.store.update_session(args.session_id, lambda session: replace(session, model=args.model))
 
@@ -131,7 +133,7 @@ async def switch_model(preview: PreviewRequest, args: takes.SwitchModel) -> None
 @answers("v2.session.prompt")
 async def admit_prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
     """Store a prompt and start a turn, unless `resume` is false."""
-    project = await preview.project(args.session_id)
+    project = await preview.get_project(args.session_id)
     if args.delivery == "queue" and project.runs.is_running(args.session_id):
         message = "A turn is running, and prompts enter it at its next step. Wait for its end, or send it as steer."
         raise PreviewRefused("ConflictError", 409, message, resource=args.session_id)
@@ -144,9 +146,10 @@ async def admit_prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON
         await preview.call(operation.PROMPT_ASYNC, prompt)
     else:
         await preview.call(operation.PROMPT, prompt)
-    count = sum(1 for _ in project.store.read_conversation(args.session_id).entries)
+    # Version 1 numbers no prompts; the number of messages grows with each of them, too.
+    message_count = sum(1 for _ in project.store.read_conversation(args.session_id).entries)
     return {
-        "admittedSeq": count,
+        "admittedSeq": message_count,
         "id": message_id,
         "sessionID": args.session_id,
         "prompt": msgspec.to_builtins(args.prompt),
@@ -158,7 +161,7 @@ async def admit_prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON
 @answers("v2.session.compact")
 async def compact_session(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Replace the conversation by a summary, with the session's own model."""
-    session = (await preview.project(args.session_id)).store.get_session(args.session_id)
+    session = (await preview.get_project(args.session_id)).store.get_session(args.session_id)
     if session.model is None:
         raise make_refusal("The session has no model yet: it has no messages.")
     summarize = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
@@ -168,7 +171,7 @@ async def compact_session(preview: PreviewRequest, args: takes.PreviewSessionId)
 @answers("v2.session.wait")
 async def wait_for_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Wait until no turn runs, for SHELL_TIMEOUT_MAX at most."""
-    project = await preview.project(args.session_id)
+    project = await preview.get_project(args.session_id)
     project.store.get_session(args.session_id)
     end = time.monotonic() + SHELL_TIMEOUT_MAX.seconds
     while project.runs.is_running(args.session_id):
@@ -182,7 +185,7 @@ async def stage_revert(preview: PreviewRequest, args: takes.StageRevert) -> JSON
     """Revert messages and files from a message on; the revert can be cleared or committed."""
     if not args.files:
         raise make_refusal("Messages are reverted together with the files. Leave `files` out.")
-    project = await preview.project(args.session_id)
+    project = await preview.get_project(args.session_id)
     if project.store.read_conversation(args.session_id).find_entry(args.message_id) is None:
         raise _make_message_not_found(args.session_id, args.message_id)
     session = await preview.call(
@@ -200,7 +203,7 @@ async def clear_revert(preview: PreviewRequest, args: takes.PreviewSessionId) ->
 @answers("v2.session.revert.commit")
 async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Make a revert final, as the next prompt would."""
-    project = await preview.project(args.session_id)
+    project = await preview.get_project(args.session_id)
     project.store.get_session(args.session_id)
     project.runs.check_free(args.session_id)
     # No turn may start while messages are removed.
@@ -211,46 +214,50 @@ async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -
 
 
 @answers("v2.session.context")
-async def show_context(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
+async def list_context_messages(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the messages since the last compaction, its summary first."""
     messages = await preview.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id))
-    last = max(
-        (at for at, each in enumerate(messages) if any(isinstance(part, CompactionPart) for part in each.parts)),
-        default=0,
-    )
-    return show_messages(messages[last:])
+    start = 0
+    for position, message in enumerate(messages):
+        if any(isinstance(part, CompactionPart) for part in message.parts):
+            start = position
+    return translate_messages(messages[start:])
 
 
 @answers("v2.session.history")
 @answers("v2.session.events")
 async def refuse_history(preview: PreviewRequest, args: takes.PreviewSessionId) -> NoReturn:
     """Refuse: events of version 2 are not stored."""
-    (await preview.project(args.session_id)).store.get_session(args.session_id)
+    (await preview.get_project(args.session_id)).store.get_session(args.session_id)
     raise make_refusal("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
 
 
 @answers("v2.session.interrupt")
 async def interrupt_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """End the turn that runs, if one does."""
-    (await preview.project(args.session_id)).store.get_session(args.session_id)
+    (await preview.get_project(args.session_id)).store.get_session(args.session_id)
     await preview.call(operation.ABORT, SessionId(session_id=args.session_id))
 
 
 @answers("v2.session.messages")
 async def list_messages(preview: PreviewRequest, args: takes.ListPreviewMessages) -> JSON:
     """Return a page of a session's messages."""
-    messages = show_messages(await preview.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
-    page, cursor = _select_page(messages, [each["id"] for each in messages], args.limit, args.order, args.cursor)
+    messages = translate_messages(
+        await preview.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id))
+    )
+    page, cursor = _select_page(
+        messages, [each["id"] for each in messages], limit=args.limit, order=args.order, cursor_text=args.cursor
+    )
     return {"data": list(page), "cursor": cursor}
 
 
 @answers("v2.session.message")
 async def get_message(preview: PreviewRequest, args: takes.PreviewMessageId) -> JSON:
     """Return a message."""
-    (await preview.project(args.session_id)).store.get_session(args.session_id)
+    (await preview.get_project(args.session_id)).store.get_session(args.session_id)
     message_id = MessageId(session_id=args.session_id, message_id=args.message_id)
     try:
-        data = show_message(await preview.call(operation.MESSAGE_GET, message_id))
+        data = translate_message(await preview.call(operation.MESSAGE_GET, message_id))
     except OperationError as error:
         raise _make_message_not_found(args.session_id, args.message_id) from error
     if data is None:
@@ -269,23 +276,26 @@ def _make_message_not_found(session_id: str, message_id: str) -> PreviewRefused:
 
 
 def _select_page(
-    items: Sequence[T], ids: list[str], limit: int, order: str, text: str | None
-) -> tuple[Sequence[T], Any]:
+    items: Sequence[Item], ids: list[str], *, limit: int, order: str, cursor_text: str | None
+) -> tuple[Sequence[Item], Any]:
     """Return a page of items, and the cursors of the pages before and after it.
 
-    `items`: oldest first, with their `ids`. `text`: the cursor that was sent. Raises PreviewRefused.
+    `items`: oldest first, with their `ids`. `cursor_text`: the cursor that was sent. Raises PreviewRefused.
     """
-    cursor = None if text is None else _read_cursor(text, ids)
+    cursor = None if cursor_text is None else _parse_cursor(cursor_text, ids)
     # A client may leave the order out of its next requests.
     order = order if cursor is None else cursor.order
     if order == "desc":
         items, ids = items[::-1], ids[::-1]
     start = 0
     if cursor is not None:
-        at = ids.index(cursor.id)
-        start = max(at - limit, 0) if cursor.is_back else at + 1
-        # The page before may be shorter, but must not overlap.
-        limit = min(limit, at) if cursor.is_back else limit
+        position = ids.index(cursor.id)
+        if cursor.is_back:
+            start = max(position - limit, 0)
+            # The first page may be shorter, but must not overlap with the next one.
+            limit = min(limit, position)
+        else:
+            start = position + 1
     page = items[start : start + limit]
     if not page:
         return page, {}
@@ -296,7 +306,7 @@ def _select_page(
     return page, {name: base64.urlsafe_b64encode(msgspec.json.encode(each)).decode() for name, each in cursors.items()}
 
 
-def _read_cursor(text: str, ids: list[str]) -> _Cursor:
+def _parse_cursor(text: str, ids: list[str]) -> _Cursor:
     try:
         cursor = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Cursor)
     except (ValueError, msgspec.DecodeError) as error:

@@ -19,7 +19,7 @@ from codeloop.schema.question import QuestionRequest
 from codeloop.schema.wire import JSON
 from codeloop.server.preview import arguments as takes
 from codeloop.server.preview.request import Handler, PreviewRequest, make_answers_decorator, make_refusal
-from codeloop.server.preview.translate import show_permission
+from codeloop.server.preview.translate import translate_permission
 
 HANDLERS: dict[str, Handler] = {}
 """By operation id."""
@@ -29,11 +29,11 @@ answers = make_answers_decorator(HANDLERS)
 @answers("v2.fs.read")
 async def read_file(preview: PreviewRequest, args: takes.ReadPreviewFile) -> Response:
     """Return a file's bytes."""
-    _, data = await asyncio.to_thread(load_file, await preview.project(), args.path)
-    if data is None:
+    _, content = await asyncio.to_thread(load_file, await preview.get_project(), args.path)
+    if content is None:
         raise OperationError("NotFoundError", f"File not found: {args.path}")
-    kind = mimetypes.guess_type(args.path)[0] or "application/octet-stream"
-    return Response(data, media_type=kind)
+    media_type = mimetypes.guess_type(args.path)[0] or "application/octet-stream"
+    return Response(content, media_type=media_type)
 
 
 @answers("v2.fs.list")
@@ -86,13 +86,13 @@ async def create_ticket(preview: PreviewRequest, args: takes.PreviewPtyId) -> JS
 @answers("v2.permission.request.list")
 async def list_requests(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the permission requests that wait."""
-    return [show_permission(each) for each in await preview.call(operation.PERMISSION_LIST, NoArguments())]
+    return [translate_permission(each) for each in await preview.call(operation.PERMISSION_LIST, NoArguments())]
 
 
 @answers("v2.permission.saved.list")
 async def list_saved_permissions(preview: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
     """List the permissions that are always allowed in the directory's project."""
-    project = await preview.project()
+    project = await preview.get_project()
     project_id = project.settings.project_root.project_id
     if args.project_id not in {None, project_id}:
         return []
@@ -111,20 +111,20 @@ async def remove_saved_permission(preview: PreviewRequest, args: takes.SavedPerm
 
 @answers("v2.session.permission.create")
 async def refuse_request(_preview: PreviewRequest, _args: takes.RequestPermission) -> NoReturn:
-    """Refuse."""
+    """Refuse: a client asks within a call of its own tools."""
     raise make_refusal("A client asks for permission within a call of its own tools: /session/{id}/tools/.../ask.")
 
 
 @answers("v2.session.permission.list")
 async def list_session_requests(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the permission requests that wait in a session."""
-    return [show_permission(each) for each in await _list_session_requests(preview, args.session_id)]
+    return [translate_permission(each) for each in await _list_session_requests(preview, args.session_id)]
 
 
 @answers("v2.session.permission.get")
 async def get_request(preview: PreviewRequest, args: takes.PreviewRequestId) -> JSON:
     """Return a permission request that waits."""
-    return show_permission(await _find_request(preview, args.session_id, args.request_id))
+    return translate_permission(await _find_request(preview, args.session_id, args.request_id))
 
 
 @answers("v2.session.permission.reply")
@@ -166,7 +166,7 @@ async def reject_question(preview: PreviewRequest, args: takes.PreviewRequestId)
 
 async def _make_session_request(preview: PreviewRequest, session_id: str) -> PreviewRequest:
     """Return a request for the directory of a session. Raises CodeloopError: there is no such session."""
-    project = await preview.project(session_id)
+    project = await preview.get_project(session_id)
     project.store.get_session(session_id)
     return PreviewRequest(preview.app, project.settings.project_root.directory)
 
