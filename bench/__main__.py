@@ -73,11 +73,18 @@ def make_table(budgets: Sequence[Budget], subjects: Sequence[str], values: Mappi
     """Return the table as aligned text; the verdict is that of the first subject."""
     rows = [("#", "name", "what", "budget", *subjects, "verdict")]
     for budget in budgets:
-        found = [values.get((name, budget.name)) for name in subjects]
+        measured = [values.get((name, budget.name)) for name in subjects]
         allowed = "all" if budget.unit == "share" else format_figure(budget.unit, budget.at_most)
-        figures = [format_figure(budget.unit, value) for value in found]
+        figures = [format_figure(budget.unit, value) for value in measured]
         rows.append(
-            (str(budget.number or ""), budget.name, budget.what, allowed, *figures, make_verdict(budget, found[0]))
+            (
+                str(budget.number or ""),
+                budget.name,
+                budget.description,
+                allowed,
+                *figures,
+                make_verdict(budget, measured[0]),
+            )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     # Words are aligned to the left, figures to the right.

@@ -18,25 +18,29 @@ def measure_acp(bench: BenchRun) -> None:
     with ScenarioServer(Scenario("answer")) as model:
         # The first run makes the database and does not count.
         _time_first_updates(installation, model.url)
-        found = [_time_first_updates(installation, model.url) for _ in range(bench.rounds)]
-    bench.put(installation, "acp-first-update", statistics.median(update for update, _ in found))
-    bench.put(installation, "acp-first-text", statistics.median(text for _, text in found))
+        times = [_time_first_updates(installation, model.url) for _ in range(bench.rounds)]
+    bench.put(installation, "acp-first-update", statistics.median(update for update, _ in times))
+    bench.put(installation, "acp-first-text", statistics.median(text for _, text in times))
 
 
 def _time_first_updates(installation: Installation, url: str) -> tuple[float, float]:
     """Start codeloop, open a session and prompt; return the times of the first update and the first text, ms."""
     command = installation.fill((CODELOOP, "acp"), url)
     begin = time.perf_counter()
-    pipe = subprocess.PIPE
     process = subprocess.Popen(
-        list(command.argv), cwd=command.cwd, env=command.environ, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
+        list(command.argv),
+        cwd=command.cwd,
+        env=command.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         _send_request(process.stdin, 1, "initialize", {"protocolVersion": 1})
         _send_request(process.stdin, 2, "session/new", {"cwd": str(installation.project), "mcpServers": []})
-        first = 0.0
+        first_update = 0.0
         for line in process.stdout:
             message = json.loads(line)
             now = (time.perf_counter() - begin) * 1000
@@ -45,9 +49,9 @@ def _time_first_updates(installation: Installation, url: str) -> tuple[float, fl
                 session_id = message["result"]["sessionId"]
                 _send_request(process.stdin, 3, "session/prompt", {"sessionId": session_id, "prompt": prompt})
             elif message.get("method") == "session/update":
-                first = first or now
+                first_update = first_update or now
                 if message["params"]["update"]["sessionUpdate"] == "agent_message_chunk":
-                    return first, now
+                    return first_update, now
         raise MeasurementFailed("codeloop acp ended before it had answered")
     finally:
         process.stdin.close()

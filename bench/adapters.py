@@ -63,10 +63,10 @@ def measure_adapters(bench: BenchRun) -> None:
 def measure_adapter_answers(bench: BenchRun) -> None:
     """Measure whole processes that ask for one answer, by each protocol in turn, against chat completions."""
     with ScenarioServer(Scenario("answer")) as server:
-        found = bench.measure_medians({name: _make_command(bench.codeloop, name, server.url) for name in READERS})
+        medians = bench.measure_medians({name: _make_command(bench.codeloop, name, server.url) for name in READERS})
     for name in READERS:
         if name != "chat":
-            bench.put_own(f"adapter-{name}-answer", found[name].cpu / found["chat"].cpu)
+            bench.put_own(f"adapter-{name}-answer", medians[name].cpu / medians["chat"].cpu)
 
 
 def _make_command(installation: Installation, name: str, url: str) -> Command:
@@ -75,8 +75,8 @@ def _make_command(installation: Installation, name: str, url: str) -> Command:
     options = {"baseURL": url.removesuffix("/v1") + row.base, "apiKey": "bench", "protocol": row.protocol}
     provider: JSON = {"npm": row.info.npm, "options": options, "models": {"m": {}}}
     command = installation.fill(installation.subject.argv)
-    own = {"CODELOOP_CONFIG_CONTENT": json.dumps({"provider": {"bench": provider}, "model": "bench/m"})}
-    return replace(command, environ={**command.environ, **own})
+    config = {"CODELOOP_CONFIG_CONTENT": json.dumps({"provider": {"bench": provider}, "model": "bench/m"})}
+    return replace(command, environ={**command.environ, **config})
 
 
 def _time_deltas(name: str) -> float:

@@ -29,24 +29,24 @@ def measure_economy(bench: BenchRun) -> None:
     for installation in bench.installations:
         for name in TRAJECTORY_NAMES:
             subject = add_prices(installation.subject) if name == "long" else installation.subject
-            here = install_subject(subject, bench.folder / f"economy-{name}")
-            make_project(here.project)
+            fresh_installation = install_subject(subject, bench.folder / f"economy-{name}")
+            make_project(fresh_installation.project)
             if name == "resumed":
-                seen = [*_record_requests(here, "before-break")]
-                _age_sessions(here.home)
-                seen += _record_requests(here, "after-break", "--continue")
+                requests = [*_record_requests(fresh_installation, "before-break")]
+                _age_sessions(fresh_installation.home)
+                requests += _record_requests(fresh_installation, "after-break", "--continue")
             else:
-                seen = _record_requests(here, name)
-            bench.put(installation, f"economy-{name}", sum(len(request.body) for request in seen))
-            bench.put(installation, f"economy-{name}-requests", len(seen))
-            bench.put(installation, f"economy-{name}-new", compute_new_share(seen))
+                requests = _record_requests(fresh_installation, name)
+            bench.put(installation, f"economy-{name}", sum(len(request.body) for request in requests))
+            bench.put(installation, f"economy-{name}-requests", len(requests))
+            bench.put(installation, f"economy-{name}-new", compute_new_share(requests))
             if name == "long":
-                bench.put(installation, "economy-long-billed", count_billed(seen))
+                bench.put(installation, "economy-long-billed", count_billed(requests))
 
 
-def _record_requests(here: Installation, name: str, *flags: str) -> list[RecordedRequest]:
+def _record_requests(installation: Installation, name: str, *flags: str) -> list[RecordedRequest]:
     with ScenarioServer(Scenario("trajectory", name=name), keep_bodies=True) as server:
-        run_command(here.fill((*here.subject.argv, *flags), server.url))
+        run_command(installation.fill((*installation.subject.argv, *flags), server.url))
         return server.read_requests()
 
 

@@ -1,6 +1,6 @@
-"""Measures the throughput of a fleet against xargs, with the same jobs and as many at once.
+"""Measures the throughput of a fleet against xargs, which does the same jobs, as many at once.
 
-By itself: `python -m bench.fleet --jobs 20 --at-once 2`.
+As a program: `python -m bench.fleet --jobs 20 --at-once 2`.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def time_both(jobs: int, at_once: int) -> tuple[float, float]:
         )
         xargs_seconds = time.monotonic() - began
         table = Path(name) / "jobs.json"
-        rows = [{"id": f"j{at}", "repository": str(desk.work), "prompt": "hi"} for at in range(jobs)]
+        rows = [{"id": f"j{number}", "repository": str(desk.work), "prompt": "hi"} for number in range(jobs)]
         table.write_text(json.dumps(rows))
         began = time.monotonic()
         command = [*CODELOOP_COMMAND, "fleet", "run", str(table), "--at-once", str(at_once)]
@@ -62,13 +62,13 @@ def time_both(jobs: int, at_once: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure both, and print jobs a second."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--jobs", type=int, default=20)
-    options.add_argument("--at-once", type=int, default=2)
-    given = options.parse_args()
-    xargs_seconds, fleet_seconds = time_both(given.jobs, given.at_once)
-    print(f"xargs {given.jobs / xargs_seconds:.2f} jobs/s, fleet {given.jobs / fleet_seconds:.2f} jobs/s")
+    """Measure both, and print the jobs per second."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=20)
+    parser.add_argument("--at-once", type=int, default=2)
+    options = parser.parse_args()
+    xargs_seconds, fleet_seconds = time_both(options.jobs, options.at_once)
+    print(f"xargs {options.jobs / xargs_seconds:.2f} jobs/s, fleet {options.jobs / fleet_seconds:.2f} jobs/s")
 
 
 if __name__ == "__main__":

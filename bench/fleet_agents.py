@@ -1,9 +1,8 @@
 """Measures a thousand agents of a fleet: memory and CPU of each one, the time to stop all, the effect of random kills.
 
-`python -m bench.fleet_agents --jobs 1000`. Each job adds a line to a file of its clone. Half of the free memory decides
-how many agents run at once: they wait for their model, are measured and stopped. Then the table is worked on,
-eight jobs at once, while agents and coordinators are killed at random, until it is done. Ends with 1 when a
-figure is missed.
+`python -m bench.fleet_agents --jobs 1000`. Each job adds a line to a file of its clone. First, as many agents run at
+once as fit into half of the free memory: they wait for their model, are measured and stopped. Then all jobs are done,
+eight at once, while agents and coordinators are killed at random. The exit code is 1 if a figure is over its limit.
 """
 
 import argparse
@@ -30,7 +29,7 @@ CODELOOP_COMMAND = [sys.executable, "-P", "-m", "codeloop"]
 MAX_AGENT_MB, MAX_COORDINATOR_MB, MAX_STOP_SECONDS = 35.0, 100.0, 5.0
 COORDINATOR_KILLS = 3
 CONCURRENT_JOBS = 8
-"""Jobs at once while processes are killed: each of them needs a core, for some of its second."""
+"""Jobs at once while processes are killed: unlike agents that wait for their model, they need CPU."""
 # So long after the last request, a follower of events polls less often.
 SETTLE_SECONDS = 15.0
 IDLE_SECONDS = 20.0
@@ -85,7 +84,7 @@ class Fleet:
     def __init__(self, desk: Desk, jobs: int, at_once: int) -> None:
         self.desk, self.jobs, self.at_once = desk, jobs, at_once
         self._table = desk.folder / "jobs.json"
-        rows = [{"id": f"j{at}", "repository": str(desk.work), "prompt": "add a line"} for at in range(jobs)]
+        rows = [{"id": f"j{number}", "repository": str(desk.work), "prompt": "add a line"} for number in range(jobs)]
         self._table.write_text(json.dumps(rows))
 
     def start(self, at_once: int) -> subprocess.Popen[str]:
@@ -108,15 +107,15 @@ class Fleet:
         """Return the number of jobs that have not added exactly one line and one commit."""
         folder = self.desk.home / "data" / "fleet" / "jobs" / "jobs"
         wrong = abs(len(list(folder.iterdir())) - self.jobs)
-        for at in range(self.jobs):
-            tree = folder / f"j{at}" / "work"
+        for number in range(self.jobs):
+            tree = folder / f"j{number}" / "work"
             log = subprocess.run(["git", "-C", tree, "rev-list", "HEAD"], capture_output=True, text=True, check=False)
             wrong += (tree / "log").read_text() != "start\nline\n" or len(log.stdout.split()) != 2
         return wrong
 
 
 def wait_until(is_true: Callable[[], bool], seconds: float) -> None:
-    """Wait for a condition. Raises TimeoutError."""
+    """Wait for a condition, for so many seconds at most. Raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while not is_true():
         if time.monotonic() > deadline:
@@ -175,12 +174,12 @@ def finish_despite_kills(fleet: Fleet, draw: random.Random) -> KillFigures:
 
 def main() -> int:
     """Measure, and print the figures."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--jobs", type=int, default=1_000)
-    options.add_argument("--at-once", type=int, help="default: what half of the free memory holds")
-    options.add_argument("--seed", type=int, default=1)
-    given = options.parse_args()
-    at_once = given.at_once or min(given.jobs, int(read_free_memory() / 2 / MAX_AGENT_MB))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1_000)
+    parser.add_argument("--at-once", type=int, help="default: what half of the free memory holds")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    at_once = options.at_once or min(options.jobs, int(read_free_memory() / 2 / MAX_AGENT_MB))
     model = HoldingModel()
     with tempfile.TemporaryDirectory() as name, serving(model, validate=False, record=False) as server:
         desk = Desk(Path(name))
@@ -189,28 +188,28 @@ def main() -> int:
         desk.git("init", "-q")
         desk.git("add", ".")
         desk.git("commit", "-qm", "start")
-        fleet = Fleet(desk, given.jobs, at_once)
-        print(f"{given.jobs} jobs, {at_once} agents at once", flush=True)
+        fleet = Fleet(desk, options.jobs, at_once)
+        print(f"{options.jobs} jobs, {at_once} agents at once", flush=True)
         waiting = measure_waiting_agents(fleet, model)
         agent = f"{waiting.agent_memory:.1f} MB, {waiting.agent_cpu:.1f} ms of CPU in a second"
         print(f"an agent that waits: {agent}; the coordinator: {waiting.coordinator_memory:.1f} MB")
         print(f"all stopped after {waiting.stop_seconds:.1f} s")
         model.is_holding = False
         began = time.monotonic()
-        kills = finish_despite_kills(fleet, random.Random(given.seed))
+        kills = finish_despite_kills(fleet, random.Random(options.seed))
         wrong = fleet.count_wrong()
         minutes = (time.monotonic() - began) / 60
         print(f"{kills.agents} agents and {kills.coordinators} coordinators killed", end="; ")
         print(f"{wrong} jobs wrong; {minutes:.1f} minutes")
         print(f"the coordinator at most: {kills.coordinator_memory:.1f} MB")
     coordinator_memory = max(waiting.coordinator_memory, kills.coordinator_memory)
-    is_missed = (
+    is_over_limit = (
         waiting.agent_memory > MAX_AGENT_MB
         or coordinator_memory > MAX_COORDINATOR_MB
         or waiting.stop_seconds > MAX_STOP_SECONDS
         or wrong > 0
     )
-    return int(is_missed)
+    return int(is_over_limit)
 
 
 if __name__ == "__main__":

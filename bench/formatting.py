@@ -42,8 +42,8 @@ async def _time_formatting(folder: Path) -> list[float]:
     for number in range(EDIT_COUNT):
         file.write_text(f"{PYTHON_SOURCE}x={number}\n")
         began = time.monotonic()
-        found = formatters.find_formatters(file)
-        (result,) = (await format_files(workspace, {file: found}, TIMEOUT_SECONDS)).values()
+        file_formatters = formatters.find_formatters(file)
+        (result,) = (await format_files(workspace, {file: file_formatters}, TIMEOUT_SECONDS)).values()
         times.append((time.monotonic() - began) * 1000)
         if result.changed_by != ("ruff",):
             raise OSError(f"ruff did not format: {result.problems}")

@@ -39,26 +39,27 @@ IDLE_SERVERS = 10
 def measure_language_edits(bench: BenchRun) -> None:
     """Measure edits of a file, in turn with an error and without. A server that is not installed is left out."""
     for name in SERVER_CASES:
-        found = asyncio.run(_time_edits(bench.folder / f"languages-{name}", name))
-        if found:
-            bench.put_own(f"edit-{name}", statistics.median(found))
+        times = asyncio.run(_time_edits(bench.folder / f"languages-{name}", name))
+        if times:
+            bench.put_own(f"edit-{name}", statistics.median(times))
 
 
 def measure_idle_language_servers(bench: BenchRun) -> None:
     """Measure codeloop's CPU in a second while ten servers wait; that of the servers themselves is not counted."""
     for name in ("ruff", "ty"):
-        found = asyncio.run(_measure_idle_cpu(bench.folder / f"idle-{name}", name))
-        if found is not None:
-            bench.put_own("languages-idle", found)
+        cpu = asyncio.run(_measure_idle_cpu(bench.folder / f"idle-{name}", name))
+        if cpu is not None:
+            bench.put_own("languages-idle", cpu)
             return
 
 
 async def _time_edits(folder: Path, name: str) -> list[float]:
+    """Return the time that a server takes for each edit, ms; [] if it is not installed."""
     file, good, bad = SERVER_CASES[name]
     workspace, pool = _open_pool(folder, name)
     if pool is None:
         return []
-    path, taken = workspace.root / file, list[float]()
+    path, times = workspace.root / file, list[float]()
     path.write_text(good)
     for number in range(EDIT_COUNT):
         has_error = number % 2 == 0
@@ -67,17 +68,18 @@ async def _time_edits(folder: Path, name: str) -> list[float]:
         began = time.monotonic()
         await pool.prepare_for_edits(edits, {})
         path.write_text(after)
-        found = await pool.diagnose_edits(edits)
+        diagnostics = await pool.diagnose_edits(edits)
         # The first two edits start the server and have it read the project. One with wrong diagnostics does not count.
-        if number > 1 and bool(found) == has_error:
-            taken.append((time.monotonic() - began) * 1000)
+        if number > 1 and bool(diagnostics) == has_error:
+            times.append((time.monotonic() - began) * 1000)
         await pool.wait_idle()
     await pool.close()
     await workspace.close()
-    return taken
+    return times
 
 
 async def _measure_idle_cpu(folder: Path, name: str) -> float | None:
+    """Return the CPU of this process in a second, ms; None if the server is not installed."""
     workspace, pool = _open_pool(folder, name)
     if pool is None:
         return None
@@ -90,10 +92,10 @@ async def _measure_idle_cpu(folder: Path, name: str) -> float | None:
     await pool.wait_idle()
     began, used = time.monotonic(), time.process_time()
     await asyncio.sleep(2 * LSP_MEMORY_POLL.seconds)
-    share = (time.process_time() - used) * 1000 / (time.monotonic() - began)
+    milliseconds = (time.process_time() - used) * 1000 / (time.monotonic() - began)
     await pool.close()
     await workspace.close()
-    return share
+    return milliseconds
 
 
 def _open_pool(folder: Path, name: str) -> tuple[Workspace, ServerPool | None]:
@@ -112,8 +114,8 @@ def _open_pool(folder: Path, name: str) -> tuple[Workspace, ServerPool | None]:
     if not any(each.state == "found" for each in chosen):
         return workspace, None
 
-    async def start(server: ServerChoice, at: Path) -> RunningProgram:
-        return await start_program(workspace, Launch(server.command, at, environment, {}), lambda _: None)
+    async def start(server: ServerChoice, folder: Path) -> RunningProgram:
+        return await start_program(workspace, Launch(server.command, folder, environment, {}), lambda _: None)
 
     def ignore(*_: object) -> None:
         """Do nothing: no client follows the servers here."""

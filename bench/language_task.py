@@ -34,12 +34,12 @@ def measure_language_task(bench: BenchRun) -> None:
         make_shop(here.project)
         with ScenarioServer(Scenario("trajectory", name=name), keep_bodies=True) as server:
             run_command(here.fill(here.subject.argv, server.url))
-            seen = server.read_requests()
-        done = (here.project / "shop" / "part_2.py").read_text()
-        if "paper.amount_due() + 2" not in done or "import up" not in done:
+            requests = server.read_requests()
+        changed_module = (here.project / "shop" / "part_2.py").read_text()
+        if "paper.amount_due() + 2" not in changed_module or "import up" not in changed_module:
             raise OSError(f"the task was not done with {name}")
-        bench.put_own(f"task-{name}", sum(len(request.body) for request in seen))
-        bench.put_own(f"task-{name}-requests", len(seen))
+        bench.put_own(f"task-{name}", sum(len(request.body) for request in requests))
+        bench.put_own(f"task-{name}-requests", len(requests))
 
 
 def make_shop(folder: Path) -> None:

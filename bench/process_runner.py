@@ -40,37 +40,37 @@ class MeasurementFailed(Exception):
     """A figure could not be measured; for a command that failed, the message holds the end of its output."""
 
 
-def run_command(command: Command, deadline: float = 300.0) -> Sample:
+def run_command(command: Command, timeout_seconds: float = 300.0) -> Sample:
     """Run `command` to its end and return its time and memory.
 
     Its output goes to a file, so that no pipe slows it down. Raises MeasurementFailed when its exit code is not 0, or
-    when it runs longer than `deadline` seconds; its whole process group is then killed.
+    when it runs longer than `timeout_seconds`; its whole process group is then killed.
     """
-    report, writer = os.pipe()
-    with os.fdopen(report) as lines, tempfile.TemporaryFile() as output:
+    report_reader, report_writer = os.pipe()
+    with os.fdopen(report_reader) as report, tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(STARTER_FILE), str(writer), *command.argv],
+                [sys.executable, "-I", "-S", str(STARTER_FILE), str(report_writer), *command.argv],
                 cwd=command.cwd,
                 env=dict(command.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                pass_fds=[writer],
+                pass_fds=[report_writer],
             )
         finally:
-            os.close(writer)
+            os.close(report_writer)
         try:
-            process.wait(deadline)
+            process.wait(timeout_seconds)
         except (KeyboardInterrupt, subprocess.TimeoutExpired) as error:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             if isinstance(error, KeyboardInterrupt):
                 raise
-            raise _make_failure(command, f"after {deadline:g} s", output.fileno()) from None
+            raise _make_failure(command, f"after {timeout_seconds:g} s", output.fileno()) from None
         # No report: the starter itself has failed. The wait status of exit code 1 stands in for the missing one.
-        wall, cpu, memory, status = map(float, lines.read().split() or (0, 0, 0, 1 << 8))
+        wall, cpu, memory, status = map(float, report.read().split() or (0, 0, 0, 1 << 8))
         if code := os.waitstatus_to_exitcode(int(status)):
             raise _make_failure(command, f"with code {code}", output.fileno())
     return Sample(wall * 1000, cpu * 1000, memory * MAXRSS_UNIT_BYTES / 1e6)

@@ -14,10 +14,10 @@ import time
 
 def main() -> None:
     """Run the program of the second and further arguments to its end."""
-    given, argv = int(sys.argv[1]), sys.argv[2:]
+    inherited, argv = int(sys.argv[1]), sys.argv[2:]
     # The duplicate is not inherited: a process that the program leaves running would keep the pipe open.
-    report = os.dup(given)
-    os.close(given)
+    report = os.dup(inherited)
+    os.close(inherited)
     started = time.perf_counter()
     pid = os.posix_spawnp(argv[0], argv, os.environ)
     _, status, usage = os.wait4(pid, 0)

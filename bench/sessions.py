@@ -163,7 +163,7 @@ async def run_long_session(folder: Path, turns: int, idle: float = 0) -> LongSes
     model = ScriptedModel()
     project = await open_bench_project(folder, model)
     client = LocalClient(project)
-    found = LongSession()
+    long_session = LongSession()
     following = asyncio.create_task(_follow_events(client))
     try:
         session = await client.call(SESSION_CREATE, CreateSession(title="A day"))
@@ -173,19 +173,19 @@ async def run_long_session(folder: Path, turns: int, idle: float = 0) -> LongSes
             if turn % every == 0:
                 # Garbage that is not collected yet would look like growth.
                 gc.collect()
-                found.samples.append(take_sample(turn, start))
+                long_session.samples.append(take_sample(turn, start))
             await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text=f"Go on, part {turn}.")]))
         end = time.monotonic() + idle
         while idle and time.monotonic() < end:
             gc.collect()
-            found.idle.append(take_sample(turns, start))
+            long_session.idle.append(take_sample(turns, start))
             await asyncio.sleep(idle / IDLE_SAMPLE_COUNT)
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
         await project.close()
-    found.compactions, found.tokens_sent = model.summaries, model.tokens_sent
-    return found
+    long_session.compactions, long_session.tokens_sent = model.summaries, model.tokens_sent
+    return long_session
 
 
 async def _follow_events(client: LocalClient) -> int:

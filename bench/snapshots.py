@@ -39,8 +39,8 @@ def make_repository(top: Path, folders: int, each: int) -> Path:
         for number in range(each):
             (inside / f"file_{number}.py").write_text(f"{text}# {folder} {number}\n")
     author = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
-    for line in (("init", "-q"), ("add", "-A"), (*author, "commit", "-q", "-m", "first")):
-        subprocess.run(["git", *line], cwd=top, check=True, stdin=subprocess.DEVNULL)
+    for arguments in (("init", "-q"), ("add", "-A"), (*author, "commit", "-q", "-m", "first")):
+        subprocess.run(["git", *arguments], cwd=top, check=True, stdin=subprocess.DEVNULL)
     return top
 
 

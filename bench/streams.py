@@ -87,25 +87,25 @@ class _StreamClient:
 
     async def count_deltas(self, wanted: int) -> int:
         """Read until `wanted` deltas have come or the stream ends; return their number."""
-        found, tail = 0, b""
+        count, tail = 0, b""
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            while found < wanted and (data := await self._reader.read(1 << 20)):
+            while count < wanted and (data := await self._reader.read(1 << 20)):
                 data = tail + data
-                found += data.count(DELTA_MARK)
+                count += data.count(DELTA_MARK)
                 # A mark may be split between two reads. The rest is one byte shorter than it, so none is counted twice.
                 tail = data[-len(DELTA_MARK) + 1 :]
-        return found
+        return count
 
     async def measure_latencies(self, wanted: int) -> list[float]:
         """Return the ages of stored events when they come, ms."""
-        found: list[float] = []
+        latencies: list[float] = []
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            while len(found) < wanted:
+            while len(latencies) < wanted:
                 line = await self._reader.readline()
                 received_at = time.perf_counter()
                 if b'"session.updated"' in line:
-                    found.append((received_at - float(json.loads(line[6:])["properties"]["info"]["title"])) * 1000)
-        return found
+                    latencies.append((received_at - float(json.loads(line[6:])["properties"]["info"]["title"])) * 1000)
+        return latencies
 
 
 class _StreamServer:

@@ -41,7 +41,7 @@ STEP_COUNT = 50
 DELTA_COUNT = 20_000
 # The steps around step 1,000 are compared, so the session has a few more.
 LATE_STEP_COUNT = recorded_requests.LATE_STEPS.stop + 4
-LATE_STEP_DEADLINE_SECONDS = 3600.0
+LATE_STEP_TIMEOUT_SECONDS = 3600.0
 
 ANSWER = Scenario("answer")
 ONE_STEP = Scenario("steps", 1)
@@ -132,7 +132,7 @@ def measure_late_step(bench: BenchRun) -> None:
     """Measure step 1,000 against step 10 of one session."""
     for installation in bench.installations:
         with ScenarioServer(THOUSAND_STEPS) as server:
-            run_command(installation.fill(installation.subject.argv, server.url), LATE_STEP_DEADLINE_SECONDS)
+            run_command(installation.fill(installation.subject.argv, server.url), LATE_STEP_TIMEOUT_SECONDS)
             bench.put(installation, "late-step", recorded_requests.compare_late_step(server.read_requests()))
 
 

@@ -80,7 +80,7 @@ class TerminalProgram:
     def read_until(self, is_done: Callable[[], bool], seconds: float) -> None:
         """Read until a condition is true, at most so many seconds.
 
-        A terminal that nobody reads blocks the program, so this is also the way to waterminal.
+        A terminal that nobody reads blocks the program, so this is also the way to wait.
         """
         until = time.perf_counter() + seconds
         while not is_done() and (left := until - time.perf_counter()) > 0:

@@ -36,8 +36,8 @@ def measure_edit(bench: BenchRun) -> None:
                 ("edit", {"filePath": str(path), "oldString": back + "\n", "newString": there + "\n"}),
             ]
             commands[name] = _make_command(bench, installation, f"edit-{name}", *([step] for step in steps))
-        found = bench.measure_medians(commands)
-        bench.put(installation, "edit-large", (found["large"].wall - found["small"].wall) / 2)
+        medians = bench.measure_medians(commands)
+        bench.put(installation, "edit-large", (medians["large"].wall - medians["small"].wall) / 2)
 
 
 def measure_search(bench: BenchRun) -> None:
@@ -56,10 +56,10 @@ def measure_search(bench: BenchRun) -> None:
             commands[f"rg grep {size}"] = installation.fill((rg, "--line-number", "--hidden", NEEDLE, str(tree)))
             listing = (rg, "--files", "--hidden", "--sortr", "modified", "--glob", "**/file_7*.py", str(tree))
             commands[f"rg glob {size}"] = installation.fill(listing)
-        found = bench.measure_medians(commands)
+        medians = bench.measure_medians(commands)
         for tool in ("grep", "glob"):
-            ours = found[f"{tool} large"].wall - found[f"{tool} small"].wall
-            plain = found[f"rg {tool} large"].wall - found[f"rg {tool} small"].wall
+            ours = medians[f"{tool} large"].wall - medians[f"{tool} small"].wall
+            plain = medians[f"rg {tool} large"].wall - medians[f"rg {tool} small"].wall
             bench.put(installation, f"{tool}-large", ours / plain)
 
 
@@ -75,8 +75,8 @@ def measure_shell(bench: BenchRun) -> None:
             )
             for size in (10, GIGABYTE_BYTES)
         }
-        found = bench.measure_medians(commands)
-        bench.put(installation, "bash-memory", found[str(GIGABYTE_BYTES)].memory - found["10"].memory)
+        medians = bench.measure_medians(commands)
+        bench.put(installation, "bash-memory", medians[str(GIGABYTE_BYTES)].memory - medians["10"].memory)
 
 
 def _make_command(bench: BenchRun, installation: Installation, name: str, *steps: Sequence[ScriptedCall]) -> Command:

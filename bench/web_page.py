@@ -45,25 +45,25 @@ def measure_first_load(bench: BenchRun) -> None:
 def measure_page_tasks(bench: BenchRun) -> None:
     """Measure the longest tasks of the page while it shows long content."""
     with _serve_apps(bench.folder / "web-tasks", None) as variables:
-        found = _run_program("speed", variables)
+        figures = _run_program("speed", variables)
     for name in _TASK_NAMES:
-        bench.put_own(f"web-{name}", found[name])
-    bench.put_own("web-frame", found["medianFrame"])
-    bench.put_own("web-memory", found["heapMB"])
+        bench.put_own(f"web-{name}", figures[name])
+    bench.put_own("web-frame", figures["medianFrame"])
+    bench.put_own("web-memory", figures["heapMB"])
 
 
 def compare_web_apps(bench: BenchRun) -> None:
     """Measure the page and the reference's web app in turn; the page alone where the other is not downloaded."""
     app = _find_reference_app()
     with _serve_apps(bench.folder / "web-compare", app) as variables:
-        found = _run_program("compare", variables)
+        figures = _run_program("compare", variables)
     for suffix, app_name in (("", "ours"), ("-reference", "other")):
-        for measured, milliseconds in found.get(app_name, {}).items():
+        for measured, milliseconds in figures.get(app_name, {}).items():
             # The page is cold in all of these; `web-open` and `web-scroll` are figures of a page that is open already.
             budget = "web-paint" if measured == "paint" else f"web-cold-{measured}"
             bench.put_own(f"{budget}{suffix}", milliseconds)
-    if "other" in found:
-        bench.put_own("web-paint-share", found["ours"]["paint"] / found["other"]["paint"])
+    if "other" in figures:
+        bench.put_own("web-paint-share", figures["ours"]["paint"] / figures["other"]["paint"])
 
 
 def _find_reference_app() -> Path | None:

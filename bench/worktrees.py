@@ -28,33 +28,33 @@ SPARSE_FOLDER = "package_3"
 def measure_worktrees(bench: BenchRun) -> None:
     """Measure, in this process, work trees of all files and of a twentieth, and one overview of all sessions."""
     large = make_repository(bench.folder / "worktree-large", FOLDERS, FILES_EACH)
-    found = asyncio.run(_time_operations(large, bench.folder / "worktree-home", bench.rounds))
-    for name, times in found.items():
+    times_by_budget = asyncio.run(_time_operations(large, bench.folder / "worktree-home", bench.rounds))
+    for name, times in times_by_budget.items():
         bench.put_own(name, statistics.median(times))
 
 
 async def _time_operations(root: Path, home: Path, rounds: int) -> dict[str, list[float]]:
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "CODELOOP_HOME": str(home)}
     project = await open_project(Startup(directory=root, environment=environment))
-    found: dict[str, list[float]] = {"worktree": [], "worktree-sparse": [], "status-thousand": []}
+    times: dict[str, list[float]] = {"worktree": [], "worktree-sparse": [], "status-thousand": []}
     try:
         client = LocalClient(project)
         for number in range(rounds):
             for name, sparse in (("worktree", None), ("worktree-sparse", [SPARSE_FOLDER])):
                 started = time.perf_counter()
                 made = await client.call(WORKTREE_CREATE, CreateWorktree(name=f"{name}-{number}", sparse=sparse))
-                found[name].append((time.perf_counter() - started) * 1000)
+                times[name].append((time.perf_counter() - started) * 1000)
                 await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=made.directory))
         await _create_sessions(client, project)
         for _ in range(rounds):
             started = time.perf_counter()
             rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
-            found["status-thousand"].append((time.perf_counter() - started) * 1000)
+            times["status-thousand"].append((time.perf_counter() - started) * 1000)
             if len(rows) != SESSION_COUNT:
-                raise OSError(f"{len(rows)} sessions stand, not {SESSION_COUNT}")
+                raise OSError(f"the overview has {len(rows)} sessions, not {SESSION_COUNT}")
     finally:
         await project.close()
-    return found
+    return times
 
 
 async def _create_sessions(client: LocalClient, project: Project) -> None:

@@ -97,7 +97,7 @@ def check_request(path: str, body: bytes) -> str | None:
 
 
 def check_vertex_request(path: str, body: bytes) -> str | None:
-    """Do the same for Claude on Vertex AI, where the model is in the path and the version in the body."""
+    """Check a request to Claude on Vertex AI, which has the model in the path and the version in the body."""
     try:
         request: dict[str, Any] = json.loads(body)
     except ValueError:

@@ -51,23 +51,23 @@ def _make_chunk(answer: Answer, model: str, parts: list[Part], *, last: bool) ->
     candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": 0}
     if last:
         candidate["finishReason"] = answer.finish or "STOP"
-    found: dict[str, Any] = {"candidates": [candidate], "modelVersion": model, "responseId": "r1"}
+    chunk: dict[str, Any] = {"candidates": [candidate], "modelVersion": model, "responseId": "r1"}
     if answer.counts is not None:
-        found["usageMetadata"] = make_usage(answer.counts, last=last)
-    return found
+        chunk["usageMetadata"] = make_usage(answer.counts, last=last)
+    return chunk
 
 
 def make_usage(counts: Counts, *, last: bool = True) -> dict[str, Any]:
     """Return `usageMetadata`; only the last chunk has the tokens of the answer."""
-    found = {"promptTokenCount": counts.input, "totalTokenCount": counts.input}
+    usage = {"promptTokenCount": counts.input, "totalTokenCount": counts.input}
     if counts.cached:
-        found["cachedContentTokenCount"] = counts.cached
+        usage["cachedContentTokenCount"] = counts.cached
     if last:
-        found["candidatesTokenCount"] = counts.output - counts.reasoning
-        found["totalTokenCount"] = counts.input + counts.output
+        usage["candidatesTokenCount"] = counts.output - counts.reasoning
+        usage["totalTokenCount"] = counts.input + counts.output
         if counts.reasoning:
-            found["thoughtsTokenCount"] = counts.reasoning
-    return found
+            usage["thoughtsTokenCount"] = counts.reasoning
+    return usage
 
 
 def _list_parts(answer: Answer) -> Iterator[Part]:
@@ -77,11 +77,11 @@ def _list_parts(answer: Answer) -> Iterator[Part]:
     for word in answer.words():
         yield {"text": word}
     for at, call in enumerate(answer.calls):
-        given: dict[str, Any] = {"name": call.name, "args": json.loads(call.arguments or "{}")}
+        function_call: dict[str, Any] = {"name": call.name, "args": json.loads(call.arguments or "{}")}
         if call.id:
-            given["id"] = call.id
+            function_call["id"] = call.id
         signed = {"thoughtSignature": answer.signature} if answer.signature and at == 0 else {}
-        yield {"functionCall": given, **signed}
+        yield {"functionCall": function_call, **signed}
     if answer.signature and not answer.calls:
         yield {"text": "", "thoughtSignature": answer.signature}
 

@@ -52,7 +52,7 @@ def test_the_modules_that_a_program_imports_are_counted(tmp_path: Path) -> None:
 
 def test_a_command_that_hangs_is_killed_at_its_deadline(tmp_path: Path) -> None:
     with pytest.raises(MeasurementFailed, match=r"after 0\.1 s"):
-        run_command(python("import time; time.sleep(30)", tmp_path), deadline=0.1)
+        run_command(python("import time; time.sleep(30)", tmp_path), timeout_seconds=0.1)
 
 
 def test_commands_are_run_in_turn_after_a_round_that_does_not_count(tmp_path: Path) -> None:
