@@ -129,39 +129,39 @@ def _check_messages(messages: list[Message]) -> str | None:
         return 'messages: first message must use the "user" role'
     expected: list[str] = []
     before = ""
-    for at, message in enumerate(messages):
+    for index, message in enumerate(messages):
         blocks = message.get("content")
         if isinstance(blocks, str):
             blocks = [{"type": "text", "text": blocks}]
         if not blocks:
-            return f"messages.{at}: all messages must have non-empty content"
+            return f"messages.{index}: all messages must have non-empty content"
         if message.get("role") == before:
-            return f"messages.{at}: roles must alternate"
+            return f"messages.{index}: roles must alternate"
         before = message.get("role", "")
-        if (reason := _check_blocks(at, blocks)) is not None:
+        if (reason := _check_blocks(index, blocks)) is not None:
             return reason
         results = [block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"]
         if missing := [each for each in expected if each not in results]:
-            return f"messages.{at}: `tool_use` ids were found without `tool_result` blocks after: {', '.join(missing)}"
+            ids = ", ".join(missing)
+            return f"messages.{index}: `tool_use` ids were found without `tool_result` blocks after: {ids}"
         if extra := [each for each in results if each not in expected]:
-            return (
-                f"messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {', '.join(map(str, extra))}"
-            )
+            ids = ", ".join(map(str, extra))
+            return f"messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {ids}"
         expected = [block["id"] for block in blocks if block.get("type") == "tool_use"]
         if len(set(expected)) != len(expected):
-            return f"messages.{at}: `tool_use` ids must be unique"
+            return f"messages.{index}: `tool_use` ids must be unique"
     return "`tool_use` ids were found without `tool_result` blocks after" if expected else None
 
 
-def _check_blocks(at: int, blocks: list[Message]) -> str | None:
+def _check_blocks(index: int, blocks: list[Message]) -> str | None:
     for block in blocks:
         match block:
             case {"type": "text", "text": str(text)} if not text.strip():
-                return f"messages.{at}: text content blocks must contain non-whitespace text"
+                return f"messages.{index}: text content blocks must contain non-whitespace text"
             case {"type": "thinking"} if not block.get("signature"):
-                return f"messages.{at}: thinking.signature: field required"
-            case {"type": "tool_use", "input": given} if not isinstance(given, dict):
-                return f"messages.{at}: tool_use.input: must be an object"
+                return f"messages.{index}: thinking.signature: field required"
+            case {"type": "tool_use", "input": arguments} if not isinstance(arguments, dict):
+                return f"messages.{index}: tool_use.input: must be an object"
             case _:
                 continue
     return None

@@ -142,30 +142,30 @@ def _check_messages(messages: list[Block]) -> str | None:
     expected: set[str] = set()
     before = ""
     names: set[str] = set()
-    for at, given in enumerate(messages):
-        blocks: list[Block] = given.get("content") or []
-        if given.get("role") == before:
+    for index, message in enumerate(messages):
+        blocks: list[Block] = message.get("content") or []
+        if message.get("role") == before:
             return "A conversation must alternate between user and assistant roles."
-        before = given.get("role", "")
+        before = message.get("role", "")
         if not blocks:
-            return f"The content field in the Message object at messages.{at} is empty."
+            return f"The content field in the Message object at messages.{index} is empty."
         results = [block["toolResult"]["toolUseId"] for block in blocks if "toolResult" in block]
         if set(results) != expected or len(results) != len(expected):
-            return f"Expected toolResult blocks at messages.{at}.content for the following Ids: {sorted(expected)}"
+            return f"Expected toolResult blocks at messages.{index}.content for the following Ids: {sorted(expected)}"
         for block in blocks:
-            if (reason := _check_block(block, at, names)) is not None:
+            if (reason := _check_block(block, index, names)) is not None:
                 return reason
         expected = {block["toolUse"]["toolUseId"] for block in blocks if "toolUse" in block}
     return f"Expected toolResult blocks for {sorted(expected)}" if expected else None
 
 
-def _check_block(block: Block, at: int, names: set[str]) -> str | None:
+def _check_block(block: Block, index: int, names: set[str]) -> str | None:
     match block:
         case {"text": str(text)} if not text.strip():
-            return f"The text field in the ContentBlock object at messages.{at} is blank."
+            return f"The text field in the ContentBlock object at messages.{index} is blank."
         case {"toolUse": {"toolUseId": str(call), "name": str(name), "input": dict()}}:
             is_fine = NAME_PATTERN.fullmatch(call) and NAME_PATTERN.fullmatch(name)
-            return None if is_fine else f"messages.{at}: toolUse has an invalid id or name"
+            return None if is_fine else f"messages.{index}: toolUse has an invalid id or name"
         case {"image": {"format": str(kind), "source": {"bytes": str(data)}}}:
             is_fine = base64.b64decode(data).startswith(IMAGE_SIGNATURES.get(kind, b"?"))
             return None if is_fine else "Could not process image"
@@ -179,4 +179,4 @@ def _check_block(block: Block, at: int, names: set[str]) -> str | None:
         case {"reasoningContent": {"reasoningText": {"text": str(), "signature": str()}} | {"redactedContent": str()}}:
             return None
         case _:
-            return f"messages.{at}: no such block: {block}"
+            return f"messages.{index}: no such block: {block}"

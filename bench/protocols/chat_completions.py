@@ -88,14 +88,14 @@ def check_request(path: str, body: bytes) -> str | None:
 def _check_messages(messages: list[Message]) -> str | None:
     """Check roles, content and the pairing of calls and tool messages."""
     expected: list[str] = []
-    for at, message in enumerate(messages):
+    for index, message in enumerate(messages):
         role = message.get("role")
         if role == "tool":
             if message.get("tool_call_id") not in expected:
                 return "messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
             expected.remove(message["tool_call_id"])
             if not isinstance(message.get("content"), str):
-                return f"messages.{at}.content: a tool message needs text"
+                return f"messages.{index}.content: a tool message needs text"
             continue
         if expected:
             return (
@@ -103,30 +103,30 @@ def _check_messages(messages: list[Message]) -> str | None:
                 f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(expected)}"
             )
         if role not in ROLES:
-            return f"messages.{at}.role: {role!r} is not one of the roles"
+            return f"messages.{index}.role: {role!r} is not one of the roles"
         calls: list[Message] = message.get("tool_calls") or []
         if role == "assistant" and not message.get("content") and not calls:
-            return f"messages.{at}: an assistant message needs content or tool_calls"
+            return f"messages.{index}: an assistant message needs content or tool_calls"
         if role != "assistant" and not message.get("content"):
-            return f"messages.{at}.content: must not be empty"
-        if (reason := _check_calls(at, calls)) is not None:
+            return f"messages.{index}.content: must not be empty"
+        if (reason := _check_calls(index, calls)) is not None:
             return reason
         expected = [call["id"] for call in calls]
     return f"tool_call_ids without response messages: {', '.join(expected)}" if expected else None
 
 
-def _check_calls(at: int, calls: list[Message]) -> str | None:
+def _check_calls(index: int, calls: list[Message]) -> str | None:
     ids = [call.get("id") for call in calls]
     if len(set(ids)) != len(ids) or not all(ids):
-        return f"messages.{at}.tool_calls: ids must be there and differ"
+        return f"messages.{index}.tool_calls: ids must be there and differ"
     for call in calls:
         function: Message = call.get("function") or {}
         if not function.get("name"):
-            return f"messages.{at}.tool_calls: function.name must not be empty"
+            return f"messages.{index}.tool_calls: function.name must not be empty"
         try:
             arguments = json.loads(function.get("arguments") or "")
         except (TypeError, ValueError):
             arguments = None
         if not isinstance(arguments, dict):
-            return f"messages.{at}.tool_calls: function.arguments is no JSON object"
+            return f"messages.{index}.tool_calls: function.arguments is no JSON object"
     return None

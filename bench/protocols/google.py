@@ -35,8 +35,8 @@ def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
         yield from (f"data: {data}{end}{end}".encode() for data in answer.events)
         return
     pieces = list(_list_parts(answer))
-    for at, part in enumerate(pieces):
-        last = at == len(pieces) - 1 and answer.finish is not None
+    for index, part in enumerate(pieces):
+        last = index == len(pieces) - 1 and answer.finish is not None
         yield f"data: {dump_json(_make_chunk(answer, model, [part], last=last))}{end}{end}".encode()
     if not pieces and answer.finish is not None:
         yield f"data: {dump_json(_make_chunk(answer, model, [], last=True))}{end}{end}".encode()
@@ -76,11 +76,11 @@ def _list_parts(answer: Answer) -> Iterator[Part]:
         yield {"text": answer.reasoning, "thought": True}
     for word in answer.words():
         yield {"text": word}
-    for at, call in enumerate(answer.calls):
+    for index, call in enumerate(answer.calls):
         function_call: dict[str, Any] = {"name": call.name, "args": json.loads(call.arguments or "{}")}
         if call.id:
             function_call["id"] = call.id
-        signed = {"thoughtSignature": answer.signature} if answer.signature and at == 0 else {}
+        signed = {"thoughtSignature": answer.signature} if answer.signature and index == 0 else {}
         yield {"functionCall": function_call, **signed}
     if answer.signature and not answer.calls:
         yield {"text": "", "thoughtSignature": answer.signature}
@@ -103,9 +103,11 @@ def check_request(path: str, body: bytes) -> str | None:
         return "Invalid JSON payload received."
     if "alt=sse" not in path:
         return "The request asks for no server-sent events."
-    for name, fields in (("request", REQUEST_FIELDS), ("generation_config", GENERATION_FIELDS)):
-        given = request if name == "request" else request.get("generationConfig", {})
-        if unknown := given.keys() - fields:
+    for name, sent, known_fields in (
+        ("request", request, REQUEST_FIELDS),
+        ("generation_config", request.get("generationConfig", {}), GENERATION_FIELDS),
+    ):
+        if unknown := sent.keys() - known_fields:
             return f"Invalid JSON payload received. Unknown name \"{min(unknown)}\" at '{name}': Cannot find field."
     for tool in request.get("tools", []):
         for declaration in tool["functionDeclarations"]:
@@ -136,7 +138,7 @@ def check_schema(schema: Any, where: str) -> str | None:
         return f"{where}.required: property is not defined"
     inner = [
         *node.get("properties", {}).items(),
-        *((f"anyOf[{at}]", each) for at, each in enumerate(node.get("anyOf", []))),
+        *((f"anyOf[{index}]", each) for index, each in enumerate(node.get("anyOf", []))),
     ]
     inner += [("items", node["items"])] if "items" in node else []
     reasons = (check_schema(each, f"{where}.{name}") for name, each in inner)
@@ -148,11 +150,11 @@ def _check_contents(contents: list[dict[str, Any]], *, signed: bool) -> str | No
         return "* GenerateContentRequest.contents: contents is not specified"
     expected: list[Any] = []
     # The service checks signatures in the current turn only.
-    turn = max((at for at, each in enumerate(contents) if _is_prompt(each)), default=0)
-    for at, content in enumerate(contents):
+    turn = max((index for index, each in enumerate(contents) if _is_prompt(each)), default=0)
+    for index, content in enumerate(contents):
         parts: list[Part] = content.get("parts") or []
         if content.get("role") not in {"user", "model"} or not parts:
-            return f"* contents[{at}]: a role and parts must be given"
+            return f"* contents[{index}]: a role and parts must be given"
         answers = [part["functionResponse"] for part in parts if "functionResponse" in part]
         calls = [part for part in parts if "functionCall" in part]
         if [(each.get("id"), each["name"]) for each in answers] != expected and (answers or expected):
@@ -161,12 +163,12 @@ def _check_contents(contents: list[dict[str, Any]], *, signed: bool) -> str | No
                 "parts of the function call turn."
             )
         if any(not isinstance(each.get("response"), dict) for each in answers):
-            return f"* contents[{at}]: function_response.response must be an object"
-        if signed and calls and at > turn and not calls[0].get("thoughtSignature"):
+            return f"* contents[{index}]: function_response.response must be an object"
+        if signed and calls and index > turn and not calls[0].get("thoughtSignature"):
             name = calls[0]["functionCall"]["name"]
             return f"Function call is missing a thought_signature in functionCall parts. Function call `{name}`"
         if any("thoughtSignature" in part for part in calls[1:]):
-            return f"* contents[{at}]: only the first of parallel calls has a signature"
+            return f"* contents[{index}]: only the first of parallel calls has a signature"
         expected = [(part["functionCall"].get("id"), part["functionCall"]["name"]) for part in calls]
     return None
 

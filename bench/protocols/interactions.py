@@ -96,8 +96,8 @@ def check_request(path: str, body: bytes) -> str | None:
     except ValueError:
         return "Invalid JSON payload received."
     generation: dict[str, Any] = request.get("generation_config", {})
-    for given, fields in ((request, REQUEST_FIELDS), (generation, GENERATION_FIELDS)):
-        if unknown := given.keys() - fields:
+    for sent, known_fields in ((request, REQUEST_FIELDS), (generation, GENERATION_FIELDS)):
+        if unknown := sent.keys() - known_fields:
             return f"Unknown parameter: '{min(unknown)}'."
     if request.get("store") is not False:
         return "store: this account keeps nothing"
@@ -115,20 +115,20 @@ def _check_steps(steps: list[Step]) -> str | None:
     if not steps:
         return "input: is required"
     open_calls: dict[str, str] = {}
-    for at, step in enumerate(steps):
+    for index, step in enumerate(steps):
         match step:
             case {"type": "function_call", "id": str(call), "name": str(name), "arguments": dict()}:
                 if call in open_calls:
-                    return f"input[{at}]: two calls have the id {call}"
+                    return f"input[{index}]: two calls have the id {call}"
                 open_calls[call] = name
             case {"type": "function_result", "call_id": str(call), "result": _}:
                 if open_calls.pop(call, None) is None:
-                    return f"input[{at}]: no function_call has the id {call}"
+                    return f"input[{index}]: no function_call has the id {call}"
             case {"type": "thought", "signature": str(signature)} if signature:
                 continue
             case {"type": "user_input" | "model_output", "content": [_, *_]}:
                 if open_calls:
-                    return f"input[{at}]: a function_result is missing for {', '.join(open_calls)}"
+                    return f"input[{index}]: a function_result is missing for {', '.join(open_calls)}"
             case _:
-                return f"input[{at}]: not a step: {step}"
+                return f"input[{index}]: not a step: {step}"
     return f"input: a function_result is missing for {', '.join(open_calls)}" if open_calls else None

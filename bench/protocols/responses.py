@@ -145,18 +145,18 @@ def check_request(path: str, body: bytes) -> str | None:
         return "We could not parse the JSON body of your request."
     if unknown := request.keys() - REQUEST_FIELDS:
         return f"Unknown parameter: '{min(unknown)}'."
-    given: list[Item] | None = request.get("input")
-    if not request.get("model") or not isinstance(given, list) or not given:
+    sent_items: list[Item] | None = request.get("input")
+    if not request.get("model") or not isinstance(sent_items, list) or not sent_items:
         return "Missing required parameter: 'model' or 'input'."
-    items: list[Item] = [{"type": "message", **item} for item in given]
+    items: list[Item] = [{"type": "message", **item} for item in sent_items]
     waiting: dict[str, str] = {}
-    for at, item in enumerate(items):
+    for index, item in enumerate(items):
         kind = item["type"]
-        if (reason := _check_item(at, item)) is not None:
+        if (reason := _check_item(index, item)) is not None:
             return reason
         if kind in {"function_call", "custom_tool_call"}:
             if len(item["call_id"]) > MAX_ID_LENGTH:
-                return f"Invalid 'input[{at}].call_id': string too long. Expected a string with maximum length 64."
+                return f"Invalid 'input[{index}].call_id': string too long. Expected a string with maximum length 64."
             waiting[item["call_id"]] = f"{kind}_output"
         elif kind.endswith("_output"):
             if waiting.pop(item["call_id"], None) != kind:
@@ -164,26 +164,26 @@ def check_request(path: str, body: bytes) -> str | None:
         elif kind == "message" and item["role"] != "assistant" and waiting:
             # Calls without outputs before the next prompt: the reason after the loop names one of them.
             break
-        if kind == "reasoning" and (at + 1 == len(items) or items[at + 1]["type"] == "reasoning"):
+        if kind == "reasoning" and (index + 1 == len(items) or items[index + 1]["type"] == "reasoning"):
             return f"Item '{item['id']}' of type 'reasoning' was provided without its required following item."
     return f"No tool output found for function call {next(iter(waiting))}." if waiting else None
 
 
-def _check_item(at: int, item: Item) -> str | None:
+def _check_item(index: int, item: Item) -> str | None:
     fields = ITEM_FIELDS.get(item["type"])
     if fields is None:
-        return f"Invalid value: '{item['type']}' for 'input[{at}].type'."
+        return f"Invalid value: '{item['type']}' for 'input[{index}].type'."
     if unknown := item.keys() - fields:
-        return f"Unknown parameter: 'input[{at}].{min(unknown)}'."
+        return f"Unknown parameter: 'input[{index}].{min(unknown)}'."
     if item["type"] == "reasoning" and not item.get("encrypted_content"):
         return f"Item with id '{item.get('id')}' not found. Items are not persisted when `store` is set to false."
     if item["type"] == "function_call" and not isinstance(json.loads(item["arguments"]), dict):
-        return f"Invalid 'input[{at}].arguments'."
+        return f"Invalid 'input[{index}].arguments'."
     if item["type"] != "message" or isinstance(item["content"], str):
         return None
     for part in item["content"]:
         allowed = PART_FIELDS.get(part["type"])
-        own = part["type"].startswith("input_") != (item["role"] == "assistant")
-        if allowed is None or not own or part.keys() - allowed:
-            return f"Invalid value: 'input[{at}].content' of a message by {item['role']}."
+        fits_role = part["type"].startswith("input_") != (item["role"] == "assistant")
+        if allowed is None or not fits_role or part.keys() - allowed:
+            return f"Invalid value: 'input[{index}].content' of a message by {item['role']}."
     return None

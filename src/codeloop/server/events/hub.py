@@ -305,7 +305,7 @@ class Hub:
             return
         # Made when first needed, since an event is seldom read in both forms.
         directory_frame = global_frame = b""
-        is_repetition = self._is_repetition(event)
+        is_repetition = self._note_disposal(event)
         for reader in self._readers:
             # A client may be ahead of this task, by a replay or by its own position: it has seen the event already.
             if not reader.is_live or (seq is not None and reader.sent_position.get(source.project, 0) >= seq):
@@ -324,8 +324,11 @@ class Hub:
     def _format_present_cursor(self) -> str:
         return format_cursor({project: source.seq for project, source in self._sources.items()})
 
-    def _is_repetition(self, event: Event) -> bool:
-        """Return whether readers of all directories have this event already, since every directory publishes it."""
+    def _note_disposal(self, event: Event) -> bool:
+        """Note the disposal of all projects; return whether it is noted already, False for other events.
+
+        Every project publishes it, and a reader of all directories gets it only once.
+        """
         if not isinstance(event, GlobalDisposed):
             return False
         before, self._disposal_id = self._disposal_id, event.id
