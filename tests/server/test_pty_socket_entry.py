@@ -4,7 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
-from codeloop.workspace.terminal.connection_tickets import ConnectionTickets
+from codeloop.workspace.terminal.terminals import ConnectionTickets
 from tests.server.support.screen import BASIC, connected, opened, refused
 from tests.server.support.serving import Served, served
 

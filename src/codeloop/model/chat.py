@@ -53,7 +53,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     variants: dict[str, JSON] = {}
     """Variants of the configuration: options by name; `disabled` removes one."""
     small: bool | None = None
-    """Whether it gets few tools and a short prompt, by the configuration; None: `agent/request/system_prompt.py` decides."""
+    """Whether it gets few tools and a short prompt, by the configuration; None: `is_small` decides."""
 
     @property
     def ref(self) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from codeloop.tui.render.attachments import describe_attachment, read_attachment
+from codeloop.tui.render.attachments import describe_attachment, parse_picture_size, read_attachment
 from codeloop.tui.render.formats import format_size
-from codeloop.tui.render.picture_size import parse_picture_size
 from tests.tui.parts import file
 
 

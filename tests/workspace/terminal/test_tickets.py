@@ -2,7 +2,7 @@
 
 import time
 
-from codeloop.workspace.terminal.connection_tickets import ConnectionTickets
+from codeloop.workspace.terminal.terminals import ConnectionTickets
 
 
 def test_a_ticket_is_good_once_for_its_terminal_and_not_for_ever() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from codeloop.kit.text.diff import make_unified_diff
-from codeloop.tui.render.diff.changed_words import compare_words
-from codeloop.tui.render.diff.diff_renderer import DiffRenderer
+from codeloop.tui.render.diff.diff_renderer import DiffRenderer, compare_words
 from codeloop.tui.render.diff.patch import parse_patches
 from tests.tui.drawing import canvas, check, plain, styled
 

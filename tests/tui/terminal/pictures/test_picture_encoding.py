@@ -9,8 +9,8 @@ from PIL import Image, ImageChops
 from rich.color import ColorSystem
 from rich.style import Style
 
+from codeloop.tui.render.attachments import parse_picture_size
 from codeloop.tui.render.picture_rows import PictureBox
-from codeloop.tui.render.picture_size import parse_picture_size
 from codeloop.tui.terminal.pictures.kitty import MAX_SIZE, POSITION_MARKS, make_placeholders
 from codeloop.tui.terminal.pictures.picture_encoding import encode_picture, encode_rows, encode_upload
 from codeloop.tui.terminal.pictures.protocol import PictureProtocol

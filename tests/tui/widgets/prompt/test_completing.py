@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tui.widgets.prompt.completion.name_matching import rank_names
+from codeloop.tui.widgets.prompt.completion.candidates import rank_names
 from codeloop.tui.widgets.prompt.completion.trigger import find_trigger, format_mention
 from tests.tui.widgets.prompt.driver import Answers, prompting
 

@@ -1,6 +1,8 @@
 """Draws diffs: the lines of a file below each other, or if there is room, the old and the new ones side by side."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import zip_longest
 
@@ -10,11 +12,12 @@ from rich.style import Style
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_path, fold_line, pad_row
 from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
-from codeloop.tui.render.diff.changed_words import WordSpans, compare_words
 from codeloop.tui.render.diff.patch import DiffLine, DiffSign, PatchedFile
 
 LinePair = tuple[DiffLine | None, DiffLine | None]
 """An old and a new line that are shown next to each other; None: there is no line on that side."""
+WordSpans = list[tuple[int, int]]
+"""Ranges of a line, in characters: start and end."""
 SPLIT_MIN_WIDTH = 110
 """Cells from which both sides fit next to each other."""
 _NUMBERS_MIN_WIDTH = 20
@@ -206,3 +209,51 @@ def _overlay_style(row: Row, spans: WordSpans, style: Style) -> Row:
             overlaid.append(Segment(text[done - segment_start :], segment_style))
         segment_start = segment_end
     return overlaid
+
+
+_WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
+# Comparing takes the square of the number of words: longer lines would delay the screen.
+_MAX_COMPARED_LENGTH = 400
+"""Characters of a line that is compared word by word."""
+_MAX_COMPARED_WORDS = 120
+"""Words of a line that is compared word by word."""
+# In lines that differ more, nearly every word would be highlighted, which does not help the reader.
+_MIN_SIMILARITY = 0.4
+"""The share of two lines' characters that must be equal."""
+
+
+def compare_words(old: str, new: str) -> tuple[WordSpans, WordSpans]:
+    """Return the spans of the words that differ in two lines; none if the lines have too little in common."""
+    if len(old) > _MAX_COMPARED_LENGTH or len(new) > _MAX_COMPARED_LENGTH or old == new:
+        return [], []
+    old_words, new_words = _WORD.findall(old), _WORD.findall(new)
+    if len(old_words) > _MAX_COMPARED_WORDS or len(new_words) > _MAX_COMPARED_WORDS:
+        return [], []
+    blocks = SequenceMatcher(None, old_words, new_words, autojunk=False).get_matching_blocks()
+    # Each block is a run of equal words, by their indices.
+    old_ranges = [(block.a, block.a + block.size) for block in blocks]
+    new_ranges = [(block.b, block.b + block.size) for block in blocks]
+    # Blanks do not count: lines that have only those in common are not alike.
+    equal_length = sum(len(word.strip()) for start, end in old_ranges for word in old_words[start:end])
+    length = max(len("".join(old.split())), len("".join(new.split())), 1)
+    if equal_length / length < _MIN_SIMILARITY:
+        return [], []
+    return _find_spans_outside(old_words, old_ranges), _find_spans_outside(new_words, new_ranges)
+
+
+def _find_spans_outside(words: list[str], equal_ranges: list[tuple[int, int]]) -> WordSpans:
+    """Return the spans of the words outside the ranges; spans with only blanks between them are joined."""
+    offsets = [0]
+    for word in words:
+        offsets.append(offsets[-1] + len(word))
+    spans: WordSpans = []
+    previous_end = 0
+    # `SequenceMatcher` ends its blocks with an empty one at the end, so the words after the last equal ones are seen.
+    for range_start, range_end in equal_ranges:
+        if range_start > previous_end:
+            start, end = offsets[previous_end], offsets[range_start]
+            if spans and not "".join(words[offsets.index(spans[-1][1]) : previous_end]).strip():
+                start = spans.pop()[0]
+            spans.append((start, end))
+        previous_end = range_end
+    return spans

@@ -1,12 +1,11 @@
 """The candidates of a completion: loads them, and lists those that match what is typed, best first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from codeloop.schema.bounds.tui import PROMPT_FOUND
 from codeloop.tui.widgets.prompt.completion.completer import Completer, CompletionRow, PromptCommand
-from codeloop.tui.widgets.prompt.completion.name_matching import rank_names, score_match
 from codeloop.tui.widgets.prompt.completion.trigger import Trigger, format_mention
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
@@ -139,3 +138,32 @@ class Candidates:
 def _make_command_row(command: PromptCommand) -> CompletionRow:
     usage = f"/{command.name} {command.arguments}".rstrip()
     return CompletionRow(text=f"/{command.name}", kind="command", label=usage, detail=command.description)
+
+
+def score_match(query: str, name: str) -> float | None:
+    """Return a name's score, higher is better; None: it does not contain the query's letters in order."""
+    query_text, text = query.lower(), name.lower()
+    if not query_text:
+        return 0.0
+    # Four kinds of matches: at the start, at the start of a word, anywhere, with gaps. Within one, shorter names win.
+    shortness = 1.0 / (1 + len(text))
+    if text.startswith(query_text):
+        return 4.0 + shortness
+    start = text.find(query_text)
+    if start >= 0:
+        return (3.0 if not text[start - 1].isalnum() else 2.0) + shortness
+    last = -1
+    gaps = 0
+    for letter in query_text:
+        index = text.find(letter, last + 1)
+        if index < 0:
+            return None
+        gaps += index - last - 1
+        last = index
+    return 1.0 / (1 + gaps) + shortness
+
+
+def rank_names(query: str, names: Iterable[str]) -> list[str]:
+    """Return the matching names, best first; ties keep their order."""
+    scores = {name: score for name in names if (score := score_match(query, name)) is not None}
+    return sorted(scores, key=scores.__getitem__, reverse=True)
