@@ -40,25 +40,22 @@ def make_batch_tool(toolbox: Toolbox) -> Tool:
     @tool("batch", params=BatchParams)
     async def batch(params: BatchParams, ctx: ToolContext) -> ToolResult:
         """Run the calls, each with its own permission check and result; the others go on when one fails."""
-        results = await _run_all([_run_one(toolbox, call, ctx) for call in params.tool_calls])
-        texts = [
-            f'<result call="{number}" tool="{call.tool}" ok="{str(ok).lower()}">\n{result.output}\n</result>'
-            for number, (call, (ok, result)) in enumerate(zip(params.tool_calls, results, strict=True), 1)
-        ]
-        succeeded = sum(ok for ok, _ in results)
-        details = [
-            {"tool": call.tool, "ok": ok, "title": result.title, "metadata": result.metadata}
-            for call, (ok, result) in zip(params.tool_calls, results, strict=True)
-        ]
-        metadata: JSON = {"totalCalls": len(results), "successful": succeeded, "failed": len(results) - succeeded}
-        if (
-            reason := next(
-                (each.metadata[TURN_ENDED_KEY] for _, each in results if TURN_ENDED_KEY in each.metadata), None
-            )
-        ) is not None:
-            metadata[TURN_ENDED_KEY] = reason
-        attachments = tuple(part for _, result in results for part in result.attachments)
-        title = f"{succeeded} of {len(results)} calls succeeded"
+        outcomes = await _run_all([_run_one(toolbox, call, ctx) for call in params.tool_calls])
+        texts: list[str] = []
+        details: list[JSON] = []
+        end_reasons: list[str] = []
+        for number, (call, (is_success, result)) in enumerate(zip(params.tool_calls, outcomes, strict=True), 1):
+            ok = "true" if is_success else "false"
+            texts.append(f'<result call="{number}" tool="{call.tool}" ok="{ok}">\n{result.output}\n</result>')
+            details.append({"tool": call.tool, "ok": is_success, "title": result.title, "metadata": result.metadata})
+            if TURN_ENDED_KEY in result.metadata:
+                end_reasons.append(result.metadata[TURN_ENDED_KEY])
+        succeeded = sum(outcome.is_success for outcome in outcomes)
+        metadata: JSON = {"totalCalls": len(outcomes), "successful": succeeded, "failed": len(outcomes) - succeeded}
+        if end_reasons:
+            metadata[TURN_ENDED_KEY] = end_reasons[0]
+        attachments = tuple(part for outcome in outcomes for part in outcome.result.attachments)
+        title = f"{succeeded} of {len(outcomes)} calls succeeded"
         return ToolResult(title, "\n".join(texts), {**metadata, "details": details}, attachments)
 
     return batch

@@ -15,6 +15,7 @@ from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.workspace import Workspace
 
 BeginCall = Callable[[PreparedCall], Awaitable[None]]
+"""Is awaited with a call when its arguments are final, before the tool runs."""
 BEFORE_HOOK, AFTER_HOOK = "tool.execute.before", "tool.execute.after"
 
 
@@ -50,10 +51,10 @@ class HookedContext:
 async def run_call(
     hooks: HookRunner | None, prepared: PreparedCall, ctx: ToolContext, begin: BeginCall | None = None
 ) -> ToolResult:
-    """Run a call, whose arguments and result extensions may change. `hooks`: None: there are no extensions.
+    """Run a call with the hooks of extensions, which may change its arguments and its result.
 
-    `begin` is awaited when the arguments are final, before the tool runs. Changed arguments are validated like the
-    model's own, and permission is asked for them.
+    `hooks`: None: there are no extensions. `begin`: see BeginCall. Changed arguments are validated like the model's
+    own, and permission is asked for them.
     Raises HookRefused when an extension refuses the call, ToolFailure when the changed arguments are invalid.
     """
     if hooks is None:
@@ -74,11 +75,9 @@ async def run_call(
     result = await prepared.run(ctx if prepared.hook_verdict is None else HookedContext(ctx, prepared))
     if note:
         result = replace(result, output=f"{result.output}\n\n{note}")
-    return (
-        await _run_after(hooks, result, {**call_input, "args": prepared.input})
-        if hooks.has_handler(AFTER_HOOK)
-        else result
-    )
+    if hooks.has_handler(AFTER_HOOK):
+        result = await _run_after(hooks, result, {**call_input, "args": prepared.input})
+    return result
 
 
 async def _run_before(hooks: HookRunner, prepared: PreparedCall, call_input: JSON) -> tuple[PreparedCall, str | None]:

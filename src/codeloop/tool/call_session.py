@@ -151,7 +151,8 @@ class CallSession:
         Failures before a call that succeeded do not count. Without a failure the metadata is empty, and the prompts are
         those since the successful call, or all.
         """
-        prompts, this_call = list[str](), (self._call.message_id, self._call.call_id)
+        this_call = (self._call.message_id, self._call.call_id)
+        prompts: list[str] = []
         for entry in reversed(self._store.read_context(self._id).entries):
             if isinstance(entry.info, UserMessage):
                 prompts += [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]

@@ -70,8 +70,8 @@ def choose_provider(settings: SearchConfig | None, environment: Mapping[str, str
     unintended.
     """
     if settings is not None:
-        return next((row for row in PROVIDERS if row.id == settings.provider), None)
-    return next(
-        (row for row in PROVIDERS if any(environment.get(name) for name in row.key_variables + row.address_variables)),
-        None,
-    )
+        return next((provider for provider in PROVIDERS if provider.id == settings.provider), None)
+    for provider in PROVIDERS:
+        if any(environment.get(name) for name in (*provider.key_variables, *provider.address_variables)):
+            return provider
+    return None

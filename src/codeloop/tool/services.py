@@ -1,10 +1,10 @@
-"""`ToolServices`: the services that the tools of a project share, such as notices and language servers."""
+"""`ToolServices`: the services that the tools of a project share, such as notices, shown lines, the fan-out limit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -22,7 +22,7 @@ SaveBuffer = Callable[[str, Path], Awaitable[None]]
 # Notices of one session; older ones are dropped.
 _MAX_NOTICES = 20
 # Files of all sessions together; the lines of those that were searched longest ago are forgotten.
-_MAX_FILES = 500
+_MAX_SEARCHED_FILES = 500
 
 
 class Notices:
@@ -48,32 +48,47 @@ class Notices:
         return "\n".join(filter(None, lines))
 
 
+class LineOfStep(NamedTuple):
+    """A line that a search of the present step has shown. `search`: the name by which other calls refer to it."""
+
+    text: str
+    search: str
+
+
+class _SearchedStep(NamedTuple):
+    """The lines that the searches of one step have shown, by file and number. `message_id`: the step's message."""
+
+    message_id: str
+    lines: dict[Path, dict[int, LineOfStep]]
+
+
 class ShownLines:
     """The lines of files that searches have shown: a session may change these although it has not read their file."""
 
     def __init__(self) -> None:
         self._lines: dict[tuple[str, Path], dict[int, str]] = {}
-        self._steps: dict[str, tuple[str, dict[Path, dict[int, tuple[str, str]]]]] = {}
+        """The text of each line by its number, for each session and file."""
+        self._steps: dict[str, _SearchedStep] = {}
+        """The latest step of each session."""
 
     def record(self, session_id: str, message_id: str, file: Path, lines: Mapping[int, str], search: str) -> None:
-        """Record lines of a file by their numbers. `message_id`: the step's message; `search`: names the search.
-
-        Other calls of the step refer to the search by that name.
-        """
+        """Record lines of a file by their numbers. `message_id`: the step's message; `search`: see LineOfStep."""
         # Removed and inserted again, so that the file is the last in the order of the dictionary.
         shown = self._lines.pop((session_id, file), {})
         self._lines[session_id, file] = shown | dict(lines)
-        for oldest in list(self._lines)[:-_MAX_FILES]:
+        for oldest in list(self._lines)[:-_MAX_SEARCHED_FILES]:
             del self._lines[oldest]
-        step, files = self._steps.get(session_id, ("", {}))
-        files = files if step == message_id else {}
-        files[file] = {number: (line, search) for number, line in lines.items()} | files.get(file, {})
-        self._steps[session_id] = message_id, files
+        step = self._steps.get(session_id)
+        if step is None or step.message_id != message_id:
+            step = self._steps[session_id] = _SearchedStep(message_id, {})
+        # The search that showed a line first is the one that is referred to.
+        new_lines = {number: LineOfStep(text, search) for number, text in lines.items()}
+        step.lines[file] = new_lines | step.lines.get(file, {})
 
-    def list_lines_of_step(self, session_id: str, message_id: str, file: Path) -> Mapping[int, tuple[str, str]]:
-        """Return the lines of a file that calls of a step have shown, by number, each with the name of its search."""
-        step, files = self._steps.get(session_id, ("", {}))
-        return files.get(file, {}) if step == message_id else {}
+    def list_lines_of_step(self, session_id: str, message_id: str, file: Path) -> Mapping[int, LineOfStep]:
+        """Return the lines of a file that calls of a step have shown, by number."""
+        step = self._steps.get(session_id)
+        return step.lines.get(file, {}) if step is not None and step.message_id == message_id else {}
 
     def covers(self, session_id: str, file: Path, first: int, lines: Sequence[str]) -> bool:
         """Return whether searches have shown all these lines of a file, the first of which has the number `first`."""

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -30,9 +31,12 @@ _MIN_OUTPUT_LENGTH = 300
 _MAX_PATH_LENGTH = 200
 _REPEATABLE_TOOLS = frozenset(("read", "grep", "glob", "list", "webfetch"))
 """Read-only tools: of two equal calls, the later one returned the current state."""
-_EDIT_TOOLS = frozenset(("edit", "multiedit", "write"))
+_ONE_FILE_EDIT_TOOLS = frozenset(("edit", "multiedit", "write"))
+"""The tools that change the file `filePath`."""
 _PATCHED_FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+# Matches a command that may change the folder of the commands after it.
 _CHANGES_FOLDER = re.compile(r"\b(?:cd|pushd|popd)\b")
+# Matches `cd /abs/path && ...` and `cd /abs/path; ...`: such a command runs in the folder that it names.
 _STARTS_WITH_CD = re.compile(r"\s*cd\s+/[^\s;&|]*\s*(?:&&|;)")
 # The lifetime of a cache that was requested to last an hour.
 HOUR_MS = 60 * 60_000
@@ -165,20 +169,22 @@ class _LaterCalls:
     def record_call(self, cwd: str, part: ToolPart, state: ToolStateCompleted) -> str | None:
         """Record a call; return the line that replaces its output if later calls superseded it, else None."""
         arguments: JSON = state.input
-        if part.tool == "read" and (lines := _read_lines_shown(state)) is not None:
-            return self._record_read(cwd, *lines, shows_lines=UNCHANGED_KEY not in state.metadata)
+        if part.tool == "read" and (lines := _get_returned_lines(state)) is not None:
+            return self._record_read(cwd, lines, shows_lines=UNCHANGED_KEY not in state.metadata)
         if part.tool in _REPEATABLE_TOOLS:
             return CALLED_AGAIN_NOTE if self._record_repeat((cwd, part.tool, msgspec.json.encode(arguments))) else None
         if part.tool == "bash":
             return RUN_AGAIN_NOTE if self._record_command(cwd, arguments) else None
-        if part.tool in _EDIT_TOOLS:
+        if part.tool in _ONE_FILE_EDIT_TOOLS:
             self._changed_paths.add(_make_absolute(cwd, str(arguments.get("filePath"))))
         elif part.tool == "apply_patch":
             patch = str(arguments.get("patchText"))
             self._changed_paths.update(_make_absolute(cwd, path.strip()) for path in _PATCHED_FILE.findall(patch))
         return None
 
-    def _record_read(self, cwd: str, path: str, first: int, last: int, *, shows_lines: bool) -> str | None:
+    def _record_read(self, cwd: str, lines: "_ReturnedLines", *, shows_lines: bool) -> str | None:
+        """Record a read; return the note for it. `shows_lines`: it has the text, not a reference to an earlier read."""
+        path, first, last = lines
         name = one_line(path.removeprefix(cwd.rstrip("/") + "/"), _MAX_PATH_LENGTH)
         later_ranges = self._later_reads.setdefault(path, [])
         is_covered = any(start <= first and last <= end for start, end in later_ranges)
@@ -189,6 +195,7 @@ class _LaterCalls:
         return CHANGED_NOTE.format(path=name) if path in self._changed_paths else None
 
     def _record_command(self, cwd: str, arguments: JSON) -> bool:
+        """Record a command; return whether a later one is equal to it, and runs in the same folder."""
         command = str(arguments.get("command"))
         if arguments.get("run_in_background"):
             return False
@@ -197,6 +204,7 @@ class _LaterCalls:
         if _CHANGES_FOLDER.search(command):
             self._folder_changes += 1
         is_fixed = _STARTS_WITH_CD.match(command) or str(arguments.get("workdir") or "").startswith("/")
+        # -1 stands for the folder that the command itself names.
         folder_state = -1 if is_fixed else self._folder_changes
         return self._record_repeat(
             (cwd, "bash", command, arguments.get("workdir"), folder_state, bool(arguments.get("unchanged")))
@@ -210,12 +218,20 @@ class _LaterCalls:
         return False
 
 
-def _read_lines_shown(state: ToolStateCompleted) -> tuple[str, int, int] | None:
-    """Return the path, and the first and last line, of a result of `read` that was not cut; None for any other."""
+class _ReturnedLines(NamedTuple):
+    """The lines in a result of `read`: the absolute path of the file, and the numbers of the first and last line."""
+
+    path: str
+    first: int
+    last: int
+
+
+def _get_returned_lines(state: ToolStateCompleted) -> _ReturnedLines | None:
+    """Return the lines that a `read` returned; None: its result was cut, or is that of a folder or an attachment."""
     display: JSON = state.metadata.get("display") or {}
     if not display.get("path") or not display.get("lineEnd") or "outputPath" in state.metadata:
         return None
-    return str(display["path"]), int(display["lineStart"]), int(display["lineEnd"])
+    return _ReturnedLines(str(display["path"]), int(display["lineStart"]), int(display["lineEnd"]))
 
 
 def _make_absolute(cwd: str, path: str) -> str:

@@ -44,6 +44,11 @@ class Traits(Struct, frozen=True):
 _PACKAGE_FOLDER = Path(__file__).parents[1]
 NO_TRAITS = Traits()
 READ_ONLY_TRAITS = Traits(concurrent=True)
+"""Tools that change nothing may run at the same time as others."""
+TURN_ENDED_KEY = "turnEnded"
+"""The metadata key for the reason that a hook gave for ending the turn with this call."""
+EDIT_TOOLS = frozenset({"edit", "multiedit", "write", "apply_patch"})
+"""The built-in tools that change files of the project, in whatever form the change is given."""
 
 
 class ToolResult(Struct, frozen=True):
@@ -57,12 +62,6 @@ class ToolResult(Struct, frozen=True):
     metadata: JSON = struct_field(default_factory=dict[str, Any])
     attachments: tuple[FilePart, ...] = ()
     is_bounded: bool = False
-
-
-TURN_ENDED_KEY = "turnEnded"
-"""The metadata key for the reason that a hook gave for ending the turn with this call."""
-EDIT_TOOLS = frozenset({"edit", "multiedit", "write", "apply_patch"})
-"""The built-in tools that change files of the project, in whatever form the change is given."""
 
 
 class Subtask(Struct, frozen=True):
@@ -115,7 +114,10 @@ def format_for_model(error: HasAdvice) -> str:
 
 
 class ToolContext(Protocol):
-    """The environment of a running tool. At most nine members, none optional."""
+    """What a running tool may use: its session, the work tree, shared services, and the ways to ask and to report.
+
+    It has at most nine members and none is optional, so that a tool is easy to run in a test.
+    """
 
     session_id: str
     message_id: str

@@ -23,7 +23,7 @@ _PATCH_MODEL_PATTERNS = ("gpt-5*", "gpt-6*", "*/gpt-5*", "*/gpt-6*", "*openai.gp
 """Models that were trained to change files by patches; all others are offered `edit` and `write`."""
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
-_EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
+_TEXT_EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
 
 
 class PreparedCall(Struct, frozen=True):
@@ -142,32 +142,20 @@ class Toolbox(Struct, dict=True):
 
         `offered`: the names of the tools that the model was offered; None: all.
         """
-        from codeloop.tool.repair.calls import (
-            MeansAnotherTool,
-            match_editor,
-            match_tool,
-            repair_for_tool,
-            repair_parameters,
-        )
+        # Imported late: a request without calls does not need it.
+        from codeloop.tool.repair.calls import match_editor, match_tool
 
         notes: list[str] = []
         known_name = name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
         schema = self._specs_by_name[known_name].parameters if known_name else {}
         value = _read_arguments(arguments, schema, notes)
-        if (
-            known_name in {None, "edit"}
-            and isinstance(value, dict)
-            and (editor_call := match_editor(name, value)) is not None
-        ):
-            return self.prepare(editor_call[0], msgspec.json.encode(editor_call[1]).decode(), offered)
-        if known_name is None and isinstance(value, dict) and (server_tool := self.find_tool(name)) is not None:
-            return PreparedCall(server_tool, value, value)
+        if isinstance(value, dict) and known_name in {None, "edit"}:
+            editor_call = match_editor(name, value)
+            if editor_call is not None:
+                our_name, our_arguments = editor_call
+                return self.prepare(our_name, msgspec.json.encode(our_arguments).decode(), offered)
         if known_name is None:
-            names = ", ".join(sorted(self.tools_by_name if offered is None else offered))
-            arguments_shown = value if isinstance(value, dict) else {}
-            return InvalidToolCall(
-                f"There is no tool named {name}. The tools are: {names}.", arguments_shown, is_unusable=True
-            )
+            return self._prepare_unlisted(name, value, offered)
         if name.strip().casefold() != known_name.casefold():
             notes.append(f"the tool is named `{known_name}` here")
         tool = self.tools_by_name[known_name].implementation
@@ -176,26 +164,46 @@ class Toolbox(Struct, dict=True):
             return InvalidToolCall(f"{reason} It takes {format_signature(known_name, schema)}.", {}, is_unusable=True)
         if tool.schema is not None:
             return PreparedCall(tool, value, value, "; ".join(notes))
+        return _validate_call(tool, schema, value, notes)
+
+    def _prepare_unlisted(
+        self, name: str, value: JSON | str, offered: frozenset[str] | None
+    ) -> PreparedCall | InvalidToolCall:
+        """Prepare a call of a tool that is not in `tools`: one that the model found by searching, else an error."""
+        server_tool = self.find_tool(name) if isinstance(value, dict) else None
+        if server_tool is not None and isinstance(value, dict):
+            return PreparedCall(server_tool, value, value)
+        names = ", ".join(sorted(self.tools_by_name if offered is None else offered))
+        shown_arguments = value if isinstance(value, dict) else {}
+        return InvalidToolCall(
+            f"There is no tool named {name}. The tools are: {names}.", shown_arguments, is_unusable=True
+        )
+
+
+def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) -> PreparedCall | InvalidToolCall:
+    """Convert the arguments of a call to the tool's struct. Repairs are added to `notes`."""
+    from codeloop.tool.repair.calls import MeansAnotherTool, repair_for_tool, repair_parameters
+
+    try:
+        # An optional parameter that is null counts as left out: strict services make their models send every one.
+        without_nulls = drop_nulls(arguments, schema)
+        # The rules of a tool apply to other agents' parameters, and again to ours once they are renamed.
+        translated = repair_for_tool(tool.name, without_nulls, notes)
+        repaired = repair_for_tool(tool.name, repair_parameters(translated, schema, notes), notes)
+    except MeansAnotherTool as error:
+        return InvalidToolCall(str(error), arguments, is_unusable=False)
+    try:
+        params = msgspec.convert(repaired, tool.params, strict=False)
+    except (msgspec.ValidationError, OverflowError) as error:
         try:
-            # An optional parameter that is null counts as left out: strict services make their models send every one.
-            without_nulls = drop_nulls(value, schema)
-            # The rules of a tool apply to other agents' parameters, and again to ours once they are renamed.
-            translated = repair_for_tool(known_name, without_nulls, notes)
-            repaired = repair_for_tool(known_name, repair_parameters(translated, schema, notes), notes)
-        except MeansAnotherTool as error:
-            return InvalidToolCall(str(error), value, is_unusable=False)
-        try:
-            params = msgspec.convert(repaired, tool.params, strict=False)
-        except (msgspec.ValidationError, OverflowError) as error:
-            try:
-                unpacked = repair_parameters(drop_nulls(_parse_quoted_values(repaired), schema), schema, notes)
-                params = msgspec.convert(unpacked, tool.params, strict=False)
-            except (msgspec.ValidationError, OverflowError):
-                reason = f"The {known_name} tool was called with invalid arguments: {error}."
-                other_mistakes = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
-                usage = f"It takes {format_signature(known_name, schema)}."
-                return InvalidToolCall(f"{reason}{other_mistakes}", value, is_unusable=False, advice=usage)
-        return PreparedCall(tool, params, repaired, "; ".join(dict.fromkeys(notes)))
+            unpacked = repair_parameters(drop_nulls(_parse_quoted_values(repaired), schema), schema, notes)
+            params = msgspec.convert(unpacked, tool.params, strict=False)
+        except (msgspec.ValidationError, OverflowError):
+            reason = f"The {tool.name} tool was called with invalid arguments: {error}."
+            other_mistakes = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
+            usage = f"It takes {format_signature(tool.name, schema)}."
+            return InvalidToolCall(f"{reason}{other_mistakes}", arguments, is_unusable=False, advice=usage)
+    return PreparedCall(tool, params, repaired, "; ".join(dict.fromkeys(notes)))
 
 
 def _read_arguments(arguments: str, schema: JSON, notes: list[str]) -> JSON | str:
@@ -203,8 +211,10 @@ def _read_arguments(arguments: str, schema: JSON, notes: list[str]) -> JSON | st
     from codeloop.tool.repair.arguments import repair_arguments, unwrap_arguments
 
     value = _parse_arguments(unwrap_arguments(arguments, schema))
-    loose = repair_arguments(arguments, schema, notes) if isinstance(value, str) else None
-    return value if loose is None else _parse_arguments(loose)
+    if isinstance(value, dict):
+        return value
+    repaired = repair_arguments(arguments, schema, notes)
+    return value if repaired is None else _parse_arguments(repaired)
 
 
 def _parse_arguments(arguments: str) -> JSON | str:
@@ -251,7 +261,7 @@ def _parse_quoted_values(value: JSON) -> JSON:
 
 def _list_unsuitable_tools(model: str) -> frozenset[str]:
     """Return the tools that a model (by its id) is not offered, because another one suits it better."""
-    return _EDIT_TOOLS if edits_by_patch(model) else _PATCH_TOOLS
+    return _TEXT_EDIT_TOOLS if edits_by_patch(model) else _PATCH_TOOLS
 
 
 def edits_by_patch(model: str) -> bool:

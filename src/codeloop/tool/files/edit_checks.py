@@ -31,6 +31,7 @@ _ELISION_LINE = re.compile(
 )
 """Matches a comment with dots before or after such words, or a line of dots and at least two words.
 
+`// ... rest of the code`, `# existing imports ...`, `<!-- ... keep the other rows -->`, `... (the rest of the file)`.
 `...rest` alone is a spread in JavaScript. No part of the pattern may match a line end: with one that did, a text of
 many blank lines took minutes.
 """

@@ -35,6 +35,8 @@ _ERROR_REASONS = {
 }
 # Paths that are judged at once; then the event loop gets to other work.
 _JUDGE_BATCH_SIZE = 200
+REPEATED_FOLDER = "`path` and {} both name the folder; looked for {} in it"
+"""The note for the model on a pattern that `strip_search_folder` has changed."""
 
 
 def format_path(workspace: Workspace, path: Path) -> str:
@@ -72,7 +74,7 @@ def resolve_path(workspace: Workspace, path: str) -> ResolvedPath:
 
 
 ListNeeds = Callable[[ResolvedPath], Sequence[Need]]
-"""Returns a call's further needs, given its resolved path."""
+"""Takes the resolved path of a call; returns the call's further needs."""
 
 
 async def resolve_allowed(ctx: ToolContext, path: str, needs: ListNeeds) -> ResolvedPath:
@@ -105,6 +107,18 @@ async def resolve_search_target(
     return target
 
 
+def strip_search_folder(workspace: Workspace, target: ResolvedPath, pattern: str) -> str | None:
+    """Return a pattern without the search folder at its start; None when the pattern does not start with it.
+
+    Models name the folder twice: as `path`, and at the start of the pattern. A pattern that starts with a folder of the
+    same name inside the search folder means that one, and stays.
+    """
+    where = format_path(workspace, target.path)
+    rest = pattern.removeprefix("/").removeprefix("./").removeprefix(f"{where}/")
+    is_repeated = len(rest) + len(where) < len(pattern) and not (target.path / where.partition("/")[0]).exists()
+    return rest if is_repeated and not where.startswith("/") else None
+
+
 async def _check_exists(ctx: ToolContext, target: ResolvedPath, *, only_folder: bool) -> None:
     name = format_path(ctx.workspace, target.path)
     try:
@@ -128,10 +142,11 @@ async def describe_missing_file(ctx: ToolContext, target: ResolvedPath, text: st
     """Return a message that a file does not exist (`text` takes its path), with similar paths."""
     from codeloop.tool.files.similar_paths import find_similar_paths
 
-    alike, folder = await find_similar_paths(ctx.workspace, target.path), target.path.parent
+    similar_paths = await find_similar_paths(ctx.workspace, target.path)
+    folder = target.path.parent
     where = "" if folder.is_dir() else f" (the folder {format_path(ctx.workspace, folder)} does not exist)"
     first = text.format(format_path(ctx.workspace, target.path)) + where
-    return "\n".join([first, *(["Similar paths:"] if alike else []), *map(replace_undecodable, alike)])
+    return "\n".join([first, *(["Similar paths:"] if similar_paths else []), *map(replace_undecodable, similar_paths)])
 
 
 def find_folder(path: Path) -> Path:
@@ -175,16 +190,16 @@ def is_free_to_read(ctx: ToolContext, real: Path) -> bool:
 async def filter_free_to_read(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
     """Return the paths that this session may read without a question. Does not block the event loop for long."""
 
-    def name_all(some: Sequence[Path]) -> list[str]:
-        return [make_permission_name(ctx.workspace, Path(os.path.realpath(path))) for path in some]
+    def make_names(batch: Sequence[Path]) -> list[str]:
+        return [make_permission_name(ctx.workspace, Path(os.path.realpath(path))) for path in batch]
 
-    free: list[Path] = []
+    free_paths: list[Path] = []
     for start in range(0, len(paths), _JUDGE_BATCH_SIZE):
-        some = paths[start : start + _JUDGE_BATCH_SIZE]
-        names = await asyncio.to_thread(name_all, some)
+        batch = paths[start : start + _JUDGE_BATCH_SIZE]
+        names = await asyncio.to_thread(make_names, batch)
         not_free = ctx.session.judge("read", names)
-        free += [path for path, name in zip(some, names, strict=True) if name not in not_free]
-    return free
+        free_paths += [path for path, name in zip(batch, names, strict=True) if name not in not_free]
+    return free_paths
 
 
 def make_read_need(workspace: Workspace, target: ResolvedPath) -> Need:

@@ -79,18 +79,23 @@ def make_diff(change: FileChange) -> Diff:
     return replace(diff, patch=trim_indent(diff.patch))
 
 
-def describe_change(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "", note: str = "") -> str:
+def describe_change(
+    ctx: ToolContext, change: FileChange, diff: Diff, *, match_note: str = "", format_note: str = ""
+) -> str:
     """Describe a change for the model: `Edited src/a.py: lines 3-5`.
 
-    `how`: how the old text was matched; `note`: says which lines its formatters changed.
+    `match_note`: how the old text was matched; `format_note`: says which lines the formatters changed.
     """
     path = format_path(ctx.workspace, change.target.path)
     if change.before is None:
-        return f"Created {path}: {format_line_count(diff.additions)}{note}"
-    how_matched = f" (oldString was matched {how})" if how else ""
+        return f"Created {path}: {format_line_count(diff.additions)}{format_note}"
+    how_matched = f" (oldString was matched {match_note})" if match_note else ""
     if not diff.changed_lines:
-        return f"{path} is as it was{note}" if note else f"{path} already holds exactly this; nothing was changed."
-    return f"Edited {path}: {diff.changed_lines if change.text_after else 'it is empty now'}{how_matched}{note}"
+        if format_note:
+            return f"{path} is as it was{format_note}"
+        return f"{path} already holds exactly this; nothing was changed."
+    where = diff.changed_lines if change.text_after else "it is empty now"
+    return f"Edited {path}: {where}{how_matched}{format_note}"
 
 
 def format_replaced(diff: Diff) -> str:
@@ -109,11 +114,13 @@ def format_line_count(lines: int) -> str:
     return f"{lines} line{'' if lines == 1 else 's'}"
 
 
-async def apply_change(ctx: ToolContext, change: FileChange, how: str = "", note: str = "") -> tuple[str, JSON]:
+async def apply_change(
+    ctx: ToolContext, change: FileChange, *, match_note: str = "", note: str = ""
+) -> tuple[str, JSON]:
     """Ask for permission with the diff, then make the change, if the file is still as it was.
 
-    Returns the description for the model (`how`: how the text was matched; `note`: a line below), and the metadata
-    `diff`, `filediff` and `diagnostics`. The caller holds the file's lock.
+    Returns the description for the model (`match_note`: how the old text was matched; `note`: a line below), and the
+    metadata `diff`, `filediff` and `diagnostics`. The caller holds the file's lock.
     """
     diff = await asyncio.to_thread(make_diff, change)
     target = change.target
@@ -128,9 +135,10 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "", note
         diff = await asyncio.to_thread(make_diff, change)
         metadata |= {"diff": diff.patch, "filediff": summarize_change(target, diff)}
     metadata["diagnostics"] = result.diagnostics
-    removed_lines = format_replaced(diff) if how else ""
-    lines = (describe_change(ctx, change, diff, how, result.notes[0]), removed_lines, note, result.text)
-    return "\n".join(line for line in lines if line), metadata
+    description = describe_change(ctx, change, diff, match_note=match_note, format_note=result.notes[0])
+    replaced_lines = format_replaced(diff) if match_note else ""
+    texts = (description, replaced_lines, note, result.text)
+    return "\n".join(text for text in texts if text), metadata
 
 
 async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> FinishedChanges:
@@ -141,7 +149,7 @@ async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> Fin
     finisher = ctx.services.edit_finisher
     if finisher is not None:
         await finisher.prepare(changes)
-    replacements = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]
+    replacements = [Replacement(each.target.real, each.before, each.after, each.mode) for each in changes]
     stamps = replace_files(replacements, ctx.workspace.write_records_folder)
     for change, stamp in zip(changes, stamps, strict=True):
         ctx.session.publish_edit(change.target.path, ctx.workspace.directory)

@@ -37,8 +37,14 @@ async def describe_callers(ctx: ToolContext, changes: Sequence[FileChange], resu
 
     `result`: the rest of the edit's result. A file is left out if a diagnostic in it names that file already.
     """
-    texts = [(change.target.real.suffix, change.text_before, change.text_after) for change in changes]
-    names = await asyncio.to_thread(lambda: [name for each in texts for name in list_changed_functions(*each)])
+
+    def list_names() -> list[str]:
+        names: list[str] = []
+        for change in changes:
+            names += list_changed_functions(change.target.real.suffix, change.text_before, change.text_after)
+        return names
+
+    names = await asyncio.to_thread(list_names)
     edited = {change.target.real for change in changes}
     rows: list[str] = []
     for name in names[:_MAX_SEARCHED_NAMES]:
@@ -104,9 +110,9 @@ def _read_definitions(text: str) -> dict[str, list[str]]:
 def _accepts_calls(before: str, after: str) -> bool:
     """Return whether calls that fit the parameter list `before` still fit the list `after`."""
     old, new = dict(_list_parameters(before)), dict(_list_parameters(after))
-    are_kept = [name for name in new if name in old] == [*old]
+    keeps_order = [name for name in new if name in old] == [*old]
     # A parameter without a default must have been required before: else earlier calls may lack it.
-    return are_kept and all(is_optional or (name in old and not old[name]) for name, is_optional in new.items())
+    return keeps_order and all(is_optional or (name in old and not old[name]) for name, is_optional in new.items())
 
 
 def _list_parameters(text: str) -> list[tuple[str, bool]]:
@@ -118,5 +124,11 @@ def _list_parameters(text: str) -> list[tuple[str, bool]]:
             pieces.append("")
         else:
             pieces[-1] += letter
-    matches = ((re.match(r"[\s*&.]*(\w+)", each), each) for each in pieces)
-    return [(match[1], "=" in each or "?" in each or "*" in each.partition(":")[0]) for match, each in matches if match]
+    parameters: list[tuple[str, bool]] = []
+    for piece in pieces:
+        # The name after marks such as those of `*args`, `&self`, `...rest`.
+        if match := re.match(r"[\s*&.]*(\w+)", piece):
+            # A default, an optional parameter of TypeScript (`name?: string`), or any number of arguments.
+            is_optional = "=" in piece or "?" in piece or "*" in piece.partition(":")[0]
+            parameters.append((match[1], is_optional))
+    return parameters

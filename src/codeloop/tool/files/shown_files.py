@@ -26,7 +26,7 @@ def find_lines_read(results: ShownResults, *paths: str) -> dict[str, dict[int, s
     for tool, state in results:
         display: JSON = (state.metadata.get("display") or {}) if tool == "read" else {}
         if (path := display.get("path")) in lines:
-            lines[path].update(_get_shown_lines(state, path))
+            lines[path].update(_get_read_lines(state, path))
     return lines
 
 
@@ -49,7 +49,7 @@ def find_shown_instructions(results: ShownResults, name: str, file: Path) -> str
     return latest
 
 
-def _get_shown_lines(state: ToolStateCompleted, path: str) -> dict[int, str]:
+def _get_read_lines(state: ToolStateCompleted, path: str) -> dict[int, str]:
     """Return the lines of a file in the result of a `read`, by number; none if the result was cut."""
     display: JSON = state.metadata.get("display") or {}
     is_whole = "outputPath" not in state.metadata and UNCHANGED_KEY not in state.metadata

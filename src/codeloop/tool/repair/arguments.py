@@ -1,4 +1,4 @@
-"""Repairs the text of a call's arguments if it is no JSON object."""
+"""Repairs the text of a call's arguments where it is not a JSON object."""
 
 import re
 from contextlib import suppress
@@ -32,31 +32,35 @@ def unwrap_arguments(arguments: str, schema: JSON) -> str:
 
 
 def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | None:
-    """Return the JSON object that arguments certainly mean, though they are none, and add a note; None: not certain.
+    """Return the JSON object that a text without one certainly means, and add a note; None: it is not certain.
 
     Understood are an object with trailing commas or in Python's form, and the bare value of the only required
-    parameter.
+    parameter, such as `src/main.py` for `{"filePath": "src/main.py"}`.
     """
     text = arguments.strip()
     if text.startswith("{"):
         # Imported late: well-formed calls do not need it.
         from codeloop.tool.repair.loose_json import read_json
 
-        read = read_json(text, 0)
-        if read is None or not isinstance(read[0], dict) or text[read[1] :].strip():
+        parsed = read_json(text, 0)
+        if parsed is None:
+            return None
+        value, end = parsed
+        if not isinstance(value, dict) or text[end:].strip():
             return None
         notes.append(REPAIRED_NOTE)
-        return _encode(cast("JSON", read[0]))
+        return _encode(cast("JSON", value))
     match schema:
         case {"required": [str(name)], "properties": {**properties}}:
             property_schema = properties.get(name)
         case _:
             return None
-    value: Any = _read_bare_value(text)
-    match property_schema, value:
+    bare_value: Any = _read_bare_value(text)
+    match property_schema, bare_value:
         case {"type": "string"}, [dict()]:
-            return _encode(cast("list[JSON]", value)[0])
-        case {"type": "string"}, str() if value.strip():
+            # A list of one object, which has the parameters by their names.
+            return _encode(cast("list[JSON]", bare_value)[0])
+        case {"type": "string"}, str() if bare_value.strip():
             pass
         case {"type": "string"}, [str(), *others] if all(isinstance(each, str) for each in others):
             # The words of a command, which `repair_for_tool` joins.
@@ -66,7 +70,7 @@ def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | No
         case _:
             return None
     notes.append(BARE_VALUE_NOTE.format(name))
-    return _encode({name: cast("Any", value)})
+    return _encode({name: cast("Any", bare_value)})
 
 
 def _read_bare_value(text: str) -> Any:

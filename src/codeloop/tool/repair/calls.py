@@ -1,6 +1,6 @@
 """Translates calls that use the names of other agents' tools, parameters and values, when their meaning is certain.
 
-Models are trained on many agents, and call our tools by names from others. Each translation adds a note for the model.
+`aliases.py` has the names. Each translation adds a note for the model.
 """
 
 import re
@@ -12,120 +12,15 @@ import msgspec
 from codeloop.kit.text.suggest import find_similar
 from codeloop.schema.limits import WEB_TIMEOUT_MAX
 from codeloop.schema.wire import JSON
+from codeloop.tool.repair.aliases import (
+    EDITOR_COMMANDS,
+    EDITOR_TOOL_NAMES,
+    LINE_RANGE_ALIASES,
+    PARAMETER_ALIASES,
+    TOOL_ALIASES,
+    VALUE_ALIASES,
+)
 
-TOOL_ALIASES: dict[str, str] = {
-    "read": "readfile view viewfile openfile cat fileread",
-    "edit": "strreplace stredit editfile replaceinfile searchreplace replacestring",
-    "multiedit": "multieditfile",
-    "write": "writefile createfile savefile filewrite writetofile",
-    "apply_patch": "patch applydiff",
-    "grep": "search searchfiles rg ripgrep grepsearch searchfilecontent searchtext",
-    "glob": "find findfiles globfiles filesearch findfile",
-    "list": "ls listfiles listdir listdirectory dir",
-    "bash": "shell sh terminal exec execcommand runcommand runterminalcmd runshellcommand executecommand localshell",
-    "bash_output": "shelloutput readoutput getbashoutput getterminaloutput",
-    "bash_kill": "killshell killbash killprocess stopbash taskstop",
-    "webfetch": "fetch fetchurl readurl",
-    "websearch": "searchweb googlewebsearch googlesearch",
-    "codesearch": "searchcode getcodecontext getcodecontextexa docssearch",
-    "todoread": "todos gettodos listtodos readtodos gettodolist readplan",
-    "batch": "parallel multitooluse runparallel",
-    "todowrite": "writetodos todo updatetodos updateplan",
-    "task": "agent subagent dispatchagent",
-    "task_output": "taskresult gettaskoutput taskstatus agentoutput agentoutputtool",
-    "question": "askuser askuserquestion askquestion",
-    "plan_exit": "exitplanmode exitplan",
-    "lsp": "languageserver codeintelligence",
-}
-"""Other agents' names for our tools, in lower case and without underscores."""
-
-PARAMETER_ALIASES: dict[str, str] = {
-    "filePath": "path file filename targetfile absolutepath relativepath",
-    "edits": "changes replacements",
-    "ignore": "exclude excludes ignoreglobs ignorepatterns",
-    "path": "directory dir folder directorypath dirpath folderpath searchpath root cwd filepath file targetdirectory",
-    "oldString": "oldstr oldtext old search find",
-    "newString": "newstr newtext new replace replacement",
-    "replaceAll": "all",
-    "content": "text contents filetext filecontent data code body",
-    "patchText": "patch input diff",
-    "pattern": "query regex regexp search searchterm globpattern",
-    "include": "glob fileglob includepattern filepattern includes",
-    "ignoreCase": "i caseinsensitive",
-    "context": "c contextlines",
-    "before": "b linesbefore",
-    "after": "a linesafter",
-    "mode": "outputmode",
-    "command": "cmd script commandline code",
-    "workdir": "cwd workingdirectory dir directory",
-    "run_in_background": "background isbackground",
-    "offset": "startline start from",
-    "limit": "maxlines numlines count",
-    "block": "enclosing enclosingblock wholefunction showfunction functioncontext",
-    "id": "bashid shellid jobid taskid processid",
-    "wait": "timeout waitms",
-    "task_id": "id taskid sessionid agentid resume",
-    "subagent_type": "agent subagent agenttype agentname type",
-    "prompt": "instructions task message query",
-    "description": "title",
-    "query": "q queries searchterm searchquery keywords search",
-    "numResults": "maxresults count limit topk num",
-    "tokens": "tokensnum maxtokens limit",
-    "url": "uri urls link address",
-    "tool_calls": "calls invocations tooluses tools",
-    "tool": "name toolname recipientname",
-    "parameters": "arguments args input params",
-    "todos": "items list tasks plan steps",
-    "status": "state",
-    "multiple": "multiselect allowmultiple",
-    "label": "value text name",
-    "operation": "action method",
-    "line": "linenumber row",
-    "symbol": "name identifier query function class method definition symbolname",
-    "newName": "newsymbol to",
-}
-"""Other agents' names for our parameters, in lower case and without underscores."""
-
-_VALUE_ALIASES = {
-    "fileswithmatches": "files",
-    "filesonly": "files",
-    "done": "completed",
-    "complete": "completed",
-    "finished": "completed",
-    "todo": "pending",
-    "open": "pending",
-    "notstarted": "pending",
-    "doing": "in_progress",
-    "active": "in_progress",
-    "started": "in_progress",
-    "canceled": "cancelled",
-    "skipped": "cancelled",
-    "normal": "medium",
-    "urgent": "high",
-    "critical": "high",
-    "md": "markdown",
-    "plain": "text",
-    "json": "text",
-    "raw": "html",
-    "gotodefinition": "definition",
-    "gotoimplementation": "implementation",
-    "findreferences": "references",
-    "documentsymbol": "documentSymbols",
-    "outline": "documentSymbols",
-    "workspacesymbol": "workspaceSymbols",
-    "preparecallhierarchy": "incomingCalls",
-    "callers": "incomingCalls",
-    "callees": "outgoingCalls",
-}
-"""Other agents' names for our values, in lower case and without underscores."""
-_LINE_RANGE_ALIASES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("offset", "startline", "linestart", "start", "from"), ("first",)),
-    **dict.fromkeys(("endline", "lineend", "end", "to"), ("last",)),
-    **dict.fromkeys(("viewrange", "linerange", "lines", "range"), ("first", "last")),
-}
-"""Other agents' names for the lines to read, each with the bounds that it sets."""
-_EDITOR_TOOL_NAMES = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor", "fileeditor"})
-_EDITOR_COMMANDS = {"view": "read", "create": "write", "strreplace": "edit"}
 # Matches the start of a todo that was written as a markdown list item: `- [x] `, `1. `.
 _CHECKBOX = re.compile(r"^[-*\d.)\s]*(?:\[( |x|X)\])?\s*")
 # Matches a URL as `<URL>` or as a markdown link.
@@ -143,8 +38,8 @@ def match_tool(name: str, tools: list[str]) -> str | None:
     """Return the tool that a name certainly means, one of `tools`; None: it is not certain."""
     # Names such as `functions.read` and `mcp__server__read` mean their last part.
     plain = _fold_name(re.split(r"[./:]|__", name.strip())[-1])
-    same = [tool for tool in tools if plain == _fold_name(tool)]
-    matches = same or [tool for tool in tools if plain in TOOL_ALIASES.get(tool, "").split()]
+    same_names = [tool for tool in tools if plain == _fold_name(tool)]
+    matches = same_names or [tool for tool in tools if plain in TOOL_ALIASES.get(tool, "").split()]
     return matches[0] if len(matches) == 1 else None
 
 
@@ -155,9 +50,9 @@ def match_editor(name: str, arguments: JSON) -> tuple[str, JSON] | None:
     """
     if name == "edit" and _has_parameter(arguments, "edits") and not _has_parameter(arguments, "oldString"):
         return "multiedit", arguments
-    if _fold_name(name) not in _EDITOR_TOOL_NAMES or not isinstance(command := arguments.get("command"), str):
+    if _fold_name(name) not in EDITOR_TOOL_NAMES or not isinstance(command := arguments.get("command"), str):
         return None
-    tool = _EDITOR_COMMANDS.get(_fold_name(command))
+    tool = EDITOR_COMMANDS.get(_fold_name(command))
     return (tool, {key: value for key, value in arguments.items() if key != "command"}) if tool else None
 
 
@@ -185,8 +80,8 @@ def _match_name(name: str, free: list[str], required: list[str]) -> str | None:
         if plain == _fold_name(parameter) or plain in PARAMETER_ALIASES.get(parameter, "").split():
             return parameter
     # A misspelling is only certain for a required parameter, which the call would lack otherwise.
-    close = find_similar(name, [parameter for parameter in free if parameter in required])
-    return close[0] if len(close) == 1 else None
+    similar = find_similar(name, [parameter for parameter in free if parameter in required])
+    return similar[0] if len(similar) == 1 else None
 
 
 def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
@@ -196,11 +91,12 @@ def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
     if isinstance(value, str) and value not in schema.get("enum", [value]):
         plain = _fold_name(value)
         known_value = {_fold_name(choice): choice for choice in schema["enum"]}.get(
-            _fold_name(_VALUE_ALIASES.get(plain, plain))
+            _fold_name(VALUE_ALIASES.get(plain, plain))
         )
         if known_value is None:
             return value
-        notes += [f"`{value}` was taken for `{known_value}`"] if _fold_name(known_value) != plain else []
+        if _fold_name(known_value) != plain:
+            notes.append(f"`{value}` was taken for `{known_value}`")
         return known_value
     if schema.get("type") == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -213,13 +109,14 @@ def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
     if isinstance(value, dict) and items["properties"].keys() & value:
         value = [cast("Any", value)]
     if isinstance(value, list):
-        inner: list[str] = []
-        items_repaired = [
-            repair_parameters(cast("JSON", item), items, inner) if isinstance(item, dict) else item
+        item_notes: list[str] = []
+        repaired_items = [
+            repair_parameters(cast("JSON", item), items, item_notes) if isinstance(item, dict) else item
             for item in cast("list[Any]", value)
         ]
-        notes += [note for note in dict.fromkeys(inner) if not note.startswith("there is no")]
-        return items_repaired
+        # Items may have fields of other agents, which are dropped: a note on each would say too much.
+        notes += [note for note in dict.fromkeys(item_notes) if not note.startswith("there is no")]
+        return repaired_items
     return cast("Any", value)
 
 
@@ -277,11 +174,11 @@ def _repair_webfetch(arguments: JSON, notes: list[str]) -> JSON:
     """Return a call with the URL taken out of a link's brackets and the timeout in seconds, capped."""
     if isinstance(url := arguments.get("url"), str) and (link := _BRACKETED_LINK.fullmatch(url.strip())):
         arguments = {**arguments, "url": link[1]}
-    timeout, most = arguments.get("timeout"), int(WEB_TIMEOUT_MAX.seconds)
-    if isinstance(timeout, int) and timeout > most:
+    timeout, max_seconds = arguments.get("timeout"), int(WEB_TIMEOUT_MAX.seconds)
+    if isinstance(timeout, int) and timeout > max_seconds:
         # So large a number is in ms, as the timeouts of other tools are.
-        seconds = min(timeout / 1000, most) if timeout >= _MIN_MILLISECONDS else most
-        notes.append(f"timeout is in seconds, at most {most}, so {timeout} was taken for {seconds:g} s")
+        seconds = min(timeout / 1000, max_seconds) if timeout >= _MIN_MILLISECONDS else max_seconds
+        notes.append(f"timeout is in seconds, at most {max_seconds}, so {timeout} was taken for {seconds:g} s")
         arguments = {**arguments, "timeout": seconds}
     return arguments
 
@@ -295,6 +192,7 @@ def _repair_batch(arguments: JSON) -> JSON:
 
 
 def _repair_call(value: Any) -> Any:
+    """Return one call of a batch in our form, from `{"function": {"name": ..., "arguments": "{...}"}}` and the like."""
     if not isinstance(value, dict):
         return value
     call = cast("JSON", value)
@@ -311,12 +209,12 @@ def _repair_call(value: Any) -> Any:
 
 
 def _repair_line_range(arguments: JSON) -> JSON:
-    """Translate other agents' first and last line to our `offset` and `limit`."""
+    """Translate other agents' first and last line (`"view_range": [10, 20]`) to our `offset` and `limit`."""
     bounds: dict[str, int] = {}
     names: set[str] = set()
     for name, value in arguments.items():
         numbers = [int(number) for number in re.findall(r"\d{1,9}", str(value))]
-        ends = _LINE_RANGE_ALIASES.get(_fold_name(name), ())
+        ends = LINE_RANGE_ALIASES.get(_fold_name(name), ())
         if ends and len(ends) == len(numbers):
             bounds.update(zip(ends, numbers, strict=True))
             names.add(name)
@@ -385,8 +283,8 @@ def _repair_multiedit(arguments: JSON, notes: list[str]) -> JSON:
         return {**{name: value for name, value in arguments.items() if name not in single_edit}, "edits": [single_edit]}
     edits = arguments.get("edits")
     if isinstance(edits, list) and edits and not _has_parameter(arguments, "filePath"):
-        rows = [cast("JSON", row) for row in cast("list[Any]", edits) if isinstance(row, dict)]
-        paths = {str(path) for row in rows for name, path in row.items() if _match_name(name, ["filePath"], [])}
+        objects = [cast("JSON", each) for each in cast("list[Any]", edits) if isinstance(each, dict)]
+        paths = {str(path) for each in objects for name, path in each.items() if _match_name(name, ["filePath"], [])}
         if len(paths) > 1:
             raise MeansAnotherTool(
                 "multiedit changes one file, `filePath`. Make a call for each file, all in one step."
@@ -396,4 +294,5 @@ def _repair_multiedit(arguments: JSON, notes: list[str]) -> JSON:
 
 
 def _fold_name(name: str) -> str:
+    """Return a name in the spelling of the aliases: lower-case letters and digits."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

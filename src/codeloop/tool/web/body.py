@@ -24,14 +24,14 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
     Raises ToolFailure for an encoding that was not requested, and for invalid compression.
     """
     unpack = _make_decoder(encoding)
-    kept = bytearray()
-    raw = 0
+    unpacked = bytearray()
+    received_bytes = 0
     async for chunk in chunks:
-        raw += len(chunk)
-        kept += unpack(chunk, limit + 1 - len(kept))
-        if len(kept) > limit or raw > limit:
-            return Body(bytes(kept[:limit]), is_cut=True)
-    return Body(bytes(kept))
+        received_bytes += len(chunk)
+        unpacked += unpack(chunk, limit + 1 - len(unpacked))
+        if len(unpacked) > limit or received_bytes > limit:
+            return Body(bytes(unpacked[:limit]), is_cut=True)
+    return Body(bytes(unpacked))
 
 
 def _make_decoder(encoding: str) -> Callable[[bytes, int], bytes]:
@@ -58,7 +58,8 @@ class _Inflater:
         """Return at most `max_bytes` decompressed bytes of a chunk; the rest is dropped: the reader stops there."""
         import zlib
 
-        data, out = self._pending + chunk, bytearray()
+        data = self._pending + chunk
+        out = bytearray()
         self._pending = b""
         while data and len(out) < max_bytes and not self._is_over:
             if self._decompressor is None:

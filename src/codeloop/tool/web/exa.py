@@ -57,7 +57,11 @@ async def search_code(service: SearchService, query: str, tokens: int) -> Search
 async def _call_tool(service: SearchService, name: str, arguments: JSON) -> SearchResults:
     client = {"name": "codeloop", "version": __version__}
     initialize_result, session = await _send_message(
-        service, 1, "initialize", {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}, {}
+        service,
+        request_id=1,
+        method="initialize",
+        params={"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client},
+        headers={},
     )
     headers = {"MCP-Protocol-Version": str(initialize_result.get("protocolVersion") or PROTOCOL_VERSION)}
     headers |= {"Mcp-Session-Id": session} if session else {}
@@ -65,7 +69,13 @@ async def _call_tool(service: SearchService, name: str, arguments: JSON) -> Sear
         # MCP requires this notification before any other request.
         async with send_request(service, _make_post(service, {"method": "notifications/initialized"}, headers)):
             pass
-        answer, _ = await _send_message(service, 2, "tools/call", {"name": name, "arguments": arguments}, headers)
+        answer, _ = await _send_message(
+            service,
+            request_id=2,
+            method="tools/call",
+            params={"name": name, "arguments": arguments},
+            headers=headers,
+        )
     finally:
         if session:
             await _end_session(service, headers)
@@ -76,8 +86,9 @@ async def _call_tool(service: SearchService, name: str, arguments: JSON) -> Sear
     text = "\n\n".join(part.text for part in result.content if part.type == "text").strip()
     if result.failed:
         raise ToolFailure(f"{service.name} could not search: {mask_key(service, text)[:500] or 'no reason given'}")
-    # The text has no count; each result begins with a line of its URL.
-    return SearchResults(text, len(re.findall(r"^URL: ", text, re.MULTILINE)) or bool(text))
+    # The text has no count; each result of a web search has a line `URL: ...`. Other text counts as one result.
+    count = len(re.findall(r"^URL: ", text, re.MULTILINE))
+    return SearchResults(text, count=count or (1 if text else 0))
 
 
 async def _end_session(service: SearchService, headers: dict[str, str]) -> None:
@@ -90,7 +101,7 @@ async def _end_session(service: SearchService, headers: dict[str, str]) -> None:
 
 
 async def _send_message(
-    service: SearchService, request_id: int, method: str, params: JSON, headers: dict[str, str]
+    service: SearchService, *, request_id: int, method: str, params: JSON, headers: dict[str, str]
 ) -> tuple[JSON, str]:
     """Send a request; return its result, and the id of the session that the server opened ("" for none)."""
     call = _make_post(service, {"id": request_id, "method": method, "params": params}, headers)

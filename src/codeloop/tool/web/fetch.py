@@ -127,8 +127,10 @@ class _Fetcher:
     """Fetches one URL, through redirects, to the response."""
 
     def __init__(self, request: FetchRequest, ask: AskPermission, network: Network) -> None:
-        self._request, self._ask, self._network = request, ask, network
-        self._budget = _TimeBudget(request.seconds, request.seconds)
+        self._request = request
+        self._ask = ask
+        self._network = network
+        self._budget = _TimeBudget(remaining=request.seconds, total=request.seconds)
         self._admitted: set[tuple[str, str]] = set()
         """Pairs of an endpoint and a concern that the user has accepted: a later lookup may return other addresses."""
         self._http_hosts: set[str] = set()
@@ -142,6 +144,7 @@ class _Fetcher:
             await self._transports.pop().aclose()
 
     async def run(self) -> FetchResponse:
+        """Request the URL and those that it redirects to; return the first response that is no redirect."""
         url = parse_url(self._request.url)
         await self._ask_url(url, self._request.url.strip())
         for _ in range(WEB_HOPS.value + 1):
@@ -150,11 +153,11 @@ class _Fetcher:
             if response.status_code not in REDIRECT_STATUSES or not location:
                 return await self._receive(url, response)
             await response.aclose()
-            following = resolve_redirect(url, location)
-            if url.scheme == "https" and following.scheme == "http":
-                self._http_hosts.add(following.host)
-                self._notes.append(f"{url.url} redirected from HTTPS to plain HTTP: {following.url}")
-            url = following
+            next_url = resolve_redirect(url, location)
+            if url.scheme == "https" and next_url.scheme == "http":
+                self._http_hosts.add(next_url.host)
+                self._notes.append(f"{url.url} redirected from HTTPS to plain HTTP: {next_url.url}")
+            url = next_url
             await self._ask_url(url, url.url)
         raise ToolFailure(f"{self._request.url} redirects more than {WEB_HOPS.value} times.")
 
@@ -198,10 +201,10 @@ class _Fetcher:
         async with self._budget.spend():
             if is_public and _may_be_secured(url) and url.host not in self._http_hosts:
                 try:
-                    first = addresses[:_UPGRADE_ADDRESSES]
-                    return url.to_https(), await self._connect(url.to_https(), first, WEB_UPGRADE.seconds)
-                # Later redirects to this host do not try HTTPS again.
+                    tried_addresses = addresses[:_UPGRADE_ADDRESSES]
+                    return url.to_https(), await self._connect(url.to_https(), tried_addresses, WEB_UPGRADE.seconds)
                 except _HostUnreachable:
+                    # Later redirects to this host do not try HTTPS again.
                     self._http_hosts.add(url.host)
             return url, await self._connect(url, addresses, WEB_CONNECT.seconds)
 

@@ -1,4 +1,4 @@
-"""Searches with Tavily, Brave and SearXNG, which have plain JSON APIs. `providers.py` names these functions."""
+"""Searches with Tavily, Brave and SearXNG, by their JSON APIs; `tool/search_providers.py` names these functions."""
 
 import re
 
@@ -73,16 +73,27 @@ async def search_brave(service: SearchService, query: str, count: int) -> Search
         )
     parameters = {"q": query, "count": str(count), "text_decorations": "false"}
     headers = {"X-Subscription-Token": service.key}
-    answer = await fetch_json(service, SearchRequest("GET", "/web/search", parameters, headers), _BraveAnswer)
+    request = SearchRequest("GET", "/web/search", query=parameters, headers=headers)
+    answer = await fetch_json(service, request, _BraveAnswer)
     results = answer.web.results if answer.web else []
-    return format_hits([Hit(r.url, _strip_html(r.title), _join_excerpts(r), r.age or "") for r in results[:count]])
+    return format_hits(
+        [
+            Hit(each.url, title=_strip_html(each.title), text=_join_excerpts(each), date=each.age or "")
+            for each in results[:count]
+        ]
+    )
 
 
 def _format_answer(answer: _Answer, count: int) -> SearchResults:
     return format_hits(
         [
-            Hit(r.url, r.title or "", r.content or "", r.published_date or r.published or "")
-            for r in answer.results[:count]
+            Hit(
+                each.url,
+                title=each.title or "",
+                text=each.content or "",
+                date=each.published_date or each.published or "",
+            )
+            for each in answer.results[:count]
         ]
     )
 

@@ -34,6 +34,9 @@ DROPPED_SELECTORS = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
 _PAGE_PROGRAM = Path(__file__).with_name("page_program.py")
 # The type of a body is detected from its beginning.
 _SNIFF_BYTES = 1024
+# Whether a body is text is decided by more of it.
+_TEXT_CHECK_BYTES = 64 * 1024
+_MAX_CONTROL_SHARE = 0.02
 # Of a converted page.
 _MAX_PAGE_BYTES = 16 * 1024 * 1024
 # Control characters that no text has: all but tab, line feed, form feed, carriage return and escape.
@@ -99,16 +102,18 @@ def is_html(source: PageSource) -> bool:
 def is_text(source: PageSource) -> bool:
     """Return whether a body is text. Its type may be wrong, so its bytes are looked at, too."""
     mime = source.mime
-    stated = mime.startswith("text/") or mime in TEXT_TYPES or mime.endswith(("+json", "+xml", "+yaml"))
+    is_stated = mime.startswith("text/") or mime in TEXT_TYPES or mime.endswith(("+json", "+xml", "+yaml"))
     # In UTF-16 and UTF-32 most text has NUL bytes, so the bytes prove nothing.
-    if stated and ("utf-16" in source.content_type.lower() or "utf-32" in source.content_type.lower()):
+    if is_stated and ("utf-16" in source.content_type.lower() or "utf-32" in source.content_type.lower()):
         return True
     if source.data.startswith(_UTF16_MARKS) and len(source.data) % 2 == 0:
-        return stated or mime in UNSPECIFIC_TYPES
-    head = source.data[: 64 * _SNIFF_BYTES]
-    strange = len(head) - len(head.translate(None, _CONTROL_BYTES))
+        return is_stated or mime in UNSPECIFIC_TYPES
+    head = source.data[:_TEXT_CHECK_BYTES]
+    control_bytes = len(head) - len(head.translate(None, _CONTROL_BYTES))
+    if control_bytes == 0:
+        return True
     # A type that says "text" is believed if fewer than 2 % of the bytes are control characters, and none is NUL.
-    return strange == 0 or (stated and b"\0" not in head and strange * 50 < len(head))
+    return is_stated and b"\0" not in head and control_bytes / len(head) < _MAX_CONTROL_SHARE
 
 
 async def extract_error_text(
@@ -158,14 +163,22 @@ async def _convert_html(
 ) -> tuple[str, str]:
     """Return HTML as markdown or text, and a note if a part could not be converted ("" if all could)."""
     output_format = "plain" if page_format == "text" else "markdown"
-    limits = (HTML_PAGE_TIME.value // 1000, HTML_PAGE_MEMORY.value)
-    data = f"{url}\n{html}".encode("utf-8", "replace")
-    most = min(seconds, HTML_PAGE_TIME.seconds)
+    max_seconds = min(seconds, HTML_PAGE_TIME.seconds)
     result = await run_bounded_program(
-        _PAGE_PROGRAM, (output_format, *limits, *DROPPED_SELECTORS), data, environment, most, _MAX_PAGE_BYTES
+        _PAGE_PROGRAM,
+        # As `page_program.py` reads them. Its limit of processor time is a second one, should it not be killed in time.
+        (output_format, HTML_PAGE_TIME.value // 1000, HTML_PAGE_MEMORY.value, *DROPPED_SELECTORS),
+        f"{url}\n{html}".encode("utf-8", "replace"),
+        environment,
+        max_seconds,
+        _MAX_PAGE_BYTES,
     )
     if not result.lines:
-        why = f"that takes more than {most:g} s" if result.is_late else "that takes too much memory, or it is too long"
+        why = (
+            f"that takes more than {max_seconds:g} s"
+            if result.is_late
+            else "that takes too much memory, or it is too long"
+        )
         raise ToolFailure(f"The page can't be converted: {why}.", advice="Fetch it with the format html.")
     output = await asyncio.to_thread(msgspec.json.decode, result.lines[0], type=_PageProgramOutput)
     if output.error:

@@ -16,10 +16,10 @@ def main(output_format: str, seconds: int, memory: int, *dropped: str) -> None:
     """Limit the process, then convert standard input to standard output."""
     import resource
 
-    for name, most in (("RLIMIT_AS", memory), ("RLIMIT_CPU", seconds), ("RLIMIT_CORE", 0)):
+    for name, limit in (("RLIMIT_AS", memory), ("RLIMIT_CPU", seconds), ("RLIMIT_CORE", 0)):
         # Not every system has, or can set, each limit; the caller's deadline holds anyway.
         with suppress(ValueError, OSError, AttributeError):
-            resource.setrlimit(getattr(resource, name), (most, most))
+            resource.setrlimit(getattr(resource, name), (limit, limit))
     import html_to_markdown as engine
 
     base, _, html = sys.stdin.buffer.read().decode("utf-8", "replace").partition("\n")

@@ -39,16 +39,17 @@ async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float =
     with suppress(msgspec.DecodeError):
         for line in result.lines:
             lines.append(msgspec.json.decode(line, type=_PdfProgramLine))
-    return _make_pdf(lines, is_late=result.is_late, failed=result.has_failed)
+    return _make_pdf(lines, is_late=result.is_late, has_failed=result.has_failed)
 
 
-def _make_pdf(lines: Sequence[_PdfProgramLine], *, is_late: bool, failed: bool) -> Pdf:
+def _make_pdf(lines: Sequence[_PdfProgramLine], *, is_late: bool, has_failed: bool) -> Pdf:
+    """Return what the program's lines hold. Raises ToolFailure if there is no text in them."""
     if lines and lines[0].error:
         raise ToolFailure(
             "The PDF is encrypted with a password and can't be read.", advice="Ask the user for its content."
         )
     texts = [line.text.strip() for line in lines if line.text is not None]
-    if not lines or (failed and not texts):
+    if not lines or (has_failed and not texts):
         why = f"it took longer than {PDF_TIME.value // 1000} s" if is_late else "it is broken, or too complex"
         raise ToolFailure(f"The PDF can't be read: {why}.")
     if not any(texts):

@@ -17,9 +17,9 @@ def main(pages: int, characters: int, memory: int) -> None:
     """Write the text of at most `pages` pages and `characters` characters. `memory`: the process's limit, in bytes."""
     import resource
 
-    for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):
+    for kind, limit in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):
         with suppress(ValueError, OSError):
-            resource.setrlimit(limit, (most, most))
+            resource.setrlimit(kind, (limit, limit))
     # pypdf logs a warning for each irregularity of a file.
     logging.disable()
     from pypdf import PdfReader

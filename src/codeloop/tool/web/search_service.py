@@ -55,15 +55,15 @@ class SearchResults(Struct, frozen=True):
 class SearchService:
     """A configured search service. `provider`: its id; `name`: its name for users.
 
-    `key`: for the origin of `base_url`; empty: no key is sent. `code`: None: the service can't search code. `fault`:
-    why the service can't be used; empty: it can.
+    `key`: for the origin of `base_url`; empty: no key is sent. `search_code`: None: the service can't search code.
+    `fault`: why the service can't be used; empty: it can.
     """
 
     provider: str
     name: str
     base_url: str
     search: "SearchFunction"
-    code: "SearchFunction | None" = None
+    search_code: "SearchFunction | None" = None
     # Not in the `repr`, so that no log and no traceback shows it.
     key: str = field(default="", repr=False)
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -113,7 +113,7 @@ class SearchResponse(Struct, frozen=True):
 
 @asynccontextmanager
 async def send_request(service: SearchService, request: SearchRequest) -> AsyncGenerator[SearchResponse]:
-    """Send a request and yield its response. Raises ToolFailure, in whose message the key is masked."""
+    """Send a request and yield its response. Raises ToolFailure; its message never contains the key."""
     import httpx2
 
     base = _check_url(service)
@@ -144,7 +144,8 @@ async def send_request(service: SearchService, request: SearchRequest) -> AsyncG
                 extensions={"timeout": timeout},
             )
             received = await transport.handle_async_request(sent)
-            response = SearchResponse({n.lower(): v for n, v in received.headers.items()}, received.aiter_raw())
+            response_headers = {name.lower(): value for name, value in received.headers.items()}
+            response = SearchResponse(response_headers, received.aiter_raw())
             if not 200 <= received.status_code < 300:
                 raise ToolFailure(
                     await _describe_refusal(service, received.status_code, received.reason_phrase, response)

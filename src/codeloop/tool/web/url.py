@@ -84,11 +84,11 @@ def parse_url(url: str) -> WebUrl:
         raise _make_failure(text, "it carries a user name or password, which are never sent; leave them out")
     if port == 0:
         raise _make_failure(text, "port 0 can't be connected to")
-    raw = parts.netloc.rpartition(":")[0] if parts.port is not None else parts.netloc.rstrip(":")
+    raw_host = parts.netloc.rpartition(":")[0] if parts.port is not None else parts.netloc.rstrip(":")
     without_host = WebUrl(
         scheme, "", port or DEFAULT_PORTS[scheme], _escape_target(parts.path, parts.query), names_port=port is not None
     )
-    return _set_host(without_host, raw, text)
+    return _set_host(without_host, raw_host, text)
 
 
 def resolve_redirect(url: WebUrl, location: str) -> WebUrl:
@@ -105,6 +105,7 @@ def _escape_target(path: str, query: str) -> str:
 
 
 def _set_host(url: WebUrl, raw: str, text: str) -> WebUrl:
+    """Return the URL with its host, which `raw` has as it was written. `text`: the whole URL, for errors."""
     if raw.startswith("["):
         try:
             ip = IPv6Address(raw[1:-1])
@@ -142,18 +143,18 @@ def _parse_ipv4(host: str, url: str) -> int:
 
     The last number fills all bytes that the others leave: `127.1` is 127.0.0.1.
     """
-    numbers = [_parse_number(part) for part in host.split(".")]
-    *first, last = numbers
-    if len(numbers) > 4 or None in numbers or any((n or 0) > 255 for n in first):
+    parsed = [_parse_number(part) for part in host.split(".")]
+    numbers = [number for number in parsed if number is not None]
+    *first, last = numbers or [0]
+    last_bits = 8 * (4 - len(first))
+    is_valid = len(numbers) == len(parsed) <= 4 and all(number <= 255 for number in first) and last < 1 << last_bits
+    if not is_valid:
         raise _make_failure(url, f"{host} is not an IPv4 address")
-    rest = 8 * (4 - len(first))
-    value = sum((n or 0) << (24 - 8 * index) for index, n in enumerate(first))
-    if (last or 0) >= 1 << rest:
-        raise _make_failure(url, f"{host} is not an IPv4 address")
-    return value | (last or 0)
+    return last + sum(number << (24 - 8 * index) for index, number in enumerate(first))
 
 
 def _parse_number(part: str) -> int | None:
+    """Return the value of `10`, `012` (octal) or `0xa`; None: the text is no such number."""
     if not _NUMBER.fullmatch(part) or len(part) > 20:
         return None
     try:
@@ -165,6 +166,7 @@ def _parse_number(part: str) -> int | None:
 
 
 def _make_failure(url: str, why: str) -> ToolFailure:
+    # A failure is shown in terminals, which control characters could change.
     shown = url.encode("unicode_escape").decode()[:200]
     # The part before an @ may be a password.
     if "@" in shown:

@@ -42,7 +42,15 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, too
 from codeloop.workspace.edit.edit_errors import EditRefused
 from codeloop.workspace.edit.patch_apply import apply_hunks
 from codeloop.workspace.edit.patch_parser import AddFile, DeleteFile, PatchOperation, UpdateFile, parse_patch
-from codeloop.workspace.files.encoding import UTF8, Encoding, NotText, check_surrogates, decode_text, encode_text
+from codeloop.workspace.files.encoding import (
+    UTF8,
+    DecodedText,
+    Encoding,
+    NotText,
+    check_surrogates,
+    decode_text,
+    encode_text,
+)
 from codeloop.workspace.files.safe_open import LoadedFile, read_file_if_exists
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -96,9 +104,9 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
             for change in file_changes.values():
                 check_no_elision(ctx, change)
             unseen = [
-                c.target
-                for c in file_changes.values()
-                if c.before is not None and has_changed_since_read(ctx, c.target, c.before)
+                change.target
+                for change in file_changes.values()
+                if change.before is not None and has_changed_since_read(ctx, change.target, change.before)
             ]
         changes = list(file_changes.values())
         diffs = await asyncio.to_thread(lambda: [make_diff(change) for change in changes])
@@ -154,7 +162,7 @@ def _describe_change(ctx: ToolContext, file: _PatchedFile, change: FileChange, d
         return f"D {path}"
     if file.source is not None:
         where = make_unified_diff("", file.source.original, change.text_after).changed_lines
-        return f"R {format_path(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{note}"
+        return f"R {format_path(ctx.workspace, file.source.target.path)} -> {path}{f': {where}' if where else ''}{note}"
     if file.before is None:
         return f"A {path}: {format_line_count(diff.additions)}"
     return f"M {path}: {diff.changed_lines or 'as it was'}{note}"
@@ -212,6 +220,7 @@ def _apply_operation(
 
 
 def _move_file(source: _PatchedFile, destination: _PatchedFile, source_name: str, destination_name: str) -> None:
+    """Move a file in memory. Raises ToolFailure if there is a file at its new path; the names are for that error."""
     if destination.before is not None or destination.text is not None:
         raise ToolFailure(f"{destination_name} exists; {source_name} can't be moved there. Nothing was changed.")
     destination.text, destination.encoding, destination.match_note = source.text, source.encoding, source.match_note
@@ -236,14 +245,16 @@ def _open_file(target: ResolvedPath, files: dict[Path, _PatchedFile]) -> _Patche
     if file is not None:
         return file
     loaded = read_file_if_exists(target.real)
-    file = _PatchedFile(target, None, "", None, UTF8)
-    if loaded is not None:
+    if loaded is None:
+        file = _PatchedFile(target, before=None, original="", text=None, encoding=UTF8)
+    else:
         try:
-            text = decode_text(loaded.data)
+            decoded = decode_text(loaded.data)
         except NotText:
-            file = _PatchedFile(target, loaded, "", "", UTF8)
-        else:
-            file = _PatchedFile(target, loaded, text.content, text.content, text.encoding)
+            decoded = DecodedText("")
+        file = _PatchedFile(
+            target, before=loaded, original=decoded.content, text=decoded.content, encoding=decoded.encoding
+        )
     files[target.real] = file
     return file
 

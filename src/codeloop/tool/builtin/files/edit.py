@@ -53,7 +53,7 @@ class EditParams(msgspec.Struct, frozen=True, rename="camel"):
 @tool("edit", params=EditParams, traits=Traits(permission="edit"))
 async def edit(params: EditParams, ctx: ToolContext) -> ToolResult:
     """Replace one occurrence of a text, or all of them; an empty old text creates a file."""
-    step = Edit(params.old_string, params.new_string, params.replace_all)
+    step = Edit(params.old_string, params.new_string, replaces_all=params.replace_all)
     return await edit_file(ctx, params.file_path, [step])
 
 
@@ -75,7 +75,7 @@ class MultieditParams(msgspec.Struct, frozen=True, rename="camel"):
 @tool("multiedit", params=MultieditParams, traits=Traits(permission="edit"))
 async def multiedit(params: MultieditParams, ctx: ToolContext) -> ToolResult:
     """Make the edits in order, each on the result of the one before."""
-    steps = [Edit(step.old_string, step.new_string, step.replace_all) for step in params.edits]
+    steps = [Edit(each.old_string, each.new_string, replaces_all=each.replace_all) for each in params.edits]
     return await edit_file(ctx, params.file_path, steps)
 
 
@@ -101,7 +101,9 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
                 )
                 check_no_elision(ctx, change)
                 is_unseen = change.before is not None and has_changed_since_read(ctx, target, change.before)
-        output, metadata = await apply_change(ctx, change, match_note, CHANGED_SINCE_READ if is_unseen else "")
+        output, metadata = await apply_change(
+            ctx, change, match_note=match_note, note=CHANGED_SINCE_READ if is_unseen else ""
+        )
         if is_unseen:
             # The file has the session's own change now, and still one that the session has not seen.
             ctx.workspace.read_log.mark_unseen(ctx.session_id, target.real)
@@ -117,8 +119,9 @@ def _compute_change(
     `is_quotable`: error messages may quote the file. Raises ToolFailure if a text does not match.
     """
     if not steps[0].old:
-        return _compute_creation(ctx, target, steps)
-    file, name = load_text(target.real), format_path(ctx.workspace, target.path)
+        return _compute_creation(ctx, target, steps), ""
+    name = format_path(ctx.workspace, target.path)
+    file = load_text(target.real)
     if file is None:
         raise ToolFailure(f"{name} was deleted while it was to be edited.")
     loaded, text = file
@@ -143,16 +146,23 @@ def _compute_change(
 def _was_shown(ctx: ToolContext, target: ResolvedPath, before: str, after: str) -> bool:
     """Return whether searches have shown the session all lines that an edit changes or removes."""
     old, new = ([line.rstrip("\r") for line in text.split("\n")] for text in (before, after))
-    most = min(len(old), len(new))
-    first = next((at for at in range(most) if old[at] != new[at]), most)
-    same = next((at for at in range(most - first) if old[-1 - at] != new[-1 - at]), most - first)
-    # An insertion changes no line, so the lines around it count.
-    changed = range(first, len(old) - same) or range(max(0, first - 1), first + 1)
-    lines = old[changed.start : changed.stop]
-    return ctx.services.shown_lines.covers(ctx.session_id, target.real, changed.start + 1, lines)
+    same_at_start = _count_equal(old, new)
+    same_at_end = _count_equal(old[same_at_start:][::-1], new[same_at_start:][::-1])
+    start, end = same_at_start, len(old) - same_at_end
+    if start == end:
+        # An insertion changes no line, so the lines around it count.
+        start, end = max(0, start - 1), start + 1
+    return ctx.services.shown_lines.covers(ctx.session_id, target.real, start + 1, old[start:end])
 
 
-def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
+def _count_equal(old: list[str], new: list[str]) -> int:
+    """Return how many lines at the start of both lists are equal."""
+    pairs = zip(old, new, strict=False)
+    return next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(old), len(new)))
+
+
+def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> FileChange:
+    """Return the change that creates a file with the first new text, edited by the further steps."""
     name = format_path(ctx.workspace, target.path)
     if read_file_if_exists(target.real) is not None:
         raise ToolFailure(
@@ -160,7 +170,7 @@ def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit])
         )
     check_surrogates(steps[0].new)
     content, _ = _apply_in_order(steps[0].new, steps[1:], name)
-    return FileChange(target, None, encode_text(content, UTF8), "", content), ""
+    return FileChange(target, None, encode_text(content, UTF8), "", content)
 
 
 def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: bool = True) -> tuple[str, str]:

@@ -94,7 +94,7 @@ def _order_files(paths: Iterable[str]) -> list[Path]:
 
 
 def _parse_file(path: Path) -> tuple[int, list[CodeBlock]]:
-    """Return how many lines a file has, and its blocks; none of one that is very large."""
+    """Return how many lines a file has, and its blocks; 0 and none for a very large one."""
     if path.stat().st_size > OUTLINED_FILE.value:
         return 0, []
     text = decode_text(read_file(path, OUTLINED_FILE.value).data).content

@@ -47,7 +47,7 @@ from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import detect_media_type
 from codeloop.workspace.files.notebook import render_notebook
-from codeloop.workspace.files.safe_open import read_file
+from codeloop.workspace.files.safe_open import FileStamp, read_file
 from codeloop.workspace.search.code_blocks import CodeBlock, find_blocks, format_outline
 from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath, Workspace
@@ -56,6 +56,8 @@ from codeloop.workspace.workspace import ResolvedPath, Workspace
 _PATH_WITH_LINES = re.compile(r"(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})", re.ASCII | re.DOTALL)
 # The first lines or entries of a result, which user interfaces show.
 _PREVIEW_LINES = 20
+# The number of a line and separators, as `read_lines` counts them for files.
+_LINE_OVERHEAD_BYTES = 8
 # The lines of a long file that are shown before its outline.
 _HEAD_LINES = 100
 # A file with a shorter outline is shown without one: the lines themselves say more.
@@ -100,7 +102,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         except FileNotFoundError:
             if match := _PATH_WITH_LINES.fullmatch(params.file_path):
                 name, start, end = match[1], int(match[2]), int(match[3])
-                return await read.run(ReadParams(name, start, max(end - start, 0) + 1), ctx)
+                return await read.run(ReadParams(name, offset=start, limit=max(end - start, 0) + 1), ctx)
             if params.symbol and is_pattern(params.symbol) and has_wildcard(params.file_path):
                 return await read.run(ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol), ctx)
             raise ToolFailure(await describe_missing_file(ctx, target)) from None
@@ -133,6 +135,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
 
 async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str) -> ToolResult:
     """Return the lines of a symbol from the file below a folder that defines it, and the names of other such files."""
+    # The last part of the name: `compile` of `Rule.compile(text)`.
     word = re.split(r"\W+", symbol.partition("(")[0].strip())[-1]
     query = GrepQuery(rf"\b{re.escape(word)}\b", mode="files", max_shown_matches=SEARCH_RESULTS.value)
     try:
@@ -177,22 +180,26 @@ def _read_lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
         loaded = read_file(target.real, READ_NOTEBOOK.value)
         text = render_notebook(loaded.data)
         if text is not None:
-            return _take_lines(text, first, limit, LineRange((), first, 0, "", loaded.stamp))
+            return _take_lines(text, first, limit, loaded.stamp)
     return read_lines(target.real, first, limit)
 
 
-def _take_lines(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
+def _take_lines(text: str, first: int, limit: int, stamp: FileStamp) -> LineRange:
     """Return lines of a text with the limits that hold for a file: number of lines, length of a line, bytes."""
     lines = text.splitlines()
-    size, rows, cut = 0, list[str](), ""
+    taken: list[str] = []
+    size = 0
+    reached_limit = ""
     for line in lines[first - 1 :]:
-        # 8 for the line's number and separators, as for files.
-        size += len(line.encode(errors="replace")) + 8
-        if len(rows) == limit or (rows and size > READ_BYTES.value):
-            cut = "lines" if len(rows) == limit else "bytes"
+        size += len(line.encode(errors="replace")) + _LINE_OVERHEAD_BYTES
+        if len(taken) == limit:
+            reached_limit = "lines"
             break
-        rows.append(line if len(line) <= READ_LINE.value else line[: READ_LINE.value] + "... (line cut)")
-    return LineRange(tuple(rows), first, len(lines), cut, empty.stamp)
+        if taken and size > READ_BYTES.value:
+            reached_limit = "bytes"
+            break
+        taken.append(line if len(line) <= READ_LINE.value else line[: READ_LINE.value] + "... (line cut)")
+    return LineRange(tuple(taken), first, total_lines=len(lines), reached_limit=reached_limit, stamp=stamp)
 
 
 def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange, *, is_complete: bool) -> ToolResult:

@@ -112,9 +112,9 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     _check_params(params, line)
     if len(text) > LSP_FILE_BYTES.value:
         raise ToolFailure(f"{format_path(ctx.workspace, target.path)} is too large for language servers; search in it")
-    servers = await _find_servers(ctx, target)
+    trackers = await _find_trackers(ctx, target)
     try:
-        tracker, client = await _choose_client(params.operation, servers, target, text)
+        tracker, client = await _choose_client(params.operation, trackers, target, text)
         metadata: JSON = {"operation": params.operation}
         if params.operation == "rename":
             output, rename_metadata = await rename_symbol(
@@ -149,20 +149,20 @@ def _check_params(params: LspParams, line: int | None) -> None:
         raise ToolFailure("rename needs `newName`")
 
 
-async def _find_servers(ctx: ToolContext, target: ResolvedPath) -> list[DiagnosticsTracker]:
-    """Return the language servers for a file. Raises ToolFailure when there is none."""
+async def _find_trackers(ctx: ToolContext, target: ResolvedPath) -> list[DiagnosticsTracker]:
+    """Return the trackers of the language servers for a file. Raises ToolFailure when there is no server."""
     languages = ctx.services.languages
-    servers = await languages.prepare_trackers(target.real) if languages is not None else []
-    if not servers:
+    trackers = await languages.prepare_trackers(target.real) if languages is not None else []
+    if not trackers:
         raise ToolFailure(
             f"No language server serves {format_path(ctx.workspace, target.path)} here (`codeloop lsp list` says why).",
             advice="Search with grep.",
         )
-    return servers
+    return trackers
 
 
 async def _choose_client(
-    operation: str, servers: Sequence[DiagnosticsTracker], target: ResolvedPath, text: str
+    operation: str, trackers: Sequence[DiagnosticsTracker], target: ResolvedPath, text: str
 ) -> tuple[DiagnosticsTracker, LanguageClient]:
     """Return the first server that supports the operation, with the file's current text opened in it.
 
@@ -170,15 +170,15 @@ async def _choose_client(
     """
     problem: ServerUnavailable | None = None
     names: list[str] = []
-    for server in servers:
+    for tracker in trackers:
         try:
-            client = await server.open_document(target.real, text)
+            client = await tracker.open_document(target.real, text)
         except ServerUnavailable as error:
             problem = error
             continue
         if operation not in _CAPABILITIES or client.has_capability(_CAPABILITIES[operation]):
-            return server, client
-        names.append(server.server.name)
+            return tracker, client
+        names.append(tracker.server.name)
     if problem is not None and not names:
         raise problem
     raise ToolFailure(
@@ -225,8 +225,8 @@ def _format_outline_rows(rows: list[OutlineRow]) -> list[str]:
     """Return a line for each symbol: `12-40: class Name`, indented by its depth. Local variables are left out."""
     shown_rows = [each for each in rows if not (each.depth and each.is_minor)]
     lines = [f"{'  ' * each.depth}{each.line + 1}-{each.end + 1}: {each.kind} {each.name}" for each in shown_rows]
-    more = len(lines) - LSP_OUTLINE_LINES.value
-    return [*lines[: LSP_OUTLINE_LINES.value], *([f"({more} more)"] if more > 0 else [])]
+    left_out = len(lines) - LSP_OUTLINE_LINES.value
+    return [*lines[: LSP_OUTLINE_LINES.value], *([f"({left_out} more)"] if left_out > 0 else [])]
 
 
 async def _find_symbols(client: LanguageClient, name: str) -> list[Location]:
@@ -243,15 +243,16 @@ async def _request_locations(client: LanguageClient, operation: str, position: J
             return await find_related_types(client, operation, position)
         case _:
             pass
-    more = {"context": {"includeDeclaration": True}} if operation == "references" else {}
-    return await find_locations(client, operation, {**position, **more})
+    # The protocol requires this field of requests for references.
+    context = {"context": {"includeDeclaration": True}} if operation == "references" else {}
+    return await find_locations(client, operation, {**position, **context})
 
 
 async def _check_definition(ctx: ToolContext, client: LanguageClient, position: JSON, symbol: str) -> None:
     """Raise ToolFailure if the symbol is defined in a file that may not be read: hover text may contain its value."""
-    for location in (
-        await find_locations(client, "definition", position) if client.has_capability("definitionProvider") else ()
-    ):
+    if not client.has_capability("definitionProvider"):
+        return
+    for location in await find_locations(client, "definition", position):
         if ctx.workspace.contains(Path(os.path.realpath(location.path))) and not _is_free(ctx, location.path):
             where = f"{format_path(ctx.workspace, location.path)}:{location.line + 1}"
             raise ToolFailure(f"{symbol} is defined in {where}, which may not be read.")
@@ -269,12 +270,14 @@ def _make_position(
 def _find_position(text: str, name: str, line: int, symbol: str) -> TextPosition:
     """Return the position of a symbol: on the given line, or else on the nearest one. Raises ToolFailure."""
     lines = split_lines(text)
+    # The text has the last part of a qualified name alone: of `Rule.compile` or `net::Address`.
     word = symbol.rpartition(".")[2].rpartition("::")[2]
     pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    # Numbers of lines from 0, as in the protocol; `line` counts from 1.
     numbers = range(max(0, line - 1 - _NEAR_LINES), min(len(lines), line + _NEAR_LINES))
-    for at in sorted(numbers, key=lambda number: abs(number - line + 1)):
-        if match := pattern.search(lines[at]):
-            return TextPosition(at, match.start())
+    for number in sorted(numbers, key=lambda number: abs(number - line + 1)):
+        if match := pattern.search(lines[number]):
+            return TextPosition(number, match.start())
     here = lines[line - 1].strip() if line <= len(lines) else "(beyond the end of the file)"
     raise ToolFailure(f"{symbol} is not on line {line} of {name}, which is: {here}")
 
@@ -334,9 +337,9 @@ def _format_locations(ctx: ToolContext, locations: Sequence[Location]) -> str:
             rows += [f"(to line {location.end + 1})"] if end < location.end else []
         else:
             text = lines[location.line].strip() if 0 <= location.line < len(lines) else ""
-            rows.append(f"{name}{label}{text and f': {text}'}")
-    more = len(locations) - LSP_LOCATIONS_SHOWN.value
-    return "\n".join([*rows, *([f"({more} more)"] if more > 0 else [])])
+            rows.append(f"{name}{label}: {text}" if text else f"{name}{label}")
+    left_out = len(locations) - LSP_LOCATIONS_SHOWN.value
+    return "\n".join([*rows, *([f"({left_out} more)"] if left_out > 0 else [])])
 
 
 def _is_free(ctx: ToolContext, path: Path) -> bool:

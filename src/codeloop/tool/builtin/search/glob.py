@@ -12,8 +12,13 @@ from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
-from codeloop.tool.files.file_access import check_unmoved, describe_missing_file, resolve_search_target
+from codeloop.tool.files.file_access import (
+    REPEATED_FOLDER,
+    check_unmoved,
+    describe_missing_file,
+    resolve_search_target,
+    strip_search_folder,
+)
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.search.newest_files import keep_newest
@@ -42,7 +47,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     # A pattern that is the name of a folder means the files in it.
     if not set(pattern) & set("*?[{") and (target.path / pattern.lstrip("/")).is_dir():
         pattern = f"{pattern.rstrip('/')}/**"
-    stripped = strip_search_folder(ctx, target, pattern)
+    stripped = strip_search_folder(ctx.workspace, target, pattern)
     pattern = stripped or pattern
     check_unmoved(ctx, target)
     notes = [REPEATED_FOLDER.format("the pattern", stripped)] if stripped else []

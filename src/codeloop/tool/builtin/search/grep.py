@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
@@ -15,14 +15,15 @@ from codeloop.kit.text.undecodable import escape_path, replace_undecodable
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.builtin.search.grep_lines import name_known_lines, share_lines, show_blocks
-from codeloop.tool.builtin.search.search_folder import REPEATED_FOLDER, strip_search_folder
+from codeloop.tool.builtin.search.grep_lines import KnownLine, share_lines, shorten_known_lines, show_blocks
 from codeloop.tool.files.file_access import (
+    REPEATED_FOLDER,
     check_unmoved,
     filter_free_to_read,
     make_read_need,
     resolve_path,
     resolve_search_target,
+    strip_search_folder,
 )
 from codeloop.tool.files.shown_files import find_lines_read
 from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
@@ -114,7 +115,7 @@ async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams
         target = await resolve_search_target(ctx, folder, list_needs, only_folder=True)
         return replace(params, path=folder, include=f"/{pattern}"), target, "(`path` was taken for a pattern of files.)"
     target = await resolve_search_target(ctx, path, list_needs)
-    stripped = strip_search_folder(ctx, target, params.include) if params.include else None
+    stripped = strip_search_folder(ctx.workspace, target, params.include) if params.include else None
     if stripped is None:
         return params, target, ""
     return replace(params, include=f"/{stripped}"), target, f"({REPEATED_FOLDER.format('`include`', stripped)}.)"
@@ -185,76 +186,97 @@ def _format_result(params: GrepParams, search_result: GrepResult, ctx: ToolConte
     if not search_result.matches:
         note = f" ({search_result.stop_reason})" if search_result.stop_reason else ""
         return ToolResult(params.pattern, f"No matches found{note}", {"matches": 0, "truncated": bool(note)})
-    blocks, count, display = _format_files(search_result.files, params, ctx)
+    formatted = _format_files(search_result.files, params, ctx)
     files = _format_count(len(search_result.files), "file")
-    total, what = search_result.matches, f"{_format_count(search_result.matches, 'match', 'es')} in {files}"
     if params.mode == "files":
-        total, what = len(search_result.files), files
-    order, narrow = (", newest files first", ", path or include") if len(search_result.files) > 1 else ("", "")
-    are_shared = params.mode == "content" and len(search_result.files) > 1
-    some = f"{count} shown, of each file some" if are_shared else f"the first {count}"
-    notes = [f"{some}{order}; narrow the pattern{narrow}"] if count < total else []
-    notes += [search_result.stop_reason] if search_result.stop_reason else []
-    if max(params.context, params.before, params.after) > _MAX_CONTEXT_LINES:
-        notes.append(f"with {_MAX_CONTEXT_LINES} lines around a match, which is the most")
-    head = what + (f" ({'; '.join(notes)})" if notes else "")
+        total, heading = len(search_result.files), files
+    else:
+        total = search_result.matches
+        heading = f"{_format_count(total, 'match', 'es')} in {files}"
+    notes = _make_notes(params, search_result, formatted.shown_matches, total)
+    heading += f" ({'; '.join(notes)})" if notes else ""
     separator = "\n\n" if params.mode == "content" else "\n"
     return ToolResult(
         title=params.pattern,
-        output=f"{head}\n{separator.join(blocks)}",
+        output=f"{heading}\n{separator.join(formatted.blocks)}",
         metadata={"matches": total, "files": len(search_result.files), "truncated": bool(notes)}
-        | ({"display": display} if display else {}),
+        | ({"display": formatted.display} if formatted.display else {}),
     )
 
 
+def _make_notes(params: GrepParams, search_result: GrepResult, shown: int, total: int) -> list[str]:
+    """Return the notes of the heading: on what is not shown, and why. `shown`, `total`: numbers of matches."""
+    has_several_files = len(search_result.files) > 1
+    notes: list[str] = []
+    if shown < total:
+        is_shared = params.mode == "content" and has_several_files
+        selection = f"{shown} shown, of each file some" if is_shared else f"the first {shown}"
+        order = ", newest files first" if has_several_files else ""
+        notes.append(f"{selection}{order}; narrow the pattern{', path or include' if has_several_files else ''}")
+    if search_result.stop_reason:
+        notes.append(search_result.stop_reason)
+    if max(params.context, params.before, params.after) > _MAX_CONTEXT_LINES:
+        notes.append(f"with {_MAX_CONTEXT_LINES} lines around a match, which is the most")
+    return notes
+
+
 def _format_count(number: int, word: str, plural: str = "s") -> str:
+    """Return a number with its word: `1 match`, `2 matches`. `plural`: the ending of the plural."""
     return f"{number} {word}{'' if number == 1 else plural}"
 
 
-def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> tuple[list[str], int, list[JSON]]:
-    """Return the text of each file, the number of shown matches, and the data for clients.
+class _FormattedFiles(NamedTuple):
+    """The text of each file, and the number of matches in them; in the mode `files`, each file counts as one match.
 
-    In the mode `files`, each file counts as one match. The data of a file are its `path` and its `lines`, each as
-    `[number, is_match, text]`; a line with the number 0 separates groups.
+    `display`: for user interfaces; the `path` of each file and its `lines`, each as `[number, is_match, text]`. A line
+    with the number 0 separates groups.
     """
-    most = SEARCH_RESULTS.value
-    names = [escape_path(ctx.workspace.format_for_model(hits.path)) for hits in files[:most]]
-    match params.mode:
-        case "files":
-            return names, len(names), []
-        case "count":
-            pairs = list(zip(names, files, strict=False))
-            return [f"{name}: {hits.matches}" for name, hits in pairs], sum(hits.matches for _, hits in pairs), []
-        case "content":
-            blocks: list[str] = []
-            display: list[JSON] = []
-            total = 0
-            for name, hits, lines in zip(names, files, share_lines(files[:most]), strict=False):
-                count = sum(line.is_match for line in lines)
-                total += count
-                new_lines = _name_shown_beside(hits.path, lines, params, ctx) if params.block else lines
-                rows = [*_group_lines(new_lines, grouped=_has_context(params))]
-                rest = [f"({hits.matches - count} more)"] if count < hits.matches and len(files) > 1 else []
-                blocks.append("\n".join([name, *_format_lines(rows, few_numbers=params.block), *rest]))
-                display.append({"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]})
-            return blocks, total, display
+
+    blocks: list[str]
+    shown_matches: int
+    display: list[JSON]
 
 
-def _name_shown_beside(path: Path, lines: list[MatchLine], params: GrepParams, ctx: ToolContext) -> list[MatchLine]:
+def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> _FormattedFiles:
+    shown_files = files[: SEARCH_RESULTS.value]
+    names = [escape_path(ctx.workspace.format_for_model(hits.path)) for hits in shown_files]
+    if params.mode == "files":
+        return _FormattedFiles(names, len(names), [])
+    if params.mode == "count":
+        counts = [f"{name}: {hits.matches}" for name, hits in zip(names, shown_files, strict=True)]
+        return _FormattedFiles(counts, sum(hits.matches for hits in shown_files), [])
+    blocks: list[str] = []
+    display: list[JSON] = []
+    total = 0
+    for name, hits, lines in zip(names, shown_files, share_lines(shown_files), strict=True):
+        count = sum(line.is_match for line in lines)
+        total += count
+        new_lines = _refer_to_other_searches(hits.path, lines, params, ctx) if params.block else lines
+        rows = [*_group_lines(new_lines, grouped=_has_context(params))]
+        rest = [f"({hits.matches - count} more)"] if count < hits.matches and len(files) > 1 else []
+        blocks.append("\n".join([name, *_format_lines(rows, few_numbers=params.block), *rest]))
+        display.append({"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]})
+    return _FormattedFiles(blocks, total, display)
+
+
+def _refer_to_other_searches(
+    path: Path, lines: list[MatchLine], params: GrepParams, ctx: ToolContext
+) -> list[MatchLine]:
     """Return the lines of a file, with those that other searches of this step show replaced by references to them.
 
     The lines that remain are recorded as shown by this search.
     """
-    real, log, step = Path(os.path.realpath(path)), ctx.services.shown_lines, (ctx.session_id, ctx.message_id)
-    shown = log.list_lines_of_step(*step, real)
-    rows = [
-        *name_known_lines(
-            lines, {number: (line, _SHOWN_BY_OTHER_NOTE.format(how)) for number, (line, how) in shown.items()}
-        )
-    ]
+    real = Path(os.path.realpath(path))
+    step = (ctx.session_id, ctx.message_id)
+    shown_lines = ctx.services.shown_lines
+    known = {
+        number: KnownLine(line.text, _SHOWN_BY_OTHER_NOTE.format(line.search))
+        for number, line in shown_lines.list_lines_of_step(*step, real).items()
+    }
+    new_lines = [*shorten_known_lines(lines, known)]
     search = f"`{replace_undecodable(one_line(params.pattern, _MAX_PATTERN_CHARS))}`"
-    log.record(*step, real, {row.number: row.text for row in rows if row.number}, search)
-    return rows
+    shown_lines.record(*step, real, {line.number: line.text for line in new_lines if line.number}, search)
+    return new_lines
 
 
 def _has_context(params: GrepParams) -> bool:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
 from pathlib import Path
+from typing import NamedTuple
 
 from codeloop.schema.bounds.outlines import OUTLINED_FILE, SEARCH_BLOCK_LINES, SEARCH_SHOWN_BYTES
 from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
@@ -29,6 +31,16 @@ _HEADING_BYTES = 100
 _READ_BEFORE_NOTE = "as you read them above"
 
 
+class KnownLine(NamedTuple):
+    """A line that the model has seen. `note`: says where, such as "as you read them above"; empty: it is unknown."""
+
+    text: str
+    note: str
+
+
+_UNKNOWN_LINE = KnownLine("", "")
+
+
 def show_blocks(result: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]) -> GrepResult:
     """Return the result with each match widened to the function around it, unless that is too long.
 
@@ -39,6 +51,7 @@ def show_blocks(result: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]
 
 
 def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMatches:
+    """Return the matches of one file with the functions around them; a file that can't be parsed stays as it is."""
     try:
         if hits.path.stat().st_size > OUTLINED_FILE.value:
             return hits
@@ -50,16 +63,16 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
     texts = {line.number: line.text for line in hits.lines}
     for number in sorted(matches):
         block = find_enclosing_block(blocks, number, SEARCH_BLOCK_LINES.value)
-        inner: Iterable[int] = ()
+        shown_numbers: Iterable[int] = ()
         if block is not None:
-            inner = range(block.first_line, min(block.last_line, len(lines)) + 1)
-        elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (head := _find_function_start(blocks, lines, number)):
-            inner = (head, *range(max(number - _CONTEXT_LINES, 1), min(number + _CONTEXT_LINES, len(lines)) + 1))
-        if inner:
-            texts = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in inner} | texts
-    rows = [MatchLine(number, texts[number], number in matches) for number in sorted(texts)]
-    known = {number: (line, _READ_BEFORE_NOTE) for number, line in lines_read.items()}
-    return FileMatches(hits.path, hits.matches, [*name_known_lines(rows, known)])
+            shown_numbers = range(block.first_line, min(block.last_line, len(lines)) + 1)
+        elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (start := _find_function_start(blocks, lines, number)):
+            context = range(max(number - _CONTEXT_LINES, 1), min(number + _CONTEXT_LINES, len(lines)) + 1)
+            shown_numbers = (start, *context)
+        texts = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in shown_numbers} | texts
+    match_lines = [MatchLine(number, texts[number], number in matches) for number in sorted(texts)]
+    known = {number: KnownLine(text, _READ_BEFORE_NOTE) for number, text in lines_read.items()}
+    return FileMatches(hits.path, hits.matches, [*shorten_known_lines(match_lines, known)])
 
 
 def _find_function_start(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -> int | None:
@@ -67,53 +80,62 @@ def _find_function_start(blocks: Sequence[CodeBlock], lines: Sequence[str], numb
 
     A line of the comment or the decorators above a function belongs to that function.
     """
-    for at in range(number, min(number + _MAX_COMMENT_LINES, len(lines) + 1)):
-        if not _COMMENT_START.match(lines[at - 1]):
-            if at > number and any(each.first_line == at for each in blocks):
-                return at
+    for below in range(number, min(number + _MAX_COMMENT_LINES, len(lines) + 1)):
+        if not _COMMENT_START.match(lines[below - 1]):
+            if below > number and any(each.first_line == below for each in blocks):
+                return below
             break
     block = find_enclosing_block(blocks, number, len(lines) + 1)
     return None if block is None else block.first_line
 
 
-def name_known_lines(rows: Sequence[MatchLine], known: Mapping[int, tuple[str, str]]) -> Iterator[MatchLine]:
+def shorten_known_lines(lines: Sequence[MatchLine], known: Mapping[int, KnownLine]) -> Iterator[MatchLine]:
     """Yield the lines, with each long run of lines that the model knows replaced by one line, of the number 0.
 
-    That line has the numbers of the run, and says where the model has seen it. Lines that match are always shown.
-    `known`: by number, the text of a line and where the model has seen it.
+    That line is a reference such as `(10-25 as you read them above)`. Lines that match are always shown.
+    `known`: by number.
     """
     run: list[MatchLine] = []
-    run_how = ""
-    for row in (*rows, None):
-        text, how = known.get(row.number, ("", "")) if row is not None and not row.is_match else ("", "")
-        how = how if row is not None and row.text == text else ""
-        if run and not (how == run_how and row is not None and row.number == run[-1].number + 1):
-            named = MatchLine(0, f"({run[0].number}-{run[-1].number} {run_how})", is_match=False)
-            yield from [named] if len(run) >= _MIN_REPEATED_LINES else run
+    run_note = ""
+    for line in lines:
+        known_line = _UNKNOWN_LINE if line.is_match else known.get(line.number, _UNKNOWN_LINE)
+        note = known_line.note if line.text == known_line.text else ""
+        if run and not (note == run_note and line.number == run[-1].number + 1):
+            yield from _refer_to_run(run, run_note)
             run = []
-        if how and row is not None:
-            run.append(row)
-            run_how = how
-        elif row is not None:
-            yield row
+        if note:
+            run.append(line)
+            run_note = note
+        else:
+            yield line
+    yield from _refer_to_run(run, run_note)
+
+
+def _refer_to_run(run: Sequence[MatchLine], note: str) -> Sequence[MatchLine]:
+    """Return the line that stands for a run of known lines; a short run as it is."""
+    if len(run) < _MIN_REPEATED_LINES:
+        return run
+    return [MatchLine(0, f"({run[0].number}-{run[-1].number} {note})", is_match=False)]
 
 
 def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
     """Return the lines to show of each file: they share SEARCH_RESULTS matches and SEARCH_SHOWN_BYTES bytes fairly."""
     counts = share_fairly([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
-    rows = [_take_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
+    lines_by_file = [_take_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
     max_bytes = SEARCH_SHOWN_BYTES.value - _HEADING_BYTES * len(files)
-    sizes = share_fairly([sum(map(_measure, lines)) for lines in rows], max(max_bytes, 0))
-    return [_take_bytes(lines, size) for lines, size in zip(rows, sizes, strict=True)]
+    sizes = share_fairly([sum(map(_measure, lines)) for lines in lines_by_file], max(max_bytes, 0))
+    return [_take_bytes(lines, size) for lines, size in zip(lines_by_file, sizes, strict=True)]
 
 
-def share_fairly(wanted: Sequence[int], most: int) -> list[int]:
-    """Divide `most` among claims: each gets what it wants, or an equal share of what the smaller claims leave."""
-    shares = [0] * len(wanted)
+def share_fairly(claims: Sequence[int], total: int) -> list[int]:
+    """Divide a total among claims: each gets what it wants, or an equal share of what the smaller claims leave."""
+    shares = [0] * len(claims)
+    remaining = total
     # Small claims come first, so that the others share what these do not use.
-    for number, index in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
-        shares[index] = min(wanted[index], -(-most // (len(wanted) - number)))
-        most -= shares[index]
+    for number, index in enumerate(sorted(range(len(claims)), key=claims.__getitem__)):
+        equal_share = ceil(remaining / (len(claims) - number))
+        shares[index] = min(claims[index], equal_share)
+        remaining -= shares[index]
     return shares
 
 
@@ -134,11 +156,11 @@ def _take_matches(lines: Sequence[MatchLine], count: int) -> list[MatchLine]:
 
 def _take_bytes(lines: Sequence[MatchLine], size: int) -> list[MatchLine]:
     """Return the first lines that fit into `size` bytes; the first match is returned even if it is larger."""
-    rows: list[MatchLine] = []
+    taken: list[MatchLine] = []
     for line in lines:
         size -= _measure(line)
-        if size < 0 and any(each.is_match for each in rows):
-            return rows
+        if size < 0 and any(each.is_match for each in taken):
+            return taken
         if size >= 0 or line.is_match:
-            rows.append(line)
-    return rows
+            taken.append(line)
+    return taken

@@ -88,9 +88,8 @@ class FolderTree:
 @tool("list", params=ListParams, traits=READ_ONLY_TRAITS)
 async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     """Show the files below a folder as a tree."""
-    arguments: JSON = ({"path": params.path} if params.path else {}) | (
-        {"ignore": params.ignore} if params.ignore else {}
-    )
+    arguments: JSON = {"path": params.path} if params.path else {}
+    arguments |= {"ignore": params.ignore} if params.ignore else {}
 
     def list_needs(target: ResolvedPath) -> list[Need]:
         return [Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=arguments)]

@@ -35,11 +35,13 @@ def move_denied_files(workspace: Workspace, session: CallSession, before: Sandbo
     folder = workspace.scratch.with_name("set-aside")
     earlier = set(before.unwritable)
     new = [path for path in _list_denied(workspace, session, "edit") if path not in earlier and os.path.lexists(path)]
-    targets = {path: target for path in new if (target := move_away(path, folder)) is not None}
-    return [
-        f"{workspace.format_for_user(path)} may not be written by a rule: it was moved to {targets[path]}."
-        for path in targets
-    ]
+    notes: list[str] = []
+    for path in new:
+        target = move_away(path, folder)
+        if target is not None:
+            name = workspace.format_for_user(path)
+            notes.append(f"{name} may not be written by a rule: it was moved to {target}.")
+    return notes
 
 
 def has_denials(session: CallSession) -> bool:
@@ -99,13 +101,13 @@ def _list_candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
             yield path
 
 
-def _list_files_below(folder: Path, most: int) -> Iterator[str]:
-    """Yield the relative paths of files below a folder, without installed packages; stop after `most` entries."""
+def _list_files_below(folder: Path, limit: int) -> Iterator[str]:
+    """Yield the relative paths of files below a folder, without installed packages; stop after `limit` entries."""
     count = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in FOLDERS_NOT_SEARCHED]
         for name in files:
             yield str(Path(top, name).relative_to(folder))
         count += len(files) + len(folders)
-        if count > most:
+        if count > limit:
             return

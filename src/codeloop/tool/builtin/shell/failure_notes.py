@@ -42,7 +42,7 @@ async def explain_failure(command: str, outcome: CommandResult, folder: Path, ct
         return _suggest_program(match[1], ctx), True
     if (match := _CD_ERROR.search(output)) and _CD_COMMAND.search(command):
         missing = (match["bash"] or match["dash"] or match["zsh"]).strip("'\"")
-        return _list_folders(missing, _find_start(command, missing, folder), ctx), False
+        return _list_folders(missing, _find_folder_of_cd(command, missing, folder), ctx), False
     if match := _TEST_NOT_FOUND_ERROR.search(output):
         return await _suggest_target(match[1], folder, ctx), False
     missing_module = find_missing_module(output, folder, ctx.workspace.root)
@@ -64,7 +64,7 @@ def _suggest_program(name: str, ctx: ToolContext) -> str:
     return f"{name} is not installed.{format_suggestion(suggestions)}"
 
 
-def _find_start(command: str, missing: str, folder: Path) -> Path:
+def _find_folder_of_cd(command: str, missing: str, folder: Path) -> Path:
     """Return the folder in which the failing `cd` ran: that of the command, changed by the `cd`s before."""
     for match in _CD_COMMAND.finditer(command):
         name = match[1] or match[2] or match[3]
@@ -95,6 +95,7 @@ def _list_folders(missing: str, start: Path, ctx: ToolContext) -> str:
 
 
 def _join_some(names: Iterable[str]) -> str:
+    """Return the first names, each once, and how many more there are."""
     distinct = list(dict.fromkeys(names))
     more = f" and {len(distinct) - _MAX_NAMED_FOLDERS} more" if len(distinct) > _MAX_NAMED_FOLDERS else ""
     return ", ".join(distinct[:_MAX_NAMED_FOLDERS]) + more
@@ -107,15 +108,15 @@ async def _suggest_target(target: str, folder: Path, ctx: ToolContext) -> str:
     if not ctx.workspace.contains(Path(os.path.realpath(path))):
         return ""
     if path.is_file() and test:
+        # `est` is in `test_total`, `Test_total` and `TestTotal`.
         tests = [each.name.replace(".", "::") for each in list_file_blocks(path) if "est" in each.name]
-        close = find_similar(test.partition("[")[0], tests)
-        return (
-            f"{format_path(ctx.workspace, path)} has no {replace_undecodable(test)}.{format_suggestion(close)}"
-            if tests
-            else ""
-        )
-    alike = [] if path.exists() else await find_similar_paths(ctx.workspace, path)
-    return f"Similar paths: {', '.join(map(replace_undecodable, alike))}." if alike else ""
+        if not tests:
+            return ""
+        similar_tests = find_similar(test.partition("[")[0], tests)
+        name = format_path(ctx.workspace, path)
+        return f"{name} has no {replace_undecodable(test)}.{format_suggestion(similar_tests)}"
+    similar_paths = [] if path.exists() else await find_similar_paths(ctx.workspace, path)
+    return f"Similar paths: {', '.join(map(replace_undecodable, similar_paths))}." if similar_paths else ""
 
 
 def _find_missing_packages(command: str, folder: Path, ctx: ToolContext) -> str:

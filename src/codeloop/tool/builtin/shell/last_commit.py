@@ -43,11 +43,11 @@ _MAX_NAMED_LINKS = 5
 
 
 class _Commit(NamedTuple):
-    """A commit: the numbers of its submodules and files, the files' size in bytes, and the paths of its links."""
+    """A commit. `size`: of all files, in bytes; `links`: the paths of its symbolic links."""
 
     hash: str
-    submodules: int
-    files: int
+    submodule_count: int
+    file_count: int
     size: int
     links: list[str]
 
@@ -107,17 +107,26 @@ async def _read_last_commit(git: Git) -> _Commit:
     if commit_hash is None:
         raise ToolFailure("This repository has no commit yet.", advice="Leave out unchanged.")
     listing = await git.run("ls-tree", "-r", "-l", "-z", commit_hash, max_bytes=COMMIT_FILES.value * _ROW_BYTES)
+    # `100644 blob HASH SIZE<tab>PATH`; the size of a submodule is `-`.
     lines = [row.partition("\t") for row in os.fsdecode(listing.data).split("\0") if row]
     rows = [line[0].split() for line in lines]
     sizes = [int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal()]
     links = [name for facts, _, name in lines if facts.startswith(_LINK_MODE)]
-    commit = _Commit(commit_hash, sum(row[0] == _SUBMODULE_MODE for row in rows), len(rows), sum(sizes), links)
-    if commit.submodules:
+    commit = _Commit(
+        hash=commit_hash,
+        submodule_count=sum(row[0] == _SUBMODULE_MODE for row in rows),
+        file_count=len(rows),
+        size=sum(sizes),
+        links=links,
+    )
+    if commit.submodule_count:
         text = "The last commit has submodules, and a copy would lack their files."
         raise ToolFailure(text, advice="Leave out unchanged; read old files with `git show HEAD:path`.")
-    if not listing.is_complete or commit.files > COMMIT_FILES.value or commit.size > COMMIT_SIZE.value:
-        most = f"{COMMIT_FILES.value:,} files and {COMMIT_SIZE.value // 10**6:,} MB"
-        raise ToolFailure(f"The last commit is too large to be copied: at most {most}.", advice="Leave out unchanged.")
+    if not listing.is_complete or commit.file_count > COMMIT_FILES.value or commit.size > COMMIT_SIZE.value:
+        maximum = f"{COMMIT_FILES.value:,} files and {COMMIT_SIZE.value // 10**6:,} MB"
+        raise ToolFailure(
+            f"The last commit is too large to be copied: at most {maximum}.", advice="Leave out unchanged."
+        )
     return commit
 
 
@@ -146,9 +155,10 @@ async def _write_files(git: Git, commit: str, copy: Path) -> None:
 
 async def _list_needed_ignored(git: Git, hidden: Collection[Path]) -> list[Path]:
     """Return the ignored files and folders that commands need, such as `node_modules`."""
-    arguments, most = ("ls-files", "--others", "--directory", "-z"), COMMIT_FILES.value * _ROW_BYTES
-    ignored = await git.run(*arguments, "--ignored", "--exclude-standard", max_bytes=most)
-    others = await git.run(*arguments, max_bytes=most)
+    arguments = ("ls-files", "--others", "--directory", "-z")
+    max_bytes = COMMIT_FILES.value * _ROW_BYTES
+    ignored = await git.run(*arguments, "--ignored", "--exclude-standard", max_bytes=max_bytes)
+    others = await git.run(*arguments, max_bytes=max_bytes)
     names = [name.rstrip("/") for name in os.fsdecode(ignored.data).split("\0") if name]
     other_names = (each.rstrip("/") for each in os.fsdecode(others.data).split("\0"))
     names += [name for name in other_names if Path(name).name in _DEPENDENCY_FOLDERS]

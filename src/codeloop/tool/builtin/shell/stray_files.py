@@ -29,7 +29,6 @@ async def ask_to_keep(moved_files: Iterable[MovedFile], ctx: ToolContext) -> lis
         name = make_permission_name(ctx.workspace, each.path)
         contents = await asyncio.to_thread(_describe_contents, each)
         metadata: JSON = {"keep": name + _name_only_file(each), "reason": _REASON, "diff": contents}
-        is_kept = False
         try:
             await ctx.ask(
                 Need(permission="sandbox", patterns=(f"keep {name}",), metadata=metadata),

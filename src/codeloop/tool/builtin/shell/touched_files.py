@@ -6,7 +6,6 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -18,7 +17,7 @@ from codeloop.permission.shell.touches.unknown_words import names_path
 from codeloop.permission.shell.touches.word_paths import ANYWHERE
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
-from codeloop.workspace.git.index import read_tracked_files
+from codeloop.workspace.git.index import IndexEntry, read_tracked_files
 from codeloop.workspace.workspace import Workspace
 
 # Stands for any protected file in a folder that a line writes files of unknown names to.
@@ -66,12 +65,10 @@ def find_touched_files(touches: Touches, directory: Path, workspace: Workspace) 
     writes += [path for path in folders if _is_guarded(workspace.format_for_user(path))]
     filled_folders = _drop_parents(folders)
     unpacked = [folder / _ANY_HOOK for folder in resolver.find_paths(touches.unpack_folders, for_writing=True)]
-    copies = (
-        [path.relative_to(folder) for folder in read_trees for path in _find_protected(folder)]
-        if filled_folders
-        else []
-    )
-    unpacked += [folder / name for folder in filled_folders for name in copies]
+    if filled_folders:
+        # A tree that is copied there may have protected files.
+        copied_names = [path.relative_to(tree) for tree in read_trees for path in _find_protected(tree)]
+        unpacked += [folder / name for folder in filled_folders for name in copied_names]
     changed_trees = [path for folder in resolver.find_paths(touches.changed_trees) for path in _find_protected(folder)]
     below = [*_list_below(read_trees, hidden=True), *_list_below(visible_trees, hidden=False)]
     names = resolver.find_paths(touches.lookups)
@@ -132,7 +129,7 @@ class _PathResolver:
                 continue
             expanded = self._expand(text)
             paths |= dict.fromkeys(expanded)
-            # A line may create a file whose name is not known, in place of ANY.
+            # A line may create a file whose name is not known: `_` stands for that name.
             if for_writing:
                 paths[self.resolve(text.replace(ANY_TEXT, "_"))] = None
         return list(paths)
@@ -170,6 +167,7 @@ class _PathResolver:
 
 
 def _match_names(folder: Path, pattern: str) -> list[str]:
+    """Return the names in a folder that a shell's glob matches: those with a leading dot only if it has one, too."""
     try:
         names = [entry.name for entry in folder.iterdir()]
     except OSError:
@@ -205,7 +203,7 @@ def _list_printed_by_git(touches: Touches, resolver: _PathResolver) -> list[Path
     return [Path(path) for path in dict.fromkeys([*secrets, *paths][: BASH_FILES.value + 1])]
 
 
-def _differs(path: str, entry: Any) -> bool:
+def _differs(path: str, entry: IndexEntry) -> bool:
     """Return whether a file may have changed since git's index recorded it."""
     try:
         return not entry.is_unchanged(os.lstat(path))
@@ -214,6 +212,7 @@ def _differs(path: str, entry: Any) -> bool:
 
 
 def _is_guarded(name: str) -> bool:
+    """Return whether files of that name, such as git hooks and CI workflows, decide what runs later."""
     return is_protected(name) or needs_confirmation(name)
 
 

@@ -44,10 +44,15 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     arguments: JSON = {"url": params.url, "format": params.format}
     arguments |= {"timeout": params.timeout} if params.timeout is not None else {}
     seconds = min(params.timeout or WEB_TIMEOUT.seconds, WEB_TIMEOUT_MAX.seconds)
-    request = FetchRequest(_complete_url(params.url, ctx), ACCEPT_HEADERS[params.format], seconds, arguments)
+    request = FetchRequest(
+        url=_complete_url(params.url, ctx),
+        accept=ACCEPT_HEADERS[params.format],
+        seconds=seconds,
+        arguments=arguments,
+    )
     response = await fetch_url(request, ctx.ask, Network(ctx.workspace.environment))
     content_type = response.headers.get("content-type", "")
-    source = PageSource(response.url, content_type, response.data, response.is_cut)
+    source = PageSource(response.url, content_type, response.data, is_cut=response.is_cut)
     metadata: JSON = {
         "url": response.url,
         "status": response.status,
@@ -88,11 +93,11 @@ def _describe_failure(response: FetchResponse, body_text: str) -> str:
     # Servers may leave out the reason.
     reason = response.reason or next((s.phrase for s in HTTPStatus if s.value == response.status), "")
     excerpt = body_text if len(body_text) <= WEB_ERROR.value else body_text[: WEB_ERROR.value] + "..."
-    after = response.headers.get("retry-after", "")
+    retry_after = response.headers.get("retry-after", "")
     parts = [
         f"{response.url} answered with the status {response.status} {reason}".strip() + ".",
         _STATUS_HINTS.get(response.status, ""),
-        f"It says to try again after {after[:40]}." if after else "",
+        f"It says to try again after {retry_after[:40]}." if retry_after else "",
         f"It says: {excerpt}" if excerpt else "",
     ]
     return " ".join(part for part in parts if part)

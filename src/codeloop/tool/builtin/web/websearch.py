@@ -43,8 +43,8 @@ def make_websearch(service: SearchService) -> Tool:
     return run
 
 
-def make_codesearch(service: SearchService, code: SearchFunction) -> Tool:
-    """Return the tool `codesearch` for a service that searches for code by `code`.
+def make_codesearch(service: SearchService, search_code: SearchFunction) -> Tool:
+    """Return the tool `codesearch` for a service that searches for code by the function `search_code`.
 
     Permission rules treat it as `websearch`.
     """
@@ -54,7 +54,7 @@ def make_codesearch(service: SearchService, code: SearchFunction) -> Tool:
         query = check_query(params.query)
         arguments: JSON = {"query": query, "tokens": params.tokens, "provider": service.provider}
         await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=arguments))
-        result = await service.run_search(code, query, params.tokens)
+        result = await service.run_search(search_code, query, params.tokens)
         metadata: JSON = {"provider": service.provider, "truncated": False}
         return ToolResult(query, result.text or "Nothing was found. Name the library and what it should do.", metadata)
 
@@ -65,11 +65,12 @@ def make_search_tools(
     provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
 ) -> tuple[Tool, ...]:
     """Return the tools of a search service. If its key or address is missing, their calls report that."""
-    service = _configure(provider, settings, environment)
-    return (make_websearch(service), *([make_codesearch(service, service.code)] if service.code is not None else []))
+    service = _configure_service(provider, settings, environment)
+    websearch = make_websearch(service)
+    return (websearch,) if service.search_code is None else (websearch, make_codesearch(service, service.search_code))
 
 
-def _configure(
+def _configure_service(
     provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
 ) -> SearchService:
     configured = settings.base_url if settings else None
@@ -85,9 +86,21 @@ def _configure(
     elif provider.needs_key and not key:
         fault = f"{provider.name} needs a key: set search.apiKey in the configuration, or {provider.key_variables[0]}."
     search: SearchFunction = load_object(provider.search_target)
-    code: SearchFunction | None = load_object(provider.code_search_target) if provider.code_search_target else None
-    return SearchService(provider.id, provider.name, base_url, search, code, key or "", environment, fault)
+    search_code: SearchFunction | None = None
+    if provider.code_search_target:
+        search_code = load_object(provider.code_search_target)
+    return SearchService(
+        provider=provider.id,
+        name=provider.name,
+        base_url=base_url,
+        search=search,
+        search_code=search_code,
+        key=key or "",
+        environment=environment,
+        fault=fault,
+    )
 
 
 def _find_variable(names: tuple[str, ...], environment: Mapping[str, str]) -> str:
+    """Return the value of the first of these variables that is set; "": none is."""
     return next((environment[name].strip() for name in names if environment.get(name)), "")
