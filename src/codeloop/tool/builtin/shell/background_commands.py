@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from codeloop.schema.limits import SHELL_WAIT
 from codeloop.schema.wire import Wire
-from codeloop.tool.builtin.shell.bash import append_notes, strip_advice
+from codeloop.tool.builtin.shell.command_result import append_notes, strip_advice
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.background_jobs import Job, JobOutput

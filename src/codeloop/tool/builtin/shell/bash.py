@@ -1,7 +1,6 @@
 """The tool `bash`: runs a command in the session's shell, in the foreground or in the background."""
 
 import asyncio
-import signal
 import time
 from collections.abc import Callable
 from functools import partial
@@ -12,28 +11,30 @@ from msgspec import Meta
 
 from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.permission.shell.touched_paths import Touches
+from codeloop.schema.editor import EditorCommand
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
-from codeloop.schema.part import MODEL_NOTES_KEY, SHELL_NOTES_SEPARATOR
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
+from codeloop.tool.builtin.shell.command_result import append_notes, format_result, make_metadata, note_folder
 from codeloop.tool.builtin.shell.denied_paths import add_denied_paths, has_denials, move_denied_files
-from codeloop.tool.builtin.shell.editor_terminal import TERMINAL_KEY, run_in_editor
-from codeloop.tool.builtin.shell.failure_notes import explain_failure
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.builtin.shell.touched_files import find_touched_files
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
-from codeloop.tool.files.file_access import describe_missing_file, find_folder, format_path
+from codeloop.tool.files.file_access import describe_missing_file, find_folder
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.saved_outputs import expand_outputs, shorten_output
+from codeloop.workspace.process.output.output_buffer import OutputBuffer
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
-from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
-from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxRefused
 
+TERMINAL_KEY = "terminal"
+"""The metadata key for the id of the editor's terminal in which a command runs."""
 _NO_TOUCHES = Touches()
 # A line's files are looked up again after each question, as they may have changed; then the call fails.
 _MAX_LOOKUPS = 3
@@ -79,12 +80,13 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     context = await _make_context(ctx, shells, is_outside=bool(params.outside))
     directory = shells.get_directory(context)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, directory).path
+    folder = workdir or directory
     denials, denials_read_at = add_denied_paths(ctx.workspace, ctx.session), time.monotonic()
-    params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, workdir or directory))
+    params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, folder))
     sandbox = await _enter_sandbox(ctx, denials)
     is_outside = sandbox is not None and bool(params.outside)
     sandbox = None if is_outside else sandbox
-    line = await _ask_permission(params, workdir or directory, ctx, context, sandbox, is_outside=is_outside)
+    line = await _ask_permission(params, folder, ctx, context, sandbox, is_outside=is_outside)
     grants = line.make_grants(ctx.workspace) if sandbox is not None and not params.unchanged else NO_GRANTS
     limits = add_denied_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
@@ -95,33 +97,37 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         where = "the working directory" if directory == ctx.workspace.directory else str(directory)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await describe_missing_file(ctx, ctx.workspace.resolve(str(workdir)), text))
-    timeout = min(params.timeout or shells.choose_timeout(context, params.command), SHELL_TIMEOUT_MAX.value) / 1000
-    command = ShellCommand(params.command, timeout, workdir, policy, has_grants=grants != NO_GRANTS)
+    timeout_ms = min(params.timeout or shells.choose_timeout(context, params.command), SHELL_TIMEOUT_MAX.value)
+    command = ShellCommand(
+        params.command, timeout_ms / 1000, directory=workdir, policy=policy, has_grants=grants != NO_GRANTS
+    )
     # The output so far, for the case that the call is cancelled.
     latest = ""
 
     def show(text: str) -> None:
         nonlocal latest
         latest = text
-        ctx.report(metadata=_make_metadata(params, text))
+        ctx.report(metadata=make_metadata(text, params.description))
 
     try:
         if params.run_in_background:
             return await _start_in_background(params, context, command, ctx)
-        outcome, terminal = await _run_to_end(params, ctx, context, (command, workdir or directory), sandbox, show)
+        outcome, terminal = await _run_to_end(params, ctx, context, command, folder, sandbox, show)
     except asyncio.CancelledError:
         output, marks = append_notes(latest, ["The command was aborted; all its processes were ended."])
-        ctx.report(metadata=_make_metadata(params, output) | marks)
+        ctx.report(metadata=make_metadata(output, params.description) | marks)
         raise
     except OSError as error:
-        raise ToolFailure(f"The shell could not be started in {workdir or directory}: {error}") from error
+        raise ToolFailure(f"The shell could not be started in {folder}: {error}") from error
     decisions = await ask_to_keep(outcome.moved_files, ctx)
     warnings = [*outcome.warnings, *(move_denied_files(ctx.workspace, ctx.session, limits) if sandbox else ())]
     for warning in warnings:
         ctx.session.warn(warning)
     outcome = replace(outcome, notes=(*outcome.notes, *decisions, *warnings))
-    where = _note_folder(ctx, workdir or directory, shells.get_directory(context), outcome, before=directory)
-    result = await _format_result(params, outcome, timeout, ctx, (workdir or directory, where))
+    folder_notes = note_folder(ctx, folder, shells.get_directory(context), outcome, before=directory)
+    result = await format_result(
+        ctx, command, outcome, description=params.description, folder=folder, folder_notes=folder_notes
+    )
     return replace(result, metadata={**result.metadata, TERMINAL_KEY: terminal}) if terminal else result
 
 
@@ -202,16 +208,7 @@ async def _ask_permission(
         must_ask = _may_evade(line, sandbox) and has_denials(ctx.session)
         needs = line.list_needs(ctx.workspace, ctx.session.judge, must_ask=must_ask)
         if is_outside:
-            metadata: JSON = {"command": params.command, "reason": params.outside}
-            metadata |= {WORKDIR_KEY: str(directory)} if directory != ctx.workspace.directory else {}
-            need = make_need(params.command, line.analysis)
-            if not need.unproven:
-                work = ctx.workspace
-                checks = UnsandboxedLineCheck(work.root, work.environment, make_policy(work).writable)
-                need = replace(need, unproven=await asyncio.to_thread(checks.find_doubt, line.analysis.commands))
-            if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
-                metadata |= {"doubt": need.unproven}
-            needs.insert(0, replace(need, permission="sandbox", always=(), metadata=metadata, traits=()))
+            needs.insert(0, await _make_outside_need(params, directory, ctx, line))
         # The line touches nothing but what the user was asked about: the answer holds.
         if earlier and all(need in earlier for need in needs):
             return line
@@ -221,6 +218,21 @@ async def _ask_permission(
     raise ToolFailure(
         "What the command touches changed each time it was allowed, so it was not run.", advice="Look at it again."
     )
+
+
+async def _make_outside_need(params: BashParams, directory: Path, ctx: ToolContext, line: LineNeeds) -> Need:
+    """Return the permission to run a line outside the sandbox, with the doubt that keeps a rule from allowing it."""
+    work = ctx.workspace
+    metadata: JSON = {"command": params.command, "reason": params.outside}
+    metadata |= {WORKDIR_KEY: str(directory)} if directory != work.directory else {}
+    need = make_need(params.command, line.analysis)
+    if not need.unproven:
+        check = UnsandboxedLineCheck(work.root, work.environment, make_policy(work).writable)
+        need = replace(need, unproven=await asyncio.to_thread(check.find_doubt, line.analysis.commands))
+    # A rule allows the line and the doubt overrules it: the user is told why it is asked about.
+    if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
+        metadata |= {"doubt": need.unproven}
+    return replace(need, permission="sandbox", always=(), metadata=metadata, traits=())
 
 
 def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:
@@ -254,19 +266,76 @@ async def _run_to_end(
     params: BashParams,
     ctx: ToolContext,
     context: ShellContext,
-    command: tuple[ShellCommand, Path],
+    command: ShellCommand,
+    folder: Path,
     sandbox: Sandbox | None,
     show: Callable[[str], None],
 ) -> tuple[CommandResult, str]:
     """Run a command to its end; return its result, and the id of the editor's terminal ("": it ran in our shell)."""
-    line, directory = command
     if params.unchanged:
         from codeloop.tool.builtin.shell.last_commit import run_unchanged
 
-        return await run_unchanged(ctx, context, line, sandbox, show), ""
-    if line.policy is None and (in_editor := await run_in_editor(ctx, context, line, directory)) is not None:
-        return in_editor
-    return await ctx.workspace.shells.run(context, line, show), ""
+        return await run_unchanged(ctx, context, command, sandbox, show), ""
+    if command.policy is None:
+        in_editor = await _run_in_editor(ctx, context, command, folder)
+        if in_editor is not None:
+            return in_editor
+    return await ctx.workspace.shells.run(context, command, show), ""
+
+
+async def _run_in_editor(
+    ctx: ToolContext, context: ShellContext, command: ShellCommand, folder: Path
+) -> tuple[CommandResult, str] | None:
+    """Run a command in a terminal of the user's editor (an ACP client), without a sandbox.
+
+    Returns its result and the terminal's id; None: the editor offers no terminal. The command has the editor's
+    environment and the variables that earlier commands exported; a `cd` in it does not affect later commands. Raises
+    ToolFailure if the editor refuses.
+    """
+    run = ctx.services.run_in_editor
+    if run is None:
+        return None
+    shells = ctx.workspace.shells
+    variables = shells.list_changed_variables(context, is_unsandboxed=True)
+    variables |= {name: context.environment[name] for name in context.pinned_variables}
+
+    def show(terminal_id: str, output: str) -> None:
+        ctx.report(metadata={"output": output, TERMINAL_KEY: terminal_id})
+
+    began = time.monotonic()
+    try:
+        ending = await run(
+            EditorCommand(
+                session_id=context.session,
+                arguments=(*find_shell(context.environment), "-c", command.text),
+                directory=folder,
+                variables=variables,
+                timeout=command.timeout,
+                show=show,
+            )
+        )
+    except CodeloopError as error:
+        raise ToolFailure(f"The editor did not run the command in a terminal: {error}") from error
+    if ending is None:
+        return None
+    capture = OutputBuffer(context.scratch)
+    capture.feed(ending.output.encode())
+    capture.close()
+    shown_output = capture.take()
+    result = CommandResult(
+        output=shown_output.text,
+        screen_text=shown_output.screen_text,
+        code=ending.code,
+        signal=ending.signal,
+        timed_out=ending.timed_out,
+        leftover_processes=0,
+        is_cut=shown_output.is_cut,
+        output_file=shown_output.path,
+        duration=time.monotonic() - began,
+        # A last line without a line end counts, too.
+        line_count=capture.line_ends + (bool(shown_output.screen_text) and not shown_output.screen_text.endswith("\n")),
+    )
+    return result, ending.terminal_id
 
 
 async def _start_in_background(
@@ -283,95 +352,6 @@ async def _start_in_background(
     return ToolResult(
         title=params.command,
         output=output,
-        metadata=_make_metadata(params, "")
+        metadata=make_metadata("", params.description)
         | {"id": job.id, "exit": None, "truncated": False, "outputPath": str(log or "")},
     )
-
-
-def _note_folder(
-    ctx: ToolContext, folder: Path, next_folder: Path, outcome: CommandResult, *, before: Path
-) -> list[str]:
-    """Return a note on the working directory if `cd` changed it, or if the command failed in an unusual one."""
-    shown = next_folder if next_folder != before else folder
-    name = format_path(ctx.workspace, shown)
-    name = str(shown) if name in {".", ""} else name
-    if next_folder != before:
-        return [f"The working directory is now {name}."]
-    return [f"It ran in {name}."] if outcome.code != 0 and folder != ctx.workspace.directory else []
-
-
-async def _format_result(
-    params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext, location: tuple[Path, list[str]]
-) -> ToolResult:
-    """Return the result of a command. `timeout`: in seconds. `location`: its directory, and notes on the next one."""
-    folder, where = location
-    notes: list[str] = []
-    screen_notes: list[str] = []
-    if outcome.timed_out:
-        timeout_note = f"The command was ended with all its processes after its timeout of {timeout * 1000:.0f} ms."
-        screen_notes.append(timeout_note)
-        notes.append(
-            f"{timeout_note} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
-            f"Give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use run_in_background where it only takes long."
-        )
-    if outcome.signal:
-        screen_notes.append(f"The shell was ended by {outcome.signal}.")
-        notes.append(screen_notes[-1])
-    elif outcome.code:
-        notes.append(f"exit code {outcome.code}{_format_signal(outcome.code)}")
-        explanation, is_for_screen = await explain_failure(params.command, outcome, folder, ctx)
-        notes += [explanation] if explanation else []
-        screen_notes += [explanation] if is_for_screen else []
-    notes += where
-    if outcome.leftover_processes:
-        remainder = (
-            "1 process that it left running was"
-            if outcome.leftover_processes == 1
-            else f"{outcome.leftover_processes} processes that it left were"
-        )
-        screen_notes.append(f"{remainder} ended.")
-        notes.append(f"{screen_notes[-1]} Use run_in_background for what should keep running.")
-    notes += outcome.notes
-    screen_notes += map(strip_advice, outcome.notes)
-    metadata = _make_metadata(params, outcome.screen_text) | {
-        "exit": outcome.code,
-        "truncated": outcome.is_cut,
-        "lines": outcome.line_count,
-        "duration": round(outcome.duration * 1000),
-    }
-    if screen_notes:
-        metadata["notes"] = screen_notes
-    if outcome.signal:
-        metadata["signal"] = outcome.signal
-    if outcome.timed_out:
-        metadata["timedOut"] = True
-    if outcome.output_file is not None:
-        metadata["outputPath"] = str(outcome.output_file)
-    output, marks = append_notes(outcome.output or ("(no output)" if notes else "(no output, exit code 0)"), notes)
-    return ToolResult(title=params.command, output=output, metadata=metadata | marks)
-
-
-def _format_signal(code: int) -> str:
-    """Return the signal that an exit code above 128 stands for, as ` (SIGKILL)`; "" for other codes."""
-    try:
-        return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
-    except ValueError:
-        return ""
-
-
-def strip_advice(note: str) -> str:
-    """Return a note of the sandbox without its advice for the model."""
-    return note.removesuffix(ASK_OUTSIDE).rstrip()
-
-
-def append_notes(output: str, notes: list[str]) -> tuple[str, JSON]:
-    """Append notes for the model to a command's output; return it, and metadata that marks them for screens."""
-    if not notes:
-        return output, {MODEL_NOTES_KEY: ""}
-    text = "\n".join(notes)
-    block = f"{SHELL_NOTES_SEPARATOR}{text}\n</shell_metadata>"
-    return output.rstrip() + block, {MODEL_NOTES_KEY: block}
-
-
-def _make_metadata(params: BashParams, output: str) -> JSON:
-    return {"output": output} | ({"description": params.description} if params.description else {})

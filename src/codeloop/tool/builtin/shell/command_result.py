@@ -1,0 +1,115 @@
+"""Makes the result of a command for the model and for screens: its output, and notes on how it ended."""
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from codeloop.schema.limits import SHELL_TIMEOUT_MAX
+from codeloop.schema.part import MODEL_NOTES_KEY, SHELL_NOTES_SEPARATOR
+from codeloop.schema.wire import JSON
+from codeloop.tool.builtin.shell.failure_notes import explain_failure
+from codeloop.tool.files.file_access import format_path
+from codeloop.tool.tool import ToolContext, ToolResult
+from codeloop.workspace.process.shells import CommandResult, ShellCommand
+from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
+
+
+async def format_result(
+    ctx: ToolContext,
+    command: ShellCommand,
+    outcome: CommandResult,
+    *,
+    description: str | None,
+    folder: Path,
+    folder_notes: Sequence[str],
+) -> ToolResult:
+    """Return the result of a command that ran in `folder`, with notes on what went wrong and what to do about it.
+
+    `folder_notes`: on the working directory, see `note_folder`.
+    """
+    notes: list[str] = []
+    screen_notes: list[str] = []
+    if outcome.timed_out:
+        ms = f"{command.timeout * 1000:.0f}"
+        timeout_note = f"The command was ended with all its processes after its timeout of {ms} ms."
+        screen_notes.append(timeout_note)
+        notes.append(
+            f"{timeout_note} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
+            f"Give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use run_in_background where it only takes long."
+        )
+    if outcome.signal:
+        signal_note = f"The shell was ended by {outcome.signal}."
+        screen_notes.append(signal_note)
+        notes.append(signal_note)
+    elif outcome.code:
+        notes.append(f"exit code {outcome.code}{_format_signal(outcome.code)}")
+        explanation, is_for_screen = await explain_failure(command.text, outcome, folder, ctx)
+        notes += [explanation] if explanation else []
+        screen_notes += [explanation] if is_for_screen else []
+    notes += folder_notes
+    if outcome.leftover_processes:
+        count = outcome.leftover_processes
+        leftovers = "1 process that it left running was" if count == 1 else f"{count} processes that it left were"
+        screen_notes.append(f"{leftovers} ended.")
+        notes.append(f"{leftovers} ended. Use run_in_background for what should keep running.")
+    notes += outcome.notes
+    screen_notes += map(strip_advice, outcome.notes)
+    metadata = make_metadata(outcome.screen_text, description) | {
+        "exit": outcome.code,
+        "truncated": outcome.is_cut,
+        "lines": outcome.line_count,
+        "duration": round(outcome.duration * 1000),
+    }
+    if screen_notes:
+        metadata["notes"] = screen_notes
+    if outcome.signal:
+        metadata["signal"] = outcome.signal
+    if outcome.timed_out:
+        metadata["timedOut"] = True
+    if outcome.output_file is not None:
+        metadata["outputPath"] = str(outcome.output_file)
+    no_output = "(no output)" if notes else "(no output, exit code 0)"
+    output, marks = append_notes(outcome.output or no_output, notes)
+    return ToolResult(title=command.text, output=output, metadata=metadata | marks)
+
+
+def note_folder(
+    ctx: ToolContext, folder: Path, next_folder: Path, outcome: CommandResult, *, before: Path
+) -> list[str]:
+    """Return a note on the working directory if `cd` changed it, or if the command failed in an unusual one.
+
+    `folder`: where the command ran; `before`, `next_folder`: the session's working directory before it and after it.
+    """
+    shown = next_folder if next_folder != before else folder
+    name = format_path(ctx.workspace, shown)
+    name = str(shown) if name in {".", ""} else name
+    if next_folder != before:
+        return [f"The working directory is now {name}."]
+    return [f"It ran in {name}."] if outcome.code != 0 and folder != ctx.workspace.directory else []
+
+
+def _format_signal(code: int) -> str:
+    """Return the signal that an exit code above 128 stands for, as ` (SIGKILL)`; "" for other codes."""
+    try:
+        return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
+    except ValueError:
+        return ""
+
+
+def strip_advice(note: str) -> str:
+    """Return a note of the sandbox without its advice for the model."""
+    return note.removesuffix(ASK_OUTSIDE).rstrip()
+
+
+def append_notes(output: str, notes: list[str]) -> tuple[str, JSON]:
+    """Append notes for the model to a command's output; return it, and metadata that marks them for screens."""
+    if not notes:
+        return output, {MODEL_NOTES_KEY: ""}
+    text = "\n".join(notes)
+    block = f"{SHELL_NOTES_SEPARATOR}{text}\n</shell_metadata>"
+    return output.rstrip() + block, {MODEL_NOTES_KEY: block}
+
+
+def make_metadata(output: str, description: str | None) -> JSON:
+    """Return the metadata of a call with its output so far. `description`: what the model says the command does."""
+    return {"output": output} | ({"description": description} if description else {})
