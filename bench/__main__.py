@@ -69,11 +69,11 @@ def format_figure(unit: Unit, value: float | None) -> str:
     return "-" if value is None else FIGURE_FORMATS[unit].format(value)
 
 
-def make_table(budgets: Sequence[Budget], subjects: Sequence[str], values: Mapping[tuple[str, str], float]) -> str:
+def make_table(budgets: Sequence[Budget], subject_names: Sequence[str], values: Mapping[tuple[str, str], float]) -> str:
     """Return the table as aligned text; the verdict is that of the first subject."""
-    rows = [("#", "name", "what", "budget", *subjects, "verdict")]
+    rows = [("#", "name", "what", "budget", *subject_names, "verdict")]
     for budget in budgets:
-        measured = [values.get((name, budget.name)) for name in subjects]
+        measured = [values.get((name, budget.name)) for name in subject_names]
         allowed = "all" if budget.unit == "share" else format_figure(budget.unit, budget.at_most)
         figures = [format_figure(budget.unit, value) for value in measured]
         rows.append(
@@ -119,7 +119,10 @@ def main(argv: Sequence[str]) -> int:
     print(f"{machine}; medians of {options.runs} runs in turn, whole processes")
     print(make_table(budgets, [agent.name for agent in agents], bench.values))
     if options.json:
-        figures = {agent.name: {b.name: bench.values.get((agent.name, b.name)) for b in budgets} for agent in agents}
+        figures = {
+            agent.name: {budget.name: bench.values.get((agent.name, budget.name)) for budget in budgets}
+            for agent in agents
+        }
         allowed = {budget.name: {"unit": budget.unit, "at_most": budget.at_most} for budget in budgets}
         report = {"machine": machine, "runs": options.runs, "budgets": allowed, "measured": figures}
         options.json.write_text(json.dumps(report, indent=2) + "\n")

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -63,6 +63,16 @@ class Orphan(Struct, frozen=True):
     child_started: str
 
 
+class LedgerOwner(NamedTuple):
+    """The identity of a coordinator in the database. `qualifier`: tells apart owners with the same number.
+
+    In SQLite the two are the process id and the start time, in PostgreSQL the number of a lock and the machine.
+    """
+
+    number: int
+    qualifier: str
+
+
 class Cursor(Protocol):
     """A cursor of the Python database API (PEP 249), with `?` as placeholder."""
 
@@ -92,19 +102,19 @@ class FleetDatabase(Protocol):
     """A database with the tables of one fleet. Its methods are called from many threads at once."""
 
     @property
-    def owner(self) -> tuple[int, str]:
-        """The identity of this process in the database: a number, and a text that distinguishes reused numbers."""
+    def owner(self) -> LedgerOwner:
+        """The identity of this process."""
         ...
 
     def open_transaction(self) -> AbstractContextManager[Cursor]:
         """Open a transaction, which excludes all others of this fleet. Raises CodeloopError."""
         ...
 
-    def has_ended(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
+    def has_ended(self, cursor: Cursor, owner: LedgerOwner) -> bool:
         """Return whether an owner has ended, within a transaction."""
         ...
 
-    def is_local(self, owner: tuple[int, str]) -> bool:
+    def is_local(self, owner: LedgerOwner) -> bool:
         """Return whether an owner is a process of this machine."""
         ...
 
@@ -161,7 +171,7 @@ class Ledger:
             this_process = self._database.owner
             orphans: list[Orphan] = []
             for job_id, attempt, child, started, owner, owner_started in rows:
-                coordinator = (owner, owner_started)
+                coordinator = LedgerOwner(owner, owner_started)
                 # A job of this process that none of its threads runs was left by a thread that failed.
                 has_ended = coordinator == this_process or self._database.has_ended(cursor, coordinator)
                 if job_id not in active_ids and has_ended:

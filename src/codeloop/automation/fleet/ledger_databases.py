@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codeloop.automation.fleet.ledger import Cursor, Ledger
+from codeloop.automation.fleet.ledger import Cursor, Ledger, LedgerOwner
 from codeloop.kit.processes import is_alive, read_pid_scope, read_start_time
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.bounds.automation import FLEET_BUSY
@@ -57,7 +57,7 @@ class SqliteDatabase:
     """The tables of a fleet in an SQLite file. An owner is a process of this machine."""
 
     def __init__(self, file: Path) -> None:
-        self.owner = (os.getpid(), read_start_time(os.getpid()))
+        self.owner = LedgerOwner(number=os.getpid(), qualifier=read_start_time(os.getpid()))
         self._file = file
         # One thread of this process at a time: SQLite would poll for its turn, and some of many threads would wait too
         # long.
@@ -89,12 +89,12 @@ class SqliteDatabase:
         connection.execute("PRAGMA journal_mode = WAL")
         return connection
 
-    def has_ended(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
+    def has_ended(self, cursor: Cursor, owner: LedgerOwner) -> bool:
         """See FleetDatabase."""
         del cursor
-        return not is_alive(*owner)
+        return not is_alive(owner.number, owner.qualifier)
 
-    def is_local(self, owner: tuple[int, str]) -> bool:
+    def is_local(self, owner: LedgerOwner) -> bool:
         """See FleetDatabase."""
         del owner
         return True
@@ -119,7 +119,7 @@ class PostgresDatabase:
         name = f"codeloop_fleet_{fleet}"
         self._schema = name if len(name) < 63 else f"{name[:50]}_{hashlib.sha256(name.encode()).hexdigest()[:10]}"
         self._turn_key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
-        self.owner = (secrets.randbelow(2**31), read_pid_scope())
+        self.owner = _make_lease_owner()
         self._turn = threading.Lock()
         self._connection: Connection | None = None
 
@@ -139,15 +139,15 @@ class PostgresDatabase:
         except self._psycopg.Error as error:
             raise CodeloopError(f"The table in PostgreSQL can't be used: {str(error).strip()}") from None
 
-    def has_ended(self, cursor: Cursor, owner: tuple[int, str]) -> bool:
+    def has_ended(self, cursor: Cursor, owner: LedgerOwner) -> bool:
         """See FleetDatabase."""
         # Nobody holds the lock of an owner that has ended, so this process gets it, until the end of the transaction.
-        cursor.execute("SELECT pg_try_advisory_xact_lock(?, ?)", (_LOCK_CLASS, owner[0]))
+        cursor.execute("SELECT pg_try_advisory_xact_lock(?, ?)", (_LOCK_CLASS, owner.number))
         return cursor.fetchone()[0]
 
-    def is_local(self, owner: tuple[int, str]) -> bool:
+    def is_local(self, owner: LedgerOwner) -> bool:
         """See FleetDatabase."""
-        return owner[1] == read_pid_scope()
+        return owner.qualifier == read_pid_scope()
 
     def _begin(self) -> "Connection":
         """Begin a transaction, on a new connection if the server has closed the old one."""
@@ -179,8 +179,8 @@ class PostgresDatabase:
             )
             # A new connection is a new owner: others may have taken over the jobs of the old one.
             if self._connection is not None:
-                self.owner = (secrets.randbelow(2**31), read_pid_scope())
-            new_connection.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCK_CLASS, self.owner[0]))
+                self.owner = _make_lease_owner()
+            new_connection.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCK_CLASS, self.owner.number))
             name = sql.Identifier(self._schema)
             with new_connection.transaction():
                 new_connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._turn_key))
@@ -190,6 +190,11 @@ class PostgresDatabase:
             new_connection.execute(sql.SQL("SET search_path TO {}").format(name))
             self._connection = new_connection
         return self._connection
+
+
+def _make_lease_owner() -> LedgerOwner:
+    """Return a new owner: the number of a lock, and the machine of this process."""
+    return LedgerOwner(number=secrets.randbelow(2**31), qualifier=read_pid_scope())
 
 
 class _PostgresCursor:

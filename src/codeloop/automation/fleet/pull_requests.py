@@ -157,47 +157,47 @@ class _Publication:
                 left_out.append(change)
                 continue
             # A change that is there already, such as the same fix by two jobs, needs no commit.
-            if tree != self._git("rev-parse", f"{tip}^{{tree}}"):
+            if tree != self._run_git("rev-parse", f"{tip}^{{tree}}"):
                 tip = self._commit(tree, tip, change)
         return tip, left_out
 
     def _merge_tree(self, tip: str, change: _Change) -> str:
         """Return the tree of a commit with a change on top. Raises CodeloopError on a conflict."""
         if tip == change.start:
-            return self._git("rev-parse", f"{change.commit}^{{tree}}")
+            return self._run_git("rev-parse", f"{change.commit}^{{tree}}")
         # merge-tree takes no merge base before git 2.40. It finds `start` as the merge base of a commit with the
         # files of the tip and `start` as its parent.
-        tip_on_start = self._commit(self._git("rev-parse", f"{tip}^{{tree}}"), change.start, change)
-        return self._git("merge-tree", "--write-tree", tip_on_start, change.commit).splitlines()[0]
+        tip_on_start = self._commit(self._run_git("rev-parse", f"{tip}^{{tree}}"), change.start, change)
+        return self._run_git("merge-tree", "--write-tree", tip_on_start, change.commit).splitlines()[0]
 
     def _commit(self, tree: str, parent: str, change: _Change) -> str:
         """Make a commit, and return its id."""
         # Author, committer and both dates are set: equal arguments give the same commit, also on another day.
-        author, date = self._host.author, self._git("show", "-s", "--format=%at +0000", change.commit)
+        author, date = self._host.author, self._run_git("show", "-s", "--format=%at +0000", change.commit)
         identity = {
             f"GIT_{role}_{key}": value
             for role in ("AUTHOR", "COMMITTER")
             for key, value in (("NAME", author.name), ("EMAIL", author.email), ("DATE", date))
         }
         message = f"{_make_title(change)}\n\n{_JOB_TRAILER}: {change.mark}"
-        return self._git("commit-tree", tree, "-p", parent, "-m", message, variables=identity)
+        return self._run_git("commit-tree", tree, "-p", parent, "-m", message, variables=identity)
 
     def _push(self, commit: str) -> None:
         """Push the changes to the branch. Raises CodeloopError when the branch has only commits of others."""
         remote, ref = self._pull.repository, f"refs/heads/{self._pull.branch}"
-        remote_commit = self._git("ls-remote", remote, ref, variables=self._credential_variables).partition("\t")[0]
+        remote_commit = self._run_git("ls-remote", remote, ref, variables=self._credential_variables).partition("\t")[0]
         if remote_commit == commit:
             return
         if not remote_commit:
-            self._git("push", "--quiet", remote, f"{commit}:{ref}", variables=self._credential_variables)
+            self._run_git("push", "--quiet", remote, f"{commit}:{ref}", variables=self._credential_variables)
             return
-        self._git("fetch", "--quiet", "--no-tags", remote, ref, variables=self._credential_variables)
+        self._run_git("fetch", "--quiet", "--no-tags", remote, ref, variables=self._credential_variables)
         marks = self._list_marks(remote_commit)
         own_marks = {change.mark for change in self._changes}
         # The branch has only earlier versions of these commits. The lease makes the push fail if others push now.
         if marks <= own_marks:
             lease = f"--force-with-lease={ref}:{remote_commit}"
-            self._git("push", "--quiet", lease, remote, f"{commit}:{ref}", variables=self._credential_variables)
+            self._run_git("push", "--quiet", lease, remote, f"{commit}:{ref}", variables=self._credential_variables)
             return
         if not marks & own_marks:
             raise CodeloopError(
@@ -210,16 +210,16 @@ class _Publication:
         if left_out:
             raise CodeloopError(f"{self._pull.branch} was changed by others. {_describe_conflict(left_out)}")
         if tip != remote_commit:
-            self._git("push", "--quiet", remote, f"{tip}:{ref}", variables=self._credential_variables)
+            self._run_git("push", "--quiet", remote, f"{tip}:{ref}", variables=self._credential_variables)
 
     def _list_marks(self, commit: str) -> set[str]:
         """Return the marks of a branch's commits after the jobs' start commits; "" for commits without a mark."""
         starts = {f"^{change.start}" for change in self._changes}
-        log = self._git("log", "--format=%B%x01", commit, *starts)
+        log = self._run_git("log", "--format=%B%x01", commit, *starts)
         trailers = (re.search(rf"^{_JOB_TRAILER}: (.+)$", message, re.MULTILINE) for message in log.split("\x01")[:-1])
         return {match[1] if match else "" for match in trailers}
 
-    def _git(self, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+    def _run_git(self, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
         return run_git(self._pull.repository, f"--git-dir={self._repository}", *arguments, variables=variables).strip()
 
 

@@ -111,13 +111,13 @@ async def remove_credential(preview: PreviewRequest, args: takes.CredentialId) -
 
 
 @answers("v2.credential.update")
-async def label_credential(_preview: PreviewRequest, _args: takes.LabelCredential) -> NoReturn:
+async def refuse_label(_preview: PreviewRequest, _args: takes.LabelCredential) -> NoReturn:
     """Refuse: credentials have no labels."""
     raise make_refusal("Credentials have no labels: there is one for each provider.")
 
 
 @answers("v2.integration.connect.oauth")
-async def connect_oauth(_preview: PreviewRequest, _args: takes.ConnectOAuth) -> NoReturn:
+async def refuse_oauth(_preview: PreviewRequest, _args: takes.ConnectOAuth) -> NoReturn:
     """Refuse: the server keeps no attempts to sign in."""
     raise make_refusal(_NO_ATTEMPTS)
 
@@ -130,7 +130,7 @@ async def refuse_attempt(_preview: PreviewRequest, _args: takes.AttemptId) -> No
 
 
 @answers("v2.integration.attempt.complete")
-async def complete_attempt(_preview: PreviewRequest, _args: takes.CompleteAttempt) -> NoReturn:
+async def refuse_completion(_preview: PreviewRequest, _args: takes.CompleteAttempt) -> NoReturn:
     """Refuse: the server keeps no attempts to sign in."""
     raise make_refusal(_NO_ATTEMPTS)
 

@@ -41,9 +41,9 @@ class Reply(Struct, frozen=True, forbid_unknown_fields=True):
 def pack_order(task: JobTask, environment: Mapping[str, str]) -> tuple[bytes, Path]:
     """Return the line of a job's order, and the path of its bundle, made only for a repository on this machine."""
     bundle = task.folder / "sent"
-    repository, commit = task.job.repository, _git(task, "rev-parse", "HEAD").strip()
+    repository, commit = task.job.repository, _run_git(task, "rev-parse", "HEAD").strip()
     if Path(repository).is_absolute() or repository.startswith("file:"):
-        _git(task, "bundle", "create", "--quiet", str(bundle), f"refs/heads/codeloop/{task.job.id}")
+        _run_git(task, "bundle", "create", "--quiet", str(bundle), f"refs/heads/codeloop/{task.job.id}")
     size = bundle.stat().st_size if bundle.exists() else 0
     order = Order(job=task.job, commit=commit, flags=task.flags, environment=dict(environment), size=size)
     return msgspec.json.encode(order) + b"\n", bundle
@@ -69,11 +69,11 @@ def apply_reply(task: JobTask, output_file: Path, driver_name: str) -> JSON | No
     if data:
         bundle = task.folder / "received"
         bundle.write_bytes(data)
-        _git(task, "fetch", "--quiet", "--no-tags", str(bundle), f"refs/heads/codeloop/{task.job.id}")
-        _git(task, "reset", "--quiet", "--hard", "FETCH_HEAD")
+        _run_git(task, "fetch", "--quiet", "--no-tags", str(bundle), f"refs/heads/codeloop/{task.job.id}")
+        _run_git(task, "reset", "--quiet", "--hard", "FETCH_HEAD")
         bundle.unlink()
     return reply.result
 
 
-def _git(task: JobTask, *arguments: str) -> str:
+def _run_git(task: JobTask, *arguments: str) -> str:
     return run_git(task.job.repository, "-C", str(task.tree), *arguments)
