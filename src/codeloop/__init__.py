@@ -38,6 +38,7 @@ _TARGETS = {name: (module, name) for module, names in _NAMES_BY_MODULE.items() f
     "connect": ("library.opening", "connect_to"),
     "sync": ("sync", "__name__"),
 }
+"""Each public name with the module that has it and its name there."""
 
 
 def __getattr__(name: str) -> object:

@@ -27,8 +27,7 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.batch import make_batch_tool
-from codeloop.tool.json_schema import ExternalParameters
-from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, Traits
+from codeloop.tool.tool import NO_TRAITS, ExternalParameters, Tool, ToolContext, ToolFailure, ToolResult, Traits
 from codeloop.tool.toolbox import Toolbox
 
 CLIENT_GONE_MESSAGE = (

@@ -13,7 +13,7 @@ from codeloop.schema.wire import JSON, Natural, Wire
 
 
 class ModelLimitConfig(Wire):
-    """The most tokens of a model's context window, of an answer (`output`) and of a request (`input`)."""
+    """How many tokens a model's context window, its answer (`output`) and a request (`input`) may have."""
 
     context: int | None = None
     output: int | None = None
@@ -32,27 +32,27 @@ class PricesConfig(Wire, rename=None):
 
 
 class TierConfig(Wire, rename=None):
-    """Which requests a tier is for: of the type `context`, those of more than `size` tokens."""
+    """The requests that a tier of prices is for: with the type `context`, those of more than `size` tokens."""
 
     size: int
     type: str = "context"
 
 
 class CostTierConfig(PricesConfig, rename=None, kw_only=True):
-    """Dollars per million tokens of some requests."""
+    """Dollars per million tokens of the requests that `tier` is for."""
 
     tier: TierConfig
 
 
 class ModelCostConfig(PricesConfig, rename=None):
-    """Dollars per million tokens; `context_over_200k`: a tier of more than 200,000 tokens."""
+    """Dollars per million tokens; `context_over_200k`: of requests with more than 200,000 tokens."""
 
     context_over_200k: PricesConfig | None = None
     tiers: list[CostTierConfig] | None = None
 
 
 class ModalitiesConfig(Wire):
-    """What a model reads and writes: text, image, pdf, audio, video."""
+    """The kinds of content that a model reads and writes: `text`, `image`, `pdf`, `audio`, `video`."""
 
     input: list[str] | None = None
     output: list[str] | None = None
@@ -171,9 +171,10 @@ class SpendingConfig(Wire):
 
 
 class SubagentsConfig(Wire):
-    """`subagents`. `model`: of those whose agent names none. `ask`: more than so many in one turn are asked about.
+    """`subagents`. `model`: of those whose agent names none. `ask`: how many one turn starts without a question.
 
-    `most`, `cost`: subagents, and dollars with its own, that a session and those below it may ever use.
+    `most`: how many subagents a session and those below it may ever start. `cost`: how many dollars they and the
+    session may ever use together.
     """
 
     model: str | None = None
@@ -192,9 +193,10 @@ class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey"}):
 
 
 class ProgramSandboxConfig(Wire):
-    """`sandbox` of a server, formatter or extensions: what the program may do besides in its sandbox.
+    """`sandbox` of a server, a formatter or extensions: what the program may do in its sandbox beyond the usual.
 
-    Paths as in SandboxConfig. `network`: left out, that of its kind; `hosts` then means those and the usual registries.
+    Paths as in SandboxConfig. `network`: left out, what programs of this kind have; `hosts`: reached in the network
+    mode `hosts`, beside the usual registries.
     """
 
     writable: list[str] = []
@@ -207,8 +209,8 @@ class SandboxConfig(Wire):
     """`sandbox`: a mode, or an object. `hosts`: also reached beside the usual registries in network mode `hosts`.
 
     `writable`, `readable` and `hidden`: paths, from the project's root unless absolute or with `~/`. `extensions`:
-    whether the user's own extensions and hooks run in it, too; False: in none; left out, or what they may do besides:
-    in one of their own. Those of a project run in it.
+    where the user's own extensions and hooks run: True: in this sandbox; False: in none; left out, or an object with
+    what they may do beyond the usual: in one of their own. Those of a project always run in this one.
     """
 
     mode: Literal["auto", "off", "required"] = "auto"
@@ -253,14 +255,14 @@ class FormatterConfig(Wire):
 
 
 class CommandHookConfig(Wire):
-    """One row of `hooks`, wherever it was written. `timeout` in seconds; `policy`: it failing refuses the call.
+    """One row of `hooks`, from whichever file. `timeout` in seconds; `policy`: if the hook fails, the call is refused.
 
-    `type`: what is asked: a `command` with its `args`; the `url`, with `headers` in which variables of
-    `allowed_env_vars` may stand; a model (`prompt`), or a subagent (`agent`), by its `prompt`.
-    `condition`: the calls that it is about, as `Bash(git *)`.
-    `sandbox`: of a command, False for none, or what it may do besides; left out: what `sandbox.extensions` says.
-    `place`: the file and line where it is written. `is_project`: it came with the project.
-    `plugin_root`: the folder of the plugin that brings it.
+    `type`: what is asked: a `command` with its `args`; the `url`, with `headers` that may contain the variables
+    `allowed_env_vars`; a model (`prompt`) or a subagent (`agent`), by its `prompt`.
+    `condition`: the calls that it is about, such as `Bash(git *)`.
+    `sandbox`: of a command: False: it has none; or what it may do beyond the usual; left out: as `sandbox.extensions`.
+    `place`: the file and line of the row. `is_project`: the row is the project's, not the user's.
+    `plugin_root`: the folder of the plugin that has the row.
     """
 
     event: str
@@ -285,7 +287,7 @@ class CommandHookConfig(Wire):
 
 
 class WatcherConfig(Wire):
-    """`watcher`. `ignore`: patterns as in `.gitignore`, of what is not watched besides."""
+    """`watcher`. `ignore`: patterns, as in `.gitignore`, of further files that are not watched."""
 
     ignore: list[str] = []
 
@@ -293,8 +295,8 @@ class WatcherConfig(Wire):
 class WorktreeConfig(Wire):
     """`worktree`: what a new work tree of the repository gets.
 
-    `setup`: shell lines that are run there. `copy`: by pattern (`.env`, `config/*.json`), whether ignored files go
-    along; the last that matches counts. `sparse`: the only folders that are checked out; empty: all.
+    `setup`: shell lines that are run there. `copy`: by pattern (`.env`, `config/*.json`), whether ignored files are
+    copied; the last pattern that matches counts. `sparse`: the only folders that are checked out; empty: all.
     """
 
     setup: list[str] = []
@@ -307,10 +309,10 @@ class Config(Wire, rename=None):
 
     `fallback`: models (`provider/model`) that take over, one after the other, where a model's service fails.
     `mcp_share`: how many percent of a model's window the tools of MCP servers may take.
-    `lsp_warnings`: the result of an edit tells new warnings of language servers too, not only errors.
+    `lsp_warnings`: the result of an edit has new warnings of language servers, too, not only errors.
     `hooks` holds the commands of all trusted layers in their order; `hook_timeout` (ms) is for an extension's answers.
-    `restrictions` holds those of untrusted project layers: they can only make a verdict stricter, and mean nothing
-    until `extend.agents.build_rules` has put them together with all others.
+    `restrictions` holds the rules of untrusted project layers: they can only make a verdict stricter, and have no
+    effect until `extend.agents.build_rules` has combined them with all others.
     """
 
     model: str | None = None

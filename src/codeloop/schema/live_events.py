@@ -290,9 +290,6 @@ class GlobalDisposed(IdentifiedEvent, tag="global.disposed"):
     properties: Nothing = msgspec.field(default_factory=Nothing)
 
 
-TuiEvent = PromptAppended | CommandSent | ToastShown | SessionSelected
-
-
 class McpServerName(Wire):
     """Properties of `mcp.tools.changed`."""
 
@@ -343,6 +340,8 @@ class WorktreeReady(IdentifiedEvent, tag="worktree.ready"):
     properties: Worktree
 
 
+TuiEvent = PromptAppended | CommandSent | ToastShown | SessionSelected
+"""The events that tell an attached terminal UI to do something."""
 LiveEvent = (
     PartDelta
     | StatusChanged

@@ -11,10 +11,6 @@ from codeloop.schema.wire import JSON
 OMITTED_KEYWORDS = frozenset({"title", "default", "minimum", "exclusiveMinimum", "minLength", "minItems"})
 
 
-class ExternalParameters(msgspec.Struct, frozen=True):
-    """Parameters of an external tool, which validates them itself."""
-
-
 def make_parameters_schema(params: type[msgspec.Struct]) -> JSON:
     """Return the schema of a parameter struct: one object, no `$ref`, no titles, no defaults, no lower bounds."""
     (schema,), definitions = msgspec.json.schema_components([params], ref_template="{name}")

@@ -148,6 +148,10 @@ DescriptionBuilder = Callable[..., str | None]
 """Takes the rulesets of a session and returns a tool's description for it; None: the tool is not offered."""
 
 
+class ExternalParameters(Struct, frozen=True):
+    """The `params` of an external tool, which validates its own arguments: see `Tool.schema`."""
+
+
 class Tool(Struct, frozen=True):
     """A named function that the model may call."""
 

@@ -2,5 +2,5 @@
 
 from pathlib import Path
 
-FILES = Path(__file__).parent / "static"
+STATIC_FOLDER = Path(__file__).parent / "static"
 """The folder that a server offers at `/`."""

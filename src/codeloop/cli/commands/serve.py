@@ -32,7 +32,7 @@ from codeloop.schema.limits import OUTPUT_READER_TIME
 from codeloop.schema.permission import Profile
 from codeloop.server.guard import parse_origin
 from codeloop.server.server import ListenOptions, Server, find_address
-from codeloop.web import FILES
+from codeloop.web import STATIC_FOLDER
 
 DEFAULT_PORT = 4096
 LOG_LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
@@ -196,7 +196,7 @@ def _make_listen_options(
         username=username,
         password=secret.password,
         origins=_parse_origins(serve_options.cors, server_settings.cors, stderr),
-        pages=FILES if web_folder is None else None,
+        pages=STATIC_FOLDER if web_folder is None else None,
         web_dir=web_folder,
     )
 

@@ -39,8 +39,8 @@ from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW_ANSWER, HOST_S
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.wire import JSON
-from codeloop.tool.json_schema import ExternalParameters, clean_schema
-from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolResult
+from codeloop.tool.json_schema import clean_schema
+from codeloop.tool.tool import NO_TRAITS, ExternalParameters, Tool, ToolContext, ToolResult
 from codeloop.workspace.process.program_log import ProgramLog
 
 EMPTY_POLICY_REASON = "it is marked as a policy, and brought no hook when it was loaded here"

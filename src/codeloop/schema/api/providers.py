@@ -132,8 +132,12 @@ class ProviderAuthMethod(Wire):
 
 def is_prompt_needed(prompt: JSON, answers: Mapping[str, str]) -> bool:
     """Return whether this prompt of a ProviderAuthMethod must be asked, after the answers so far."""
-    when: JSON = prompt.get("when") or {}
-    return not when or (answers.get(str(when.get("key"))) == when.get("value")) == (when.get("op") == "eq")
+    # `{"key": "region", "op": "eq", "value": "eu"}`: only after this answer to another prompt; `neq`: after others.
+    condition: JSON = prompt.get("when") or {}
+    if not condition:
+        return True
+    is_equal = answers.get(str(condition.get("key"))) == condition.get("value")
+    return is_equal if condition.get("op") == "eq" else not is_equal
 
 
 class ApiAuth(Wire, tag_field="type", tag="api"):

@@ -77,9 +77,9 @@ class ContextPart(Wire):
 class SessionContext(Wire):
     """The contents of a session's next request, by part.
 
-    `window`: tokens that the model takes, 0: unknown. `used`: of the last request with its answer; `is_counted`: as the
-    service counted them, to which the parts are scaled. `compacts_at`: tokens from which on a summary takes the place
-    of the conversation, 0: unknown. `prunable`: tokens of old output that would be left out first.
+    All numbers are tokens. `window`: what the model takes, 0: unknown. `used`: the last request with its answer;
+    `is_counted`: the service counted them, and the parts are scaled to that number. `compacts_at`: with more, a summary
+    takes the place of the conversation, 0: unknown. `prunable`: old output that would be left out first.
     """
 
     model: str
@@ -103,7 +103,7 @@ class StatsQuery(Wire):
 
 
 class Figures(Wire):
-    """Sums. `sessions` counts those with a step, children with their parents; `cost` in dollars."""
+    """Sums. `sessions`: those with at least one step; a session and its subagents count as one. `cost` in dollars."""
 
     sessions: int = 0
     steps: int = 0

@@ -8,7 +8,7 @@ import re
 
 from codeloop.kit.guarded_paths import is_secret
 from codeloop.tool.files.edit_finisher import FileChange
-from codeloop.tool.files.file_access import format_path, get_permission_path
+from codeloop.tool.files.file_access import format_path, make_permission_name
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.workspace import ResolvedPath
@@ -40,7 +40,7 @@ many blank lines took minutes.
 def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
     """Return whether an error may quote a file: this session has read it, or may read it without a question."""
     is_seen = ctx.workspace.read_log.find_last_stamp(ctx.session_id, target.real) is not None
-    return is_seen or not ctx.session.judge("read", [get_permission_path(ctx.workspace, target)])
+    return is_seen or not ctx.session.judge("read", [make_permission_name(ctx.workspace, target.real)])
 
 
 def check_may_reveal(ctx: ToolContext, target: ResolvedPath) -> None:
@@ -48,7 +48,7 @@ def check_may_reveal(ctx: ToolContext, target: ResolvedPath) -> None:
 
     Otherwise the model could find out the content by trying edits: one that matches succeeds, others fail.
     """
-    name = get_permission_path(ctx.workspace, target)
+    name = make_permission_name(ctx.workspace, target.real)
     is_guarded = is_secret(name) or "deny" in ctx.session.judge("read", [name]).values()
     if is_guarded and os.path.lexists(target.real) and not may_quote(ctx, target):
         shown_name = format_path(ctx.workspace, target.path)

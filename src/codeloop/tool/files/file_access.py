@@ -169,13 +169,8 @@ def make_outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[
     return [Need(permission="external_directory", patterns=patterns, always=always, metadata={**metadata, **shown})]
 
 
-def get_permission_path(workspace: Workspace, target: ResolvedPath) -> str:
-    """Return the path that permission rules match: the real one, relative to the work tree; "." is the top."""
-    return make_permission_name(workspace, target.real)
-
-
 def make_permission_name(workspace: Workspace, real: Path) -> str:
-    """Return the path that permission rules match, for a resolved path."""
+    """Return the name of a resolved path that permission rules match: relative to the work tree; "." is its top."""
     # Guarded files are compared as on a disk that ignores case, where `.ENV` is the file `.env`.
     name = workspace.format_for_user(real) or "."
     return fold_path(name) if is_protected(name) or is_secret(name) else name
@@ -204,7 +199,7 @@ async def filter_free_to_read(ctx: ToolContext, paths: Sequence[Path]) -> list[P
 
 def make_read_need(workspace: Workspace, target: ResolvedPath) -> Need:
     """Return the permission to read a file. "Always" covers all files; for a file with keys it covers that file."""
-    name = get_permission_path(workspace, target)
+    name = make_permission_name(workspace, target.real)
     return Need(permission="read", patterns=(name,), always=escape_names((name,)) if is_secret(name) else ("*",))
 
 
@@ -245,7 +240,7 @@ async def ask_edit(ctx: ToolContext, targets: Sequence[ResolvedPath], metadata: 
 
 async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
     """Raise Denied when a rule forbids changing the files, before they are read."""
-    names = [get_permission_path(ctx.workspace, target) for target in targets]
+    names = [make_permission_name(ctx.workspace, target.real) for target in targets]
     folders = [pattern for need in make_outside_needs(targets, {}) for pattern in need.patterns]
     judge = ctx.session.judge
     # Asking raises Denied with the reason of the rule.

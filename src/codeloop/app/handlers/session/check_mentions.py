@@ -16,7 +16,7 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ResourceSource, ToolPart, ToolStatePending
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.files.file_access import get_permission_path, resolve_allowed
+from codeloop.tool.files.file_access import make_permission_name, resolve_allowed
 from codeloop.tool.tool import format_for_model
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -85,6 +85,6 @@ async def _check_mention(project: Project, agent: Agent, message: UserMessage, p
 
 
 def _make_read_need(context: CallContext, target: ResolvedPath) -> Need:
-    pattern = get_permission_path(context.workspace, target)
+    pattern = make_permission_name(context.workspace, target.real)
     metadata = {"filepath": str(target.real)}
     return Need(permission="read", patterns=(pattern,), always=escape_names((pattern,)), metadata=metadata)

@@ -17,8 +17,8 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.limits import MCP_SEARCH_LINES, MCP_SEARCH_TOOLS
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_hooks import run_call
-from codeloop.tool.json_schema import ExternalParameters, clean_schema
-from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.json_schema import clean_schema
+from codeloop.tool.tool import ExternalParameters, Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import PreparedCall
 
 _MAX_LINE_CHARS = 120

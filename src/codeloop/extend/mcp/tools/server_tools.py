@@ -11,8 +11,8 @@ from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.limits import MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SHARE
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.json_schema import ExternalParameters, clean_schema
-from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolResult, Traits
+from codeloop.tool.json_schema import clean_schema
+from codeloop.tool.tool import READ_ONLY_TRAITS, ExternalParameters, Tool, ToolContext, ToolResult, Traits
 from codeloop.tool.toolbox import FindTool, FitTools
 
 SEARCH_TOOL = "mcp"

@@ -86,7 +86,14 @@ class _PatchedFile:
         after = None if self.text is None else encode_text(self.text, self.encoding)
         if after == (self.before.data if self.before else None):
             return None
-        return FileChange(self.target, self.before, after, self.original, self.text or "", self.mode)
+        return FileChange(
+            self.target,
+            before=self.before,
+            after=after,
+            text_before=self.original,
+            text_after=self.text or "",
+            mode=self.mode,
+        )
 
 
 @tool("apply_patch", params=PatchParams, traits=Traits(permission="edit"))

@@ -140,7 +140,14 @@ def _compute_change(
     # One exact match is the text that was meant. An approximate match, or several, may not be after a change.
     if match_note or any(step.replaces_all and text.content.count(step.old) > 1 for step in steps):
         check_unchanged_since_read(ctx, target, loaded, must_be_read=False)
-    return FileChange(target, loaded, encode_text(content, text.encoding), text.content, content), match_note
+    change = FileChange(
+        target,
+        before=loaded,
+        after=encode_text(content, text.encoding),
+        text_before=text.content,
+        text_after=content,
+    )
+    return change, match_note
 
 
 def _was_shown(ctx: ToolContext, target: ResolvedPath, before: str, after: str) -> bool:
@@ -170,7 +177,7 @@ def _compute_creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit])
         )
     check_surrogates(steps[0].new)
     content, _ = _apply_in_order(steps[0].new, steps[1:], name)
-    return FileChange(target, None, encode_text(content, UTF8), "", content)
+    return FileChange(target, before=None, after=encode_text(content, UTF8), text_before="", text_after=content)
 
 
 def _apply_in_order(content: str, steps: list[Edit], path: str, *, is_quotable: bool = True) -> tuple[str, str]:

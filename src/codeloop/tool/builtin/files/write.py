@@ -34,9 +34,10 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
     target = resolve_path(ctx.workspace, params.file_path)
     with convert_errors(ctx.workspace, target):
         # Models write `/src/a.py` for a path that is meant relative to the project.
-        inside, folder = ctx.workspace.directory / params.file_path.lstrip("/"), target.path.parent
-        if target.is_outside and not folder.exists() and inside.parent.is_dir():
-            raise ToolFailure(f"There is no folder {folder}. Did you mean {format_path(ctx.workspace, inside)}?")
+        path_inside = ctx.workspace.directory / params.file_path.lstrip("/")
+        folder = target.path.parent
+        if target.is_outside and not folder.exists() and path_inside.parent.is_dir():
+            raise ToolFailure(f"There is no folder {folder}. Did you mean {format_path(ctx.workspace, path_inside)}?")
     await check_edit(ctx, [target])
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
@@ -56,13 +57,19 @@ def _make_change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileCh
     check_surrogates(content)
     before = read_file_if_exists(target.real)
     if before is None:
-        return FileChange(target, None, content.encode(), "", content)
+        return FileChange(target, before=None, after=content.encode(), text_before="", text_after=content)
     check_unchanged_since_read(ctx, target, before)
     text = _decode_or_empty(before.data)
     # Models write plain line feeds.
     if find_main_line_end(text.content) == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")
-    return FileChange(target, before, encode_text(content, text.encoding), text.content, content)
+    return FileChange(
+        target,
+        before=before,
+        after=encode_text(content, text.encoding),
+        text_before=text.content,
+        text_after=content,
+    )
 
 
 def _decode_or_empty(data: bytes) -> DecodedText:

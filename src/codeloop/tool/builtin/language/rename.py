@@ -67,8 +67,15 @@ def _make_changes(
             raise ToolFailure(f"{target.path} is gone.")
         before, text = loaded
         try:
-            after = apply_edits(client, text.content, edits)
+            text_after = apply_edits(client, text.content, edits)
         except ValueError as error:
             raise ToolFailure(f"The language server made no sense: {error}. Nothing was changed.") from error
-        changes.append(FileChange(target, before, encode_text(after, text.encoding), text.content, after))
+        change = FileChange(
+            target,
+            before=before,
+            after=encode_text(text_after, text.encoding),
+            text_before=text.content,
+            text_after=text_after,
+        )
+        changes.append(change)
     return changes

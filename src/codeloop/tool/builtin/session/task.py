@@ -16,7 +16,7 @@ from codeloop.tool.tool import Subtask, ToolContext, ToolFailure, ToolResult, Tr
 _POLL_SECONDS = 0.1
 
 
-async def check_fan_out(ctx: ToolContext) -> None:
+async def _check_fan_out(ctx: ToolContext) -> None:
     """Ask the user if this turn has started as many subagents as it may without a question.
 
     The answer holds for the whole turn. Raises Denied or Rejected if the user refuses, and ToolFailure for the calls
@@ -87,7 +87,7 @@ async def task(params: TaskParams, ctx: ToolContext) -> ToolResult:
     metadata = {"description": params.description, "subagent_type": params.subagent_type}
     await ctx.ask(Need(permission="task", patterns=(params.subagent_type,), always=("*",), metadata=metadata))
     if params.task_id is None:
-        await check_fan_out(ctx)
+        await _check_fan_out(ctx)
     result = await ctx.spawn(
         Subtask(
             agent=params.subagent_type,

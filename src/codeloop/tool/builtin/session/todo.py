@@ -24,20 +24,19 @@ class TodoWriteParams(msgspec.Struct, frozen=True):
     todos: list[TodoItem]
 
 
-STATUS_WORDS = {"completed": "done", "in_progress": "in progress", "pending": "pending", "cancelled": "cancelled"}
+_STATUS_WORDS = {"completed": "done", "in_progress": "in progress", "pending": "pending", "cancelled": "cancelled"}
 
 
 def _make_result(todos: list[Todo], output: str) -> ToolResult:
     """Return a result with the list for clients in its metadata, and the number of open tasks as its title."""
-    data: list[dict[str, str]] = msgspec.to_builtins(todos)
     open_todos = [todo for todo in todos if todo.status != "completed"]
-    return ToolResult(f"{len(open_todos)} todos", output, {"todos": data})
+    return ToolResult(f"{len(open_todos)} todos", output, {"todos": msgspec.to_builtins(todos)})
 
 
 def _format_counts(todos: list[Todo]) -> str:
     """Return the number of tasks in each state. The list is not repeated: the model has just written it."""
     counts = Counter(todo.status for todo in todos)
-    states = ", ".join(f"{counts[status]} {words}" for status, words in STATUS_WORDS.items() if counts[status])
+    states = ", ".join(f"{counts[status]} {words}" for status, words in _STATUS_WORDS.items() if counts[status])
     return f"{len(todos)} todo{'s' if len(todos) > 1 else ''}: {states}" if todos else "The list is empty now."
 
 
@@ -47,11 +46,11 @@ async def todowrite(params: TodoWriteParams, ctx: ToolContext) -> ToolResult:
     for number, item in enumerate(params.todos, 1):
         if not item.content.strip():
             raise ToolFailure(f"Todo {number} has no content.", advice="Say what to do, or leave it out.")
-    busy = [item.content for item in params.todos if item.status == "in_progress"]
-    if len(busy) > 1:
-        names = "; ".join(busy)
+    in_progress = [item.content for item in params.todos if item.status == "in_progress"]
+    if len(in_progress) > 1:
+        names = "; ".join(in_progress)
         raise ToolFailure(
-            f"{len(busy)} todos are in_progress ({names}).", advice="Keep one in_progress, the others pending."
+            f"{len(in_progress)} todos are in_progress ({names}).", advice="Keep one in_progress, the others pending."
         )
     await ctx.ask(Need(permission="todowrite", patterns=("*",), always=("*",)))
     todos = [Todo(content=item.content, status=item.status, priority=item.priority) for item in params.todos]

@@ -57,12 +57,20 @@ class LineNeeds:
 
         `must_ask`: ask about the command even if the rules allow it.
         """
-        files = [*self._list_edit_needs(workspace), *self._list_read_needs(workspace, judge)]
-        guarded = [need for need in files if any(map(_is_guarded, need.patterns))]
-        plain = [need for need in files if need not in guarded]
-        run = self._make_command_need(workspace)
-        run = replace(run, hooked="ask", metadata={**run.metadata, "reason": _EVASION_REASON}) if must_ask else run
-        return [*self._list_outside_needs(workspace), *guarded, run, *plain, *self._list_unknown_path_needs()]
+        file_needs = [*self._list_edit_needs(workspace), *self._list_read_needs(workspace, judge)]
+        guarded = [need for need in file_needs if any(map(_is_guarded, need.patterns))]
+        plain = [need for need in file_needs if need not in guarded]
+        command_need = self._make_command_need(workspace)
+        if must_ask:
+            metadata = {**command_need.metadata, "reason": _EVASION_REASON}
+            command_need = replace(command_need, hooked="ask", metadata=metadata)
+        return [
+            *self._list_outside_needs(workspace),
+            *guarded,
+            command_need,
+            *plain,
+            *self._list_unknown_path_needs(),
+        ]
 
     def make_grants(self, workspace: Workspace) -> SandboxGrants:
         """Return the paths that a sandbox opens for the line once all its needs are granted."""
@@ -146,6 +154,7 @@ class LineNeeds:
 
 
 def _is_guarded(name: str) -> bool:
+    """Return whether a file may hold keys, or decides what runs later."""
     return is_secret(name) or is_protected(name) or needs_confirmation(name)
 
 

@@ -109,20 +109,22 @@ class UnsandboxedLineCheck:
         common = find_common_folder(folder)
         settings = list(self._read_settings(common / "config", folder / "config.worktree"))
         operands = [word for word in words if not word.startswith("-")]
-        hooks = "" if "--no-verify" in options and name == "push" else self._find_hook_doubt(name, common, settings)
-        return (
-            hooks
-            or next((reason for setting in settings if (reason := self._find_setting_doubt(setting))), "")
-            or self._find_remote_doubt(operands[:1], settings)
-            or self._find_submodule_doubt(name, options, folder)
-            or self._find_environment_doubt()
-        )
+        runs_hooks = name != "push" or "--no-verify" not in options
+        doubts = [
+            self._find_hook_doubt(name, common, settings) if runs_hooks else "",
+            *map(self._find_setting_doubt, settings),
+            self._find_remote_doubt(operands[:1], settings),
+            self._find_submodule_doubt(name, options, folder),
+            self._find_environment_doubt(),
+        ]
+        return next(filter(None, doubts), "")
 
     def _read_settings(self, *repository_files: Path) -> Iterator[GitSetting]:
         files = [*list_user_config_files(self._home, self._environment), *repository_files]
         return (setting for setting, _ in read_settings_with_includes(files, self._home))
 
     def _find_setting_doubt(self, setting: GitSetting) -> str:
+        """Return why a setting may start a planted program; "": it does not."""
         if not setting.name:
             return "a setting of git can't be understood"
         if not _RUNNING_SETTINGS.fullmatch(setting.name) or setting.is_harmless:
@@ -141,6 +143,7 @@ class UnsandboxedLineCheck:
         return f"{setting.name} leads to {path}, where sandboxed commands may write" if path else ""
 
     def _find_hook_doubt(self, name: str, common: Path, settings: Sequence[GitSetting]) -> str:
+        """Return why a hook of a git command may run what lies in the project; "": none does."""
         set_paths = [setting.value for setting in settings if setting.name == "core.hookspath"]
         set_folder = (
             Path(os.path.realpath(self._root / expand_config_path(set_paths[-1], self._home))) if set_paths else None
@@ -162,6 +165,10 @@ class UnsandboxedLineCheck:
         return ""
 
     def _find_remote_doubt(self, remotes: Sequence[str], settings: Sequence[GitSetting]) -> str:
+        """Return why a remote may be a folder on this machine, whose hooks would run; "": it is not.
+
+        `remotes`: the one that the command names, by its name or URL; empty: any may be meant.
+        """
         urls = {
             setting.name.split(".", 1)[1].rpartition(".")[0]: setting.value
             for setting in settings
@@ -177,6 +184,7 @@ class UnsandboxedLineCheck:
         return ""
 
     def _find_submodule_doubt(self, name: str, options: Sequence[str], folder: Path) -> str:
+        """Return why a command reaches submodules, each of which has settings of its own; "": it does not."""
         if name not in {"fetch", "pull"} or "--no-recurse-submodules" in options:
             return ""
         return "it fetches submodules, too, with their own settings" if list_submodule_paths(folder / "index") else ""
