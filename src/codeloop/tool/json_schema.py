@@ -68,9 +68,9 @@ def inline_references(value: Any, definitions: dict[str, Any], within: tuple[str
     node = cast("JSON", value)
     if "$ref" in node:
         name: str = node["$ref"]
-        return (
-            {"type": "object"} if name in within else inline_references(definitions[name], definitions, (*within, name))
-        )
+        if name in within:
+            return {"type": "object"}
+        return inline_references(definitions[name], definitions, (*within, name))
     members = {key: item for key, item in node.items() if key not in OMITTED_KEYWORDS}
     if "anyOf" in members:
         members = {key: item for key, item in _simplify_any_of(members).items() if key not in OMITTED_KEYWORDS}

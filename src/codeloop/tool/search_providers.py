@@ -1,4 +1,7 @@
-"""The table of search services for the tools `websearch` and `codesearch`, and the choice of one."""
+"""The table of search services for the tools `websearch` and `codesearch`, and the choice of one.
+
+Every run reads the table, to know which tools there are; `tool/web` is loaded when a tool is used.
+"""
 
 from collections.abc import Mapping
 

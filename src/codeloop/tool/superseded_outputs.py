@@ -94,11 +94,12 @@ class CacheAge(Struct, frozen=True):
 
 def _find_request_time(entry: Entry) -> int:
     """Return when the service received the request of a step, which is about when its answer began."""
-    starts = (start for part in entry.parts if (start := _find_start(part)) is not None)
+    starts = (start for start in map(_find_start, entry.parts) if start is not None)
     return max(entry.info.time.created, next(starts, 0))
 
 
 def _find_start(part: Part) -> int | None:
+    """Return when a part began to arrive, in ms since the epoch; None: it is not known."""
     match part:
         case TextPart(time=time) | ReasoningPart(time=time):
             return time.start if time is not None else None
@@ -109,6 +110,7 @@ def _find_start(part: Part) -> int | None:
 
 
 def _list_prune_times(entries: Sequence[Entry]) -> set[int]:
+    """Return the times at which old outputs were left out of requests, in ms since the epoch."""
     states = (part.state for entry in entries for part in entry.parts if isinstance(part, ToolPart))
     return {s.time.compacted for s in states if isinstance(s, ToolStateCompleted) and s.time.compacted is not None}
 

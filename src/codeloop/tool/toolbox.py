@@ -149,6 +149,7 @@ class Toolbox(Struct, dict=True):
         known_name = name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
         schema = self._specs_by_name[known_name].parameters if known_name else {}
         value = _read_arguments(arguments, schema, notes)
+        # Some agents have one tool with commands for all that an editor does, or an `edit` with a list of edits.
         if isinstance(value, dict) and known_name in {None, "edit"}:
             editor_call = match_editor(name, value)
             if editor_call is not None:

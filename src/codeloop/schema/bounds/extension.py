@@ -1,4 +1,4 @@
-"""Limits of extensions, their processes, and clients' tools."""
+"""Limits of extensions and their processes, of hooks, of calls that go on for long, and of clients' tools."""
 
 from codeloop.kit.limit import Limit
 

@@ -232,7 +232,11 @@ class _Fetcher:
                 if proxy is None:
                     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                     raise ToolFailure(f"{url.host} can't be resolved: {why}.", advice="Check the host name.") from None
-        concerns = [f"{address} ({why})" for address in addresses if (why := classify_non_public(address)) is not None]
+        concerns: list[str] = []
+        for address in addresses:
+            reason = classify_non_public(address)
+            if reason is not None:
+                concerns.append(f"{address} ({reason})")
         if url.is_disguised and not concerns:
             concerns = [f"{url.host} (an unusual spelling of an address)"]
         if not addresses:

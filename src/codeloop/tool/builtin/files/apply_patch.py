@@ -155,7 +155,8 @@ async def _compute_changes(
             is_quotable = may_quote(ctx, target)
             await asyncio.to_thread(_apply_operation, ctx, operation, targets, files, is_quotable=is_quotable)
     with convert_errors(ctx.workspace, *targets.values()):
-        file_changes = {file: change for file in files.values() if (change := file.make_change()) is not None}
+        changes = {file: file.make_change() for file in files.values()}
+        file_changes = {file: change for file, change in changes.items() if change is not None}
     if not file_changes:
         raise ToolFailure("The patch changes nothing: the files already have this content.")
     return file_changes

@@ -89,7 +89,7 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
 
 def _order_files(paths: Iterable[str]) -> list[Path]:
     """Return the files that may have blocks, those in the upper folders first: they say most about a folder."""
-    files = (path for each in paths if has_blocks((path := Path(each)).suffix))
+    files = (path for path in map(Path, paths) if has_blocks(path.suffix))
     return sorted(files, key=lambda path: (len(path.parts), path))
 
 
@@ -125,10 +125,13 @@ def _fit_outlines(outlines: Sequence[_FileOutline]) -> list[str]:
     texts: list[str] = []
     for each, share in zip(outlines, shares, strict=True):
         count = len(each.blocks)
-        while count and _measure_bytes(rows := format_outline(each.blocks, count)) > share:
-            count = min(count - 1, count * share // _measure_bytes(rows))
+        rows = format_outline(each.blocks, count)
+        while count and (size := _measure_bytes(rows)) > share:
+            # In proportion to the size, and at least one block fewer each time.
+            count = min(count - 1, count * share // size)
+            rows = format_outline(each.blocks, count)
         heading = f"{each.name} ({_format_line_count(each.lines)})"
-        texts.append("\n".join([heading, *format_outline(each.blocks, count)]))
+        texts.append("\n".join([heading, *rows]))
     return texts
 
 

@@ -22,8 +22,9 @@ ANSWER_ADVICE = (
 )
 THREADS_KEY = "threads"
 """The key in the metadata of a `plan_exit` call for all threads so far, with their answers."""
-# Clients write this line above each comment of the user.
+# Clients write this line above each comment of the user: `About @.codeloop/plans/plan.md line 12:`.
 _COMMENT_HEADING = re.compile(r"^About @(\S+) line (\d+)(?:, again)?:[ \t]*$", re.MULTILINE)
+# Matches the lines of the plan that a comment is about, in a code block before it.
 _EXCERPT = re.compile(r"\A```\w*\n.*?^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
@@ -114,19 +115,15 @@ def read_comments(text: str, after: int) -> list[PlanThread]:
     A comment begins with a line `About @FILE line N:`, and a fenced excerpt of the file after it is left out. A text
     without such lines is one comment on the whole plan.
     """
-    heads = list(_COMMENT_HEADING.finditer(text))
-    if not heads:
+    headings = list(_COMMENT_HEADING.finditer(text))
+    if not headings:
         return [PlanThread(id=after + 1, text=text.strip())]
-    ends = [each.start() for each in heads[1:]] + [len(text)]
-    return [
-        PlanThread(
-            id=after + number,
-            text=_EXCERPT.sub("", text[head.end() : end].strip()).strip(),
-            file=head[1],
-            line=int(head[2]),
-        )
-        for number, (head, end) in enumerate(zip(heads, ends, strict=True), 1)
-    ]
+    ends = [each.start() for each in headings[1:]] + [len(text)]
+    threads: list[PlanThread] = []
+    for number, (heading, end) in enumerate(zip(headings, ends, strict=True), after + 1):
+        comment = _EXCERPT.sub("", text[heading.end() : end].strip()).strip()
+        threads.append(PlanThread(id=number, text=comment, file=heading[1], line=int(heading[2])))
+    return threads
 
 
 def answer_threads(threads: Sequence[PlanThread], answers: Sequence[ThreadAnswer]) -> list[PlanThread]:

@@ -65,6 +65,6 @@ def _find_doubt(line: str, context: ShellContext, changed: Mapping[str, str], ro
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:
     """Return whether the shell splits text outside ASCII as the analysis does: it reads UTF-8, or plain bytes."""
-    names = ("LC_ALL", "LC_CTYPE", "LANG")
-    locale = next((value for name in names if (value := environment.get(name))), "C")
+    # The first of these that is set counts.
+    locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
     return locale in {"C", "POSIX"} or locale.lower().endswith((".utf-8", ".utf8"))
