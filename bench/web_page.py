@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.bench_run import BenchRun
 from bench.process_runner import MeasurementFailed
-from codeloop.web import FILES
+from codeloop.web import STATIC_FOLDER
 from tests.e2e.desk import open_desk
 from tests.support.programs import CODELOOP_PROGRAM, LISTENING_PREFIX, ROOT, run_program
 
@@ -36,7 +36,7 @@ def measure_first_load(bench: BenchRun) -> None:
         if name in loaded:
             continue
         loaded.add(name)
-        body = (FILES / name).read_bytes()
+        body = (STATIC_FOLDER / name).read_bytes()
         size += len(gzip.compress(body, mtime=0))
         pending += [found.decode() for found in _IMPORT_PATTERN.findall(body) if name.endswith(".js")]
     bench.put_own("web-first-load", size)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.web import FILES
+from codeloop.web import STATIC_FOLDER
 from tests.support.programs import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -18,7 +18,7 @@ def read_all(folder: Path) -> dict[str, bytes]:
 
 def test_the_shipped_files_are_those_that_the_source_gives(source: Path, tmp_path: Path) -> None:
     subprocess.run(["node", "build.mjs", str(tmp_path / "built")], cwd=source, check=True, timeout=120)
-    built, shipped = read_all(tmp_path / "built"), read_all(FILES)
+    built, shipped = read_all(tmp_path / "built"), read_all(STATIC_FOLDER)
     assert sorted(built) == sorted(shipped), "run `make web`"
     assert [name for name in built if built[name] != shipped[name]] == [], "run `make web`"
 
@@ -48,12 +48,12 @@ def test_the_lock_file_pins_every_package_and_names_no_registry() -> None:
 
 def test_the_licence_of_every_shipped_package_is_beside_the_files() -> None:
     wanted = json.loads((ROOT / "web" / "package.json").read_text())["dependencies"]
-    licences = (FILES / "licences.txt").read_text()
+    licences = (STATIC_FOLDER / "licences.txt").read_text()
     assert [name for name, version in wanted.items() if f"\n{name} {version} (" not in licences] == []
 
 
 def test_no_file_asks_another_host() -> None:
-    index = (FILES / "index.html").read_text()
+    index = (STATIC_FOLDER / "index.html").read_text()
     assert "//" not in index
     assert "<script>" not in index
     assert "style=" not in index
