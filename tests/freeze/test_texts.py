@@ -12,7 +12,7 @@ from codeloop.client.questions.requester import Requester
 from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend import template
 from codeloop.kit import glob, wildcard
-from codeloop.kit.text import diff, frontmatter, suggest, terminal_output, terminal_text
+from codeloop.kit.text import diff, frontmatter, plain_output, suggest, terminal_text
 from codeloop.net.sse import SseParser
 from codeloop.permission.defaults import make_base_rules
 from codeloop.schema.permission import PermissionRequest, PermissionRule
@@ -98,9 +98,9 @@ TEXTS: dict[str, Callable[[], object]] = {
     "shell pieces of a command": lambda: template.expand_template("!`" * 50_000, "x"),
     "a name that is nothing's": lambda: suggest.find_similar("a" * 1_000_000, ["b" * 255 + str(n) for n in range(200)]),
     "many near names": lambda: suggest.find_similar("a" * 250, ["ab" * 120 + str(n) for n in range(5_000)]),
-    "a program that goes back": lambda: terminal_output.to_plain_text("\x1b[999D" * 3_000),
-    "a program's broken sequences": lambda: terminal_output.to_plain_text(("\x1b[" + "0" * 1_000) * 60),
-    "rows of progress": lambda: terminal_output.to_plain_text(("1.1.1.1" * 40 + "%\n") * 100),
+    "a program that goes back": lambda: plain_output.to_plain_text("\x1b[999D" * 3_000),
+    "a program's broken sequences": lambda: plain_output.to_plain_text(("\x1b[" + "0" * 1_000) * 60),
+    "rows of progress": lambda: plain_output.to_plain_text(("1.1.1.1" * 40 + "%\n") * 100),
     "an answer of brackets": lambda: styled("[" * 20_000),
     "an answer of links": lambda: styled("[a](" * 3_000),
     "an answer of stars": lambda: styled("**a " * 20_000 + "*b **c " * 5_000),

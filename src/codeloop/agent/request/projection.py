@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from codeloop.agent.moves import is_open
-from codeloop.kit.text.terminal_output import to_plain_text
+from codeloop.kit.text.plain_output import to_plain_text
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.kit.text.terminal_output import to_plain_text
+from codeloop.kit.text.plain_output import to_plain_text
 from codeloop.schema.wire import JSON, Wire
 
 # As in Claude Code: 2 refuses, every other code but 0 is a failure of the hook.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.small_files import write_all
-from codeloop.kit.text.terminal_output import PlainOutput, to_plain_text
+from codeloop.kit.text.plain_output import PlainOutput, to_plain_text
 from codeloop.kit.text.truncate import count_bytes, count_lines, cut_text
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.saved_outputs import create_output_file, shorten_output

@@ -45,7 +45,7 @@ class PlainOutput(Struct, frozen=True):
 
 
 def to_plain_text(output: str) -> PlainOutput:
-    """Convert a program's output to the text that a terminal would show in the end."""
+    """Convert a program's output to the text that a terminal would show in the end, with long runs shortened."""
     is_reduced = False
     if "\x1b" in output:
         output = _CURSOR_BACK.sub(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from codeloop.kit.text.terminal_output import PlainOutput, to_plain_text
+from codeloop.kit.text.plain_output import PlainOutput, to_plain_text
 
 SEQUENCES = (
     "\x1b[31m", "\x1b[0m", "\x1b[38;5;12m", "\x1b[K", "\x1b[?25l", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\",
