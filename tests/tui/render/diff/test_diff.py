@@ -84,3 +84,11 @@ def test_a_patch_of_git_and_what_is_none() -> None:
 def test_several_files() -> None:
     text = make_unified_diff("/p/a.py", "a\n", "b\n").patch + make_unified_diff("/p/b.py", "", "c\n").patch
     assert [(patch.path, patch.counts) for patch in parse_patches(text)] == [("/p/a.py", (1, 1)), ("/p/b.py", (1, 0))]
+
+
+@pytest.mark.parametrize("diff", ["unified", "split"])
+def test_the_largest_number_has_room_wherever_it_is(diff: str) -> None:
+    patch = next(parse_patches("Index: a.py\n@@ -9,3 +100,1 @@\n kept\n-one\n-two\n"))
+    rows = list(DiffRenderer(patch, canvas(60, diff=diff), 60).draw())
+    check(rows, 60)
+    assert {plain([row]).index("-") for row in rows[1:]} == {4}

@@ -54,8 +54,7 @@ class DiffRenderer:
         # Where added and removed lines have no background, their text has the colour of the side, not of the syntax.
         language = find_language(patch.path) if self._has_backgrounds else ""
         self._highlighters = {sign: CodeHighlighter(language, canvas.styles, base="text") for sign in ("-", "+")}
-        # The largest number of each side is in the last two lines of a hunk: the last line may be on one side only.
-        largest_number = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk[-2:]), default=1)
+        largest_number = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk), default=1)
         self._digits = len(str(largest_number)) if room >= _NUMBERS_MIN_WIDTH else 0
         """Cells of a line number; 0: lines have none."""
 
