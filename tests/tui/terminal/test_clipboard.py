@@ -49,3 +49,14 @@ async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_nex
     programs = [("false",), ("tee", str(file)), ("xsel", "never")]
     await write_clipboard("the text", programs)
     assert file.read_text() == "the text"
+
+
+async def test_what_tmux_has_taken_is_given_to_the_desktop_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("tmux", "xsel"):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\nexec /bin/cat > {tmp_path}/{name}.copied\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    await write_clipboard("the text", find_copy_commands({**TMUX, "DISPLAY": ":0"}, "linux"))
+    assert (tmp_path / "tmux.copied").read_text() == "the text"
+    assert (tmp_path / "xsel.copied").read_text() == "the text"

@@ -109,10 +109,10 @@ def find_copy_commands(environment: Mapping[str, str], platform: str = sys.platf
 async def write_clipboard(text: str, commands: list[tuple[str, ...]], delay: float = 0.0) -> None:
     """Write a text, after `delay` seconds, to each program that is installed; xsel is only a substitute for xclip."""
     await asyncio.sleep(delay)
-    is_written = False
+    is_written_by_xclip = False
     for command in commands:
         program = command[0]
-        if is_written and program == "xsel":
+        if is_written_by_xclip and program == "xsel":
             continue
         # Windows takes bytes without a byte order mark for its old code page.
         data = text.encode("utf-16") if program == "clip.exe" else text.encode()
@@ -120,4 +120,4 @@ async def write_clipboard(text: str, commands: list[tuple[str, ...]], delay: flo
             process = await start_desktop_program(command, stdin=PIPE, output=DEVNULL)
             async with asyncio.timeout(PROMPT_CLIPBOARD.seconds):
                 await process.communicate(data)
-            is_written = process.returncode == 0
+            is_written_by_xclip |= program == "xclip" and process.returncode == 0
