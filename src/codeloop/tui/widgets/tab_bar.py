@@ -1,5 +1,6 @@
 """The row of tab names; hidden while there is one tab."""
 
+import re
 from collections.abc import Sequence
 
 from rich.segment import Segment
@@ -18,6 +19,8 @@ from codeloop.tui.widgets.session_tab import SessionTab
 MIN_NAME_WIDTH, MAX_NAME_WIDTH = 12, 60
 """Cells of a tab's name."""
 _COLOURS_BY_MARK = {"? ": "warning", "! ": "error"}
+# Such as at the end of `Fix the tests (fork #2)`.
+_FORK_NUMBER = re.compile(r" \(fork #[0-9]{1,6}\)\Z")
 _NAME_MARGIN = 6
 """Cells of a tab besides its name: blanks, number, mark."""
 
@@ -52,7 +55,7 @@ class TabBar(CachedWidget):
             style = styles.of("text", "bold", on="background_element") if tab is shown_tab else styles.of("text_muted")
             if mark in _COLOURS_BY_MARK and tab is not shown_tab:
                 style = styles.of(_COLOURS_BY_MARK[mark])
-            text = f" {index + 1} {mark}{_cut_title(tab.title, name_width)} "
+            text = f" {index + 1} {mark}{cut_title(tab.title, name_width)} "
             row += [Segment(text, style), Segment(" ")]
         if row != self._row:
             self._row = row
@@ -75,13 +78,13 @@ class TabBar(CachedWidget):
                 return
 
 
-def _cut_title(title: str, width: int) -> str:
+def cut_title(title: str, width: int) -> str:
     """Cut a title to `width` characters; a fork keeps its number, which tells it from the original."""
-    # Such as `Fix the tests (fork #2)`.
-    name, mark, number = title.rpartition(" (fork #")
-    if mark and width >= 2 * MIN_NAME_WIDTH:
-        return one_line(name, width - len(mark + number)) + mark + number
-    return one_line(title, width, escape_answer_controls)
+    # A narrow tab has no room for both.
+    end = _FORK_NUMBER.search(title) if width >= 2 * MIN_NAME_WIDTH else None
+    if end is None:
+        return one_line(title, width, escape_answer_controls)
+    return one_line(title[: end.start()], width - len(end[0]), escape_answer_controls) + end[0]
 
 
 def _has_failed(view: SessionView) -> bool:
