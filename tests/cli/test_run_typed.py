@@ -18,7 +18,9 @@ PIXEL = base64.b64decode(
 def sent(desk: Desk, *words: str, stdin: str = "") -> tuple[str, str, int]:
     """Return what the model is sent as the prompt, what is said on stderr, and the exit code."""
     with serving(steps(HELLO)) as server:
-        desk.use(server, command={"review": {"template": "Review it.\n!`cat note`"}})
+        desk.use(
+            server, command={"review": {"template": "Review it.\n!`cat note`"}, "say": {"template": "Say $1, then $2."}}
+        )
         done = desk.run("run", "--auto", "--title", "T", *words, stdin=stdin)
         asked = str(server.requests[0].json["messages"][1:]) if server.requests else ""
     return asked, done.stderr, done.returncode
@@ -38,6 +40,13 @@ def test_a_command_and_a_mention_do_what_they_do_in_a_conversation(tmp_path: Pat
     asked = sent(desk, stdin="/init and see @calc.py")[0]
     assert "/init and see @calc.py" in asked
     assert "SECRET" not in asked
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_command_gets_its_words_as_arguments_and_stdin_as_a_file(tmp_path: Path, form: str) -> None:
+    words = ("--output-format", form, "--command", "say", "-", "two words", "three")
+    asked, _, code = sent(Desk(tmp_path), *words, stdin="PIPED TEXT")
+    assert (code, "Say two words, then three." in asked, "PIPED TEXT" in asked) == (0, True, True)
 
 
 @pytest.mark.parametrize(

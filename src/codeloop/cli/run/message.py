@@ -1,4 +1,4 @@
-"""Reads the message of `run` from the command line and stdin, and finds the slash command and files in it."""
+"""Reads the message of `run` from the command line and stdin, finds the slash command in it, and makes what is sent."""
 
 import base64
 import fcntl
@@ -12,12 +12,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from codeloop.cli.options import Options
+from codeloop.cli.output.streams import can_ask_user
+from codeloop.cli.run.send import OutgoingMessage, make_goal
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import COMMAND_LIST, NoArguments
+from codeloop.schema.wire import JSON
 
 EXAMPLE_COMMAND = 'codeloop run "fix the failing test"'
 # Slash commands of a conversation that are no prompts, with what does the same outside of it.
@@ -53,14 +56,15 @@ def read_message(options: Options) -> RunMessage:
     """Return the message. It may be empty with a file or a command; else an empty one raises UsageProblem."""
     # stdin is only read for `-`, or without words: a script may have an open pipe as stdin, which never ends.
     asks_for_stdin = "-" in options.message
-    words = " ".join(word for word in options.message if word != "-").strip()
+    given_words = [word for word in options.message if word != "-"]
+    # The words of a command are its arguments, which its template takes apart again.
+    words = " ".join(given_words if options.command is None else map(quote_word, given_words)).strip()
     goal_and_words = "\n\n".join(filter(None, ((options.goal or "").strip(), words)))
     if not asks_for_stdin:
         if options.goal is not None:
             return RunMessage(goal_and_words)
         if options.command is not None:
-            # The words are the command's arguments, which its template takes apart again.
-            return RunMessage(" ".join(map(quote_word, options.message)))
+            return RunMessage(words)
         if options.message:
             if not words and not options.files:
                 raise UsageProblem(f"The message is empty. Give a task: {EXAMPLE_COMMAND}.")
@@ -127,6 +131,34 @@ async def parse_command(client: Client, options: Options, words: str) -> tuple[s
     raise UsageProblem(
         f"Unknown command: /{name}.{close} `codeloop command list` lists them. "
         "To send it as a prompt, put a space first."
+    )
+
+
+async def make_outgoing_message(
+    client: Client,
+    options: Options,
+    message: RunMessage,
+    command_and_arguments: tuple[str | None, str],
+    attachments: list[FilePartInput],
+    answer_format: JSON | None,
+    note: Callable[[str], object],
+) -> OutgoingMessage:
+    """Return the message to send: the parts of a prompt, or a command with its attachments.
+
+    `command_and_arguments`: as `parse_command` returns them. `note`: called with lines for the user.
+    """
+    command, arguments = command_and_arguments
+    if command is not None:
+        parts = [*([make_piped_file(message.piped)] if message.piped else []), *attachments]
+    else:
+        parts = [*await make_parts(client, message, note), *attachments]
+    return OutgoingMessage(
+        parts=parts,
+        is_attended=can_ask_user(),
+        command=command,
+        arguments=arguments,
+        goal=make_goal(options),
+        format=answer_format,
     )
 
 

@@ -14,8 +14,8 @@ from codeloop.cli.output.view import View, ViewAbovePrompt, make_view
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.prompter import QuestionPrompter
 from codeloop.cli.questions.trust_prompt import make_trust_prompt
-from codeloop.cli.run.message import RunMessage, is_stdin_unread, make_parts, make_piped_file, parse_command
-from codeloop.cli.run.send import OutgoingMessage, make_goal, send_message
+from codeloop.cli.run.message import RunMessage, is_stdin_unread, make_outgoing_message, parse_command
+from codeloop.cli.run.send import send_message
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.open_target import OpenTarget
@@ -23,7 +23,6 @@ from codeloop.cli.target.selection import check_agent, choose_session, parse_mod
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.extend.commands import COMPACT_COMMAND
-from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import new_id
@@ -147,36 +146,21 @@ class OneShot:
                 resume_command=f"codeloop run{attach_flag} --session {session.id}",
                 background=background,
             )
-            outgoing = await self._make_outgoing_message(client, message, command, arguments, attachments)
+            outgoing = await make_outgoing_message(
+                client,
+                options,
+                message,
+                (command, arguments),
+                attachments,
+                self._answer_format,
+                note=lambda text: self.view.note(f"codeloop: {text}"),
+            )
             send = partial(send_message, client, session.id, self._prompt_id, options, outgoing)
             outcome = await turn.run(self._prompt_id, send, options.timeout, self._signals)
             return outcome if self._answer_format is None else check_structured_output(outcome)
         finally:
             if await delete_unused_session(client, self.session_id):
                 self.session_id = ""
-
-    async def _make_outgoing_message(
-        self,
-        client: Client,
-        message: RunMessage,
-        command: str | None,
-        arguments: str,
-        attachments: list[FilePartInput],
-    ) -> OutgoingMessage:
-        """Return the message to send: the parts of a prompt, or a command with its attachments."""
-        if command is not None:
-            parts = [*([make_piped_file(message.piped)] if message.piped else []), *attachments]
-        else:
-            prompt_parts = await make_parts(client, message, lambda text: self.view.note(f"codeloop: {text}"))
-            parts = [*prompt_parts, *attachments]
-        return OutgoingMessage(
-            parts=parts,
-            is_attended=can_ask_user(),
-            command=command,
-            arguments=arguments,
-            goal=make_goal(self._options),
-            format=self._answer_format,
-        )
 
     def _make_view(self) -> View:
         options = self._options

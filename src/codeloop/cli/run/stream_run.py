@@ -13,9 +13,9 @@ from codeloop.cli.output.stream_json.stream_json_view import StreamJsonView
 from codeloop.cli.output.streams import OutputQueue, can_ask_user, open_standard_streams
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.host_answerer import HostAnswerer
-from codeloop.cli.run.message import RunMessage, make_parts, parse_command, read_message
+from codeloop.cli.run.message import RunMessage, make_outgoing_message, parse_command, read_message
 from codeloop.cli.run.one_shot import check_structured_output, delete_unused_session
-from codeloop.cli.run.send import OutgoingMessage, make_goal, send_message
+from codeloop.cli.run.send import OutgoingMessage, send_message
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.stream_control import PERMISSION_MODES, StreamControls
 from codeloop.cli.run.stream_input import StreamInput, StreamMessage
@@ -185,30 +185,34 @@ class StreamRun:
         """Send a message, or the command that it calls; return the answer when the turn ends."""
         # Read for each message: the host may have changed the model.
         options, client = self._controls.options, self._controls.require_session()[0]
-        attachments = [target.attach_file(path) for path in options.files]
         answer_format = None
         if options.schema is not None:
             from codeloop.cli.run.output_schema import read_answer_format
 
             answer_format = await read_answer_format(options.schema)
         if isinstance(message, StreamMessage):
-            parts = message.parts
-            # Only a message of one text can call a command.
-            words = parts[0].text if len(parts) == 1 and isinstance(parts[0], TextPartInput) else ""
-            command, arguments = await parse_command(client, replace(options, message=(words,)), words)
+            # Only a message of one text can call a command. Nothing is attached: stream-json input excludes --file.
+            text = (
+                message.parts[0].text if len(message.parts) == 1 and isinstance(message.parts[0], TextPartInput) else ""
+            )
+            command, arguments = await parse_command(client, replace(options, message=(text,)), text)
+            outgoing = OutgoingMessage(
+                parts=message.parts if command is None else [],
+                is_attended=can_ask_user(),
+                command=command,
+                arguments=arguments,
+                format=answer_format,
+            )
         else:
-            parts = [*await make_parts(client, message, self._view.note), *attachments]
-            command, arguments = await parse_command(client, options, message.words)
-        if command is not None:
-            parts = attachments
-        outgoing = OutgoingMessage(
-            parts=parts,
-            is_attended=can_ask_user(),
-            command=command,
-            arguments=arguments,
-            goal=make_goal(options),
-            format=answer_format,
-        )
+            outgoing = await make_outgoing_message(
+                client,
+                options,
+                message,
+                await parse_command(client, options, message.words),
+                [target.attach_file(path) for path in options.files],
+                answer_format,
+                note=lambda text: self._view.note(f"codeloop: {text}"),
+            )
         return await send_message(client, session_id, prompt_id, options, outgoing)
 
     async def _write_init(self, client: Client, session: Session) -> None:
