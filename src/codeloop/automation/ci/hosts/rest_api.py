@@ -66,9 +66,10 @@ class RestApi:
         next_path: str | None = _append_query(path, {**query, "per_page": 100})
         for _ in range(CI_PAGES.value):
             answer = await self._send("GET", next_path, None)
-            if not isinstance(answer.body, list):
+            body: object = answer.body
+            if not isinstance(body, list):
                 raise HostProblem(f"{self._name} answered {path} with something that is no list.", answer.status)
-            rows += to_list(answer.body)
+            rows += to_list(body)
             next_path = self._read_next_page(answer)
             if next_path is None:
                 break
