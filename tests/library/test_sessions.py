@@ -1,6 +1,7 @@
 """Sessions of the library: streamed, answered, limited, stopped, resumed; in this process and on a server."""
 
 import asyncio
+import time
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -92,8 +93,11 @@ async def test_prompts_of_one_session_are_answered_one_after_the_other(opened: O
     answers = [ScriptedAnswer(text=f"{number}", delay_ms=20) for number in range(3)]
     async with opened(answers) as project:
         session = await project.session()
+        start = time.monotonic()
         given = await asyncio.gather(*(session.ask(f"prompt {number}") for number in range(3)))
         assert [answer.text for answer in given] == ["0", "1", "2"]
+        # The wait for earlier turns is no part of a turn.
+        assert sum(answer.duration for answer in given) <= time.monotonic() - start
 
 
 async def test_a_limit_is_an_error_with_what_there_was(opened: Open) -> None:

@@ -161,7 +161,8 @@ class RunningTurn(Listener):
         self._send_task: asyncio.Task[MessageWithParts] | None = None
         self._is_idle = False
         self._has_timed_out = False
-        self._start = time.monotonic()
+        self._start = 0.0
+        """When `run` was called, in monotonic seconds."""
 
     def on_event(self, event: Event) -> None:
         """Queue an event of the turn's session, or of no session."""
@@ -184,6 +185,7 @@ class RunningTurn(Listener):
         `before`: the session before the turn. When the generator is closed or cancelled, the turn is stopped.
         Raises TurnFailed and other CodeloopErrors.
         """
+        self._start = time.monotonic()
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
             send_task = self._send_task = asyncio.create_task(self._client.call(PROMPT, self._prompt))
