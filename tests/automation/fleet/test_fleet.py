@@ -234,6 +234,18 @@ def test_goals_that_are_not_reached_fail_and_the_page_shows_all(tmp_path: Path) 
     assert "1 of 4 done" in desk.run("fleet", "status").stdout
 
 
+@pytest.mark.slow
+def test_a_limit_of_no_dollars_is_passed_on(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    job: dict[str, object] = {"id": "one", "repository": str(repository(desk)), "prompt": "add"}
+    with serving(steps(DONE)) as server:
+        desk.use(server)
+        done = desk.run("fleet", "run", write_table(desk, [job]), "--max-cost", "0")
+    assert done.returncode == 1
+    (row,) = status(desk)["rows"]
+    assert row["result"]["exitCode"] == 4
+
+
 @pytest.mark.parametrize(
     "wrong", [{"id": "../../mine"}, {"repository": "--upload-pack=x"}, {"base": "--upload-pack=x"}]
 )

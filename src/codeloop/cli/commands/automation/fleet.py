@@ -337,7 +337,8 @@ def _format_flags(flags: dict[str, object]) -> list[str]:
     """Return the flags that were given as words of a command line of `codeloop run`."""
     words: list[str] = []
     for key, value in flags.items():
-        if value:
+        # 0 is a limit; an empty name is none.
+        if value is not None and value is not False and value != "":
             words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
     return words
 
