@@ -136,6 +136,21 @@ async def test_subagents_are_listed_below_their_parents(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_a_subagent_of_a_subagent_stands_right_below_the_one_that_started_it(tmp_path: Path) -> None:
+    app = Stage()
+    async with stored(tmp_path) as (it, _), staged(app):
+        for name in ("One", "Two"):
+            child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id, title=name))
+            await it.client.call(SESSION_CREATE, CreateSession(parent_id=child.id, title=f"Within {name}"))
+        app.open(ChildPicker(context(app, it), it.session_id))
+        await app.sees("Within Two")
+        rows = [row for row in app.shown().splitlines() if "One" in row or "Two" in row]
+        for name in ("One", "Two"):
+            place = next(place for place, row in enumerate(rows) if name in row)
+            assert f"└ Within {name}" in rows[place + 1]
+
+
+@pytest.mark.slow
 async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_path: Path) -> None:
     app = Stage()
     async with stored(tmp_path) as (it, _), staged(app, WIDE) as pilot:

@@ -293,16 +293,17 @@ class ChildPicker(Picker[str]):
         super().__init__(source, context.get_styles)
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        client = self._dialog_context.client
-        labels = await _read_labels(client)
+        labels = await _read_labels(self._dialog_context.client)
         picks: list[Pick[str]] = []
-        waiting = [(self._root_id, 0)]
+        # A stack: the subagents that a subagent has started are listed right below it.
+        waiting = [(child, 0) for child in reversed(await self._list_children(self._root_id))]
         while waiting:
-            parent, depth = waiting.pop(0)
-            children = await client.call(SESSION_CHILDREN, SessionId(session_id=parent))
-            for child in children:
-                mark = "●" if child.id == self._current else ""
-                title = f"{_draw_branch(depth)}{format_session_title(child)}"
-                picks.append(Pick(child.id, title, detail=child.agent or "", hint=labels.get(child.id, ""), mark=mark))
-                waiting.append((child.id, depth + 1))
+            child, depth = waiting.pop()
+            title = f"{_draw_branch(depth)}{format_session_title(child)}"
+            mark = "●" if child.id == self._current else ""
+            picks.append(Pick(child.id, title, detail=child.agent or "", hint=labels.get(child.id, ""), mark=mark))
+            waiting += [(each, depth + 1) for each in reversed(await self._list_children(child.id))]
         return picks
+
+    async def _list_children(self, session_id: str) -> Sequence[Session]:
+        return await self._dialog_context.client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
