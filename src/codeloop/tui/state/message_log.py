@@ -23,14 +23,17 @@ class LoggedMessage(Struct):
 
 
 class MessageLog:
-    """The messages in order. `changed_ids`: the ids of messages that have changed since this set was last cleared."""
+    """The messages by id, whose order `ids` has.
+
+    `changed_ids`: the ids of messages that have changed since this set was last replaced by an empty one.
+    """
 
     def __init__(self) -> None:
         self.messages: dict[str, LoggedMessage] = {}
         self.changed_ids: set[str] = set()
         self._order: list[SortKey] = []
-        self._turns: dict[str, list[str]] = {}
-        """The answers to a prompt, by the prompt's id."""
+        self._answer_ids: dict[str, list[str]] = {}
+        """The ids of the answers to each prompt, by the prompt's id."""
         # Joining each delta as it comes would copy a long text too often.
         self._pending_deltas: dict[str, list[str]] = {}
         """The deltas that are not in their parts' texts yet, by part id; `apply_deltas` joins them once a frame."""
@@ -59,7 +62,7 @@ class MessageLog:
 
     def list_answers(self, prompt_id: str) -> list[AssistantMessage]:
         """Return the answers to a prompt, in the order of arrival."""
-        infos = (self.messages[message_id].info for message_id in self._turns.get(prompt_id, ()))
+        infos = (self.messages[message_id].info for message_id in self._answer_ids.get(prompt_id, ()))
         return [info for info in infos if isinstance(info, AssistantMessage)]
 
     def add(self, page: list[MessageWithParts]) -> None:
@@ -90,7 +93,7 @@ class MessageLog:
         self.changed_ids.update(self.messages)
         self.messages.clear()
         self._order.clear()
-        self._turns.clear()
+        self._answer_ids.clear()
         self._pending_deltas.clear()
 
     def apply_event(self, event: Event) -> None:
@@ -131,11 +134,11 @@ class MessageLog:
         self.messages[info.id] = LoggedMessage(info, {})
         insort(self._order, (info.time.created, info.id))
         if isinstance(info, AssistantMessage):
-            self._turns.setdefault(info.parent_id, []).append(info.id)
+            self._answer_ids.setdefault(info.parent_id, []).append(info.id)
 
     def _remove(self, message_id: str) -> None:
         if (message := self.messages.pop(message_id, None)) is not None:
             self._order.remove((message.info.time.created, message_id))
             if isinstance(message.info, AssistantMessage):
-                self._turns[message.info.parent_id].remove(message_id)
+                self._answer_ids[message.info.parent_id].remove(message_id)
             self.changed_ids.add(message_id)

@@ -23,8 +23,10 @@ async def show_picture_of_session(ui: Ui, part_id: str) -> None:
 
 def find_pictures(view: SessionView | None) -> Iterator[FilePart]:
     """Yield the pictures of a conversation, the oldest first."""
-    for message in view.log.messages.values() if view is not None else ():
-        for part in message.parts.values():
+    if view is None:
+        return
+    for message_id in view.log.ids:
+        for part in view.log.messages[message_id].parts.values():
             yield from _list_pictures(part)
 
 
