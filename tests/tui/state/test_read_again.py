@@ -2,7 +2,8 @@
 
 from codeloop.client.target import Target
 from codeloop.schema.api.session_inputs import FilePartInput
-from codeloop.schema.event import PartInfo, PartUpdated
+from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated
+from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, SESSION_STATUS
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
@@ -48,6 +49,17 @@ def test_an_event_that_came_while_messages_were_read_is_newer_than_they() -> Non
     event = PartUpdated(properties=PartInfo(session_id=part.session_id, part=newer, time=1))
     view.load(STORED, None, [event])
     assert view.log.messages[part.message_id].parts[part.id] == newer
+
+
+def test_a_step_of_a_subagent_counts_once_however_often_its_event_comes() -> None:
+    session = StoredClient().session()
+    view = SessionView(session)
+    view.update_session(replace(session, id="ses_child", parent_id=session.id))
+    answer = next(message.info for message in STORED if isinstance(message.info, AssistantMessage))
+    event = MessageUpdated(properties=MessageInfo(session_id="ses_child", info=answer))
+    view.apply_event(event)
+    view.load(STORED, None, [event])
+    assert view.children.summaries["ses_child"].steps == 1
 
 
 async def test_what_another_terminal_asks_in_a_session_is_asked_here_too() -> None:

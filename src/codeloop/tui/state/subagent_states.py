@@ -25,6 +25,9 @@ class SubagentStates:
         self._summaries: dict[str, SubagentSummary] = {}
         self._message_ids: dict[str, str] = {}
         """The id of the message whose call started a subagent, by the id of the subagent's session."""
+        # Events that come while messages are read are applied twice.
+        self._counted_ids: set[str] = set()
+        """The ids of the subagents' answers that are counted as steps."""
 
     @property
     def summaries(self) -> Mapping[str, SubagentSummary]:
@@ -55,6 +58,9 @@ class SubagentStates:
                 calls.insert(index, p.part)
                 self._summaries[session_id] = replace(child, calls=tuple(calls[-MAX_SHOWN_CALLS:]))
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.time.completed:
+                if p.info.id in self._counted_ids:
+                    return False
+                self._counted_ids.add(p.info.id)
                 self._summaries[session_id] = replace(child, steps=child.steps + 1)
             case _:
                 return False
