@@ -35,6 +35,13 @@ def test_names_that_nothing_has_are_told() -> None:
     ]
 
 
+def test_a_value_that_is_no_text_is_told_of_commands_and_of_the_prompts_actions() -> None:
+    assert len(Keymap({"help": "f1"}, {"help": 1}).problems) == 1
+    assert find_keybind_problems({"input_undo": 1, "input_redo": False}) == [
+        'keybinds.input_undo is not a text such as "ctrl+p" or "<leader>n,f2".'
+    ]
+
+
 def test_a_key_of_the_prompt_is_taken_away_by_none_and_by_false() -> None:
     for nothing in ("none", False):
         assert "ctrl+j" not in map_prompt_keys({"input_newline": nothing})

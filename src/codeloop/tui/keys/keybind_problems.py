@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.tui.commands import COMMANDS_BY_ID
-from codeloop.tui.keys.key_names import find_unknown_keys
+from codeloop.tui.keys.keymap import find_key_problems
 from codeloop.tui.keys.prompt_bindings import PROMPT_BINDINGS
 
 _OPENCODE_ONLY_PREFIXES = (
@@ -18,16 +18,14 @@ _OPENCODE_ONLY_PREFIXES = (
 
 
 def find_keybind_problems(custom: Mapping[str, object]) -> list[str]:
-    """Return the problems of `keybinds`: unknown names, and unknown keys of the prompt's actions.
+    """Return the problems of `keybinds`: unknown names, and wrong values for the prompt's actions.
 
-    Unknown keys of commands are found by `Keymap`.
+    Wrong values for commands, and for the leader, are found by `Keymap`.
     """
-    prompt_actions = {row.id for row in PROMPT_BINDINGS} - {*COMMANDS_BY_ID}
+    prompt_actions = [row.id for row in PROMPT_BINDINGS if row.id not in COMMANDS_BY_ID]
     names = {*COMMANDS_BY_ID, *prompt_actions, "leader"}
     problems = [
-        f"keybinds.{name}: there is no key {key}."
-        for name in prompt_actions
-        for key in find_unknown_keys(custom.get(name))
+        problem for name in prompt_actions if name in custom for problem in find_key_problems(name, custom[name])
     ]
     unknown = [name for name in custom if name not in names and not name.startswith(_OPENCODE_ONLY_PREFIXES)]
     return [*problems, *(f"keybinds.{name}: there is no such command.{_suggest(name, names)}" for name in unknown)]

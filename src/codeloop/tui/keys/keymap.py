@@ -13,6 +13,14 @@ from codeloop.tui.keys.key_names import LEADER, display_key, find_unknown_keys, 
 DEFAULT_LEADER = "ctrl+x"
 
 
+def find_key_problems(name: str, keys: object) -> list[str]:
+    """Return the problems of one value of `keybinds`: it is no text, or names keys that do not exist."""
+    # `false` takes the keys away.
+    if not isinstance(keys, str) and keys is not False:
+        return [f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".']
+    return [f"keybinds.{name}: there is no key {key}." for key in find_unknown_keys(keys)]
+
+
 class KeyMeaning(Struct, frozen=True):
     """The meaning of a key: the ids of commands, of which the first that exists runs.
 
@@ -36,9 +44,7 @@ class Keymap:
         for name, keys in custom.items():
             if name not in defaults and name != "leader":
                 continue
-            if not isinstance(keys, str) and keys is not False:
-                self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
-            self.problems += [f"keybinds.{name}: there is no key {key}." for key in find_unknown_keys(keys)]
+            self.problems += find_key_problems(name, keys)
         self._leader_timeout, self._waits_until = leader_timeout, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():
