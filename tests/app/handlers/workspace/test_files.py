@@ -143,14 +143,14 @@ async def test_line_ends_alone_make_no_difference(tmp_path: Path) -> None:
 async def test_a_larger_file_and_a_larger_folder_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "work", {"big.txt": "x" * 101, "fits.txt": "x" * 100})
     monkeypatch.setattr(files, "FILES_CONTENT", Limit("files.content", 100, "bytes", "for this test"))
-    from codeloop.workspace.search import directory
+    from codeloop.workspace.files import folder_listing
 
     async with open_scripted_project(tmp_path, []) as it:
         assert len((await content(it, "fits.txt")).content) == 100
         with pytest.raises(CodeloopError, match="101 bytes"):
             await content(it, "big.txt")
         assert len(await listed(it)) == 2
-        monkeypatch.setattr(directory, "FILES_ENTRIES", Limit("files.entries", 1, "count", "for this test"))
+        monkeypatch.setattr(folder_listing, "FILES_ENTRIES", Limit("files.entries", 1, "count", "for this test"))
         with pytest.raises(CodeloopError, match="more than 1 entries"):
             await listed(it)
 

@@ -21,12 +21,12 @@ from codeloop.schema.limits import FILES_CONTENT, SNAPSHOT_DIFF
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.encoding import NotText, decode_text, is_binary
+from codeloop.workspace.files.folder_listing import list_folder_entries
 from codeloop.workspace.files.media_type import detect_media_type
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.git.ignore_patterns import list_user_excludes
 from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.working_diff import list_changes
-from codeloop.workspace.search.directory import list_directory
 
 _SAMPLE_BYTES = 8_192
 """The start of a file that is searched for binary data."""
@@ -53,7 +53,7 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
     def read_entries() -> list[FileNode]:
         target = _resolve_inside(project, args.path)
         try:
-            directory_entries = list_directory(
+            folder_entries = list_folder_entries(
                 target.root, target.real, list_user_excludes(project.settings.environment)
             )
         except FileNotFoundError as error:
@@ -72,7 +72,7 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
                 type="directory" if entry.is_folder else "file",
                 ignored=entry.is_ignored,
             )
-            for entry in directory_entries
+            for entry in folder_entries
         ]
 
     return await asyncio.to_thread(read_entries)

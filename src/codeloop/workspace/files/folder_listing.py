@@ -20,7 +20,7 @@ _RULES_BYTES = 256 * 1024
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-class DirectoryEntry(Struct, frozen=True):
+class FolderEntry(Struct, frozen=True):
     """An entry of a folder. A link counts as a folder if it leads to one in the work tree, else as a file."""
 
     name: str
@@ -28,14 +28,14 @@ class DirectoryEntry(Struct, frozen=True):
     is_ignored: bool
 
 
-def list_directory(root: Path, folder: Path, excludes: Iterable[Path]) -> list[DirectoryEntry]:
+def list_folder_entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[FolderEntry]:
     """Return the entries of a folder of the work tree `root` (both resolved), folders first, then by name. Blocks.
 
     `.git` is left out. `excludes`: the user's own files of patterns for git. Raises FileRefused and OSError as
     `open_folder`, CodeloopError when there is too much.
     """
     path = "" if folder == root else str(folder.relative_to(root))
-    directory_entries: list[DirectoryEntry] = []
+    folder_entries: list[FolderEntry] = []
     deadline = time.monotonic() + SEARCH_TIME.seconds
     with open_folder(folder) as parent:
         rules, is_all_ignored = _read_rules(root, path, excludes)
@@ -46,7 +46,7 @@ def list_directory(root: Path, folder: Path, excludes: Iterable[Path]) -> list[D
                 for entry in entries:
                     if entry.name == ".git":
                         continue
-                    if len(directory_entries) >= FILES_ENTRIES.value:
+                    if len(folder_entries) >= FILES_ENTRIES.value:
                         count = f"more than {FILES_ENTRIES.value:,} entries"
                         raise CodeloopError(f"{escape_path(str(folder))} has {count}. Look for a name with /find/file.")
                     if time.monotonic() > deadline:
@@ -55,10 +55,10 @@ def list_directory(root: Path, folder: Path, excludes: Iterable[Path]) -> list[D
                     ignored = is_all_ignored or is_ignored(
                         rules, join_relative(path, entry.name), entry.name, is_folder=is_folder
                     )
-                    directory_entries.append(DirectoryEntry(entry.name, is_folder, ignored))
+                    folder_entries.append(FolderEntry(entry.name, is_folder, ignored))
         finally:
             os.close(fd)
-    return sorted(directory_entries, key=lambda entry: (not entry.is_folder, entry.name))
+    return sorted(folder_entries, key=lambda entry: (not entry.is_folder, entry.name))
 
 
 def _is_folder(root: Path, folder: Path, entry: "os.DirEntry[str]") -> bool:
