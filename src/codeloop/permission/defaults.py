@@ -98,7 +98,7 @@ def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset
 
 
 def list_named_permissions() -> frozenset[str]:
-    """Return the permissions that the built-in rules name. No MCP tool may have one of these as its name.
+    """Return the permissions that are named by the rules of the profile auto. No MCP tool may have such a name.
 
     Otherwise the rules for such a permission would decide about the tool.
     """

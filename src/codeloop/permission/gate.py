@@ -96,7 +96,7 @@ AskExtensions = Callable[[PermissionRequest], Awaitable[Action]]
 class _Judgement(Struct, frozen=True):
     """The verdict on a need, before any question, and the record of the decision, which is completed after it.
 
-    `decided_by`: names the rule, "always" or extension.
+    `decided_by`: by whom it is decided where no user is asked: `rule`, `grant` with an id, or `extension`.
     """
 
     need: Need
@@ -212,12 +212,13 @@ class Gate(Struct, frozen=True):
         verdict, origin = judge_need(
             need, rules.lists, tuple(rule for grant in grants for rule in _make_grant_rules(grant))
         )
+        # This counts for allowed needs only. Where one is allowed and its rule asks, a grant has answered the question.
         is_by_rule = verdict.rule is None or verdict.rule.action == "allow"
-        by = "rule" if is_by_rule else _describe_grant(need, grants)
-        return _Judgement(need, verdict, _make_decision(need, verdict, origin, session_id, tool), by)
+        decided_by = "rule" if is_by_rule else _describe_grant(need, grants)
+        return _Judgement(need, verdict, _make_decision(need, verdict, origin, session_id, tool), decided_by)
 
     def list_grants(self, session_id: str, need: Need) -> list[Grant]:
-        """Return the earlier "always" answers that may cover a need: those given for the location of this need."""
+        """Return the grants that may cover a need: those given for its location; none, if it offers no "always"."""
         if not need.always:
             return []
         location = get_grant_scope(need.metadata)
@@ -384,7 +385,7 @@ def _make_grant_rules(grant: Grant) -> tuple[PermissionRule, ...]:
 
 
 def _describe_grant(need: Need, grants: Sequence[Grant]) -> str:
-    """Describe the "always" that allowed a need, as decisions store it: `grant` and its id."""
+    """Describe the grant that allowed a need, as decisions store it: `grant` and its id."""
     for grant in grants:
         if any(find_last_match(need.permission, pattern, _make_grant_rules(grant)) for pattern in need.patterns):
             return f"grant {grant.id}"

@@ -131,6 +131,7 @@ def _copies_out(words: Sequence[str]) -> bool:
 
 
 def _scp_copies_out(words: Sequence[str]) -> bool:
+    # Without the options: none of them is a dry run, as `-n` of rsync is.
     return _copies_out([word for word in words if not word.startswith("-")])
 
 

@@ -57,7 +57,7 @@ def _changes_remote(words: tuple[str, ...], depth: int) -> bool:
     if name in CHANGE_CHECKS and CHANGE_CHECKS[name](arguments):
         return True
     rows = _parse_rows().get(name, ())
-    if name == "git" and _hides_alias(arguments):
+    if name == "git" and _defines_alias(arguments):
         return True
     # `not` rows first: they are exceptions from wider ones (`vercel` deploys, `vercel build` does not).
     if any(not row.is_change and _matches(row, words) for row in rows):
@@ -111,7 +111,7 @@ def _normalise_name(word: str) -> str:
     return PROGRAM_ALIASES.get(name, name)
 
 
-def _hides_alias(arguments: Sequence[str]) -> bool:
+def _defines_alias(arguments: Sequence[str]) -> bool:
     """Return whether git is given an alias (`-c alias.x=push`), which changes what its other words mean."""
     return any(
         word == "-c" and arguments[index + 1 : index + 2] and arguments[index + 1].lower().startswith("alias.")

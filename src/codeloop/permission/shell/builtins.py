@@ -187,6 +187,7 @@ def may_evaluate_arithmetic(text: str) -> bool:
     for start, end in (("$((", "))"), ("$[", "]"), ("((", "))")):
         if text.startswith(start):
             return not CONSTANT_ARITHMETIC.fullmatch(text[len(start) :].removesuffix(end))
+    # `for ((i = 0; ...))`: its variable.
     return text.startswith("for")
 
 

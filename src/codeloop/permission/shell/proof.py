@@ -84,7 +84,7 @@ class MachineFacts(Struct, frozen=True):
 
 
 class ProvedCommand(Struct, frozen=True):
-    """A command of a proved line. `argv`: its words as bash makes them; the marks of `kit.wildcard` for variables."""
+    """A command of a proved line. `argv`: its words as bash makes them; marks of `kit.wildcard` for what varies."""
 
     argv: tuple[str, ...]
     command: SimpleCommand

@@ -84,7 +84,7 @@ def has_exec_option(words: Sequence[Word]) -> bool:
 
 
 def is_runner(name: str) -> bool:
-    """Return whether a program runs the command after its options."""
+    """Return whether a program runs a command that stands somewhere among its words."""
     return name in _RUNNER_PROGRAMS or _LOADER_NAME.fullmatch(name) is not None
 
 

@@ -17,7 +17,7 @@ from codeloop.permission.shell.simple_command import Redirect
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
 from codeloop.permission.shell.touches.path_rows import PATH_ROWS
 from codeloop.permission.shell.touches.program_readers import ARGUMENT_READERS, WORD_READERS
-from codeloop.permission.shell.touches.unknown_words import read_unknown_words
+from codeloop.permission.shell.touches.unknown_program import read_words_of_unknown_program
 from codeloop.permission.shell.touches.word_paths import ANYWHERE, MAX_EXPANSIONS, expand_word
 from codeloop.permission.shell.word import Word
 
@@ -176,7 +176,7 @@ class _Variables:
 def find_uses(name: str, words: Sequence[str]) -> list[Use]:
     """Return how a program uses the paths in its words."""
     if name == ANYWHERE:
-        return [("b", ANYWHERE), *read_unknown_words(words)]
+        return [("b", ANYWHERE), *read_words_of_unknown_program(words)]
     read_words, row = WORD_READERS.get(name), PATH_ROWS.get(name)
     if read_words is not None:
         uses = read_words(words)
@@ -186,7 +186,7 @@ def find_uses(name: str, words: Sequence[str]) -> list[Use]:
         if name in ARGUMENT_READERS:
             uses += ARGUMENT_READERS[name](arguments)
     else:
-        uses = list(read_unknown_words(words))
+        uses = list(read_words_of_unknown_program(words))
         # Its command is somewhere among the following words, and no row says where.
         if is_runner(name):
             starts = [index for index, word in enumerate(words) if _has_row(word)]
@@ -214,6 +214,7 @@ def _normalise_path(text: str, role: str) -> str:
         return ""
     if role == "r" and "://" in text:
         return ""
+    # No path has a NUL in it.
     return text.partition("\0")[0]
 
 

@@ -70,6 +70,7 @@ WRAPPERS = {
     "unbuffer": OptionRow(flags="-p"),
     "xvfb-run": OptionRow("-n -s -e -f -p -w", "-a -l --auto-servernum"),
 }
+"""By program that runs the words after its own arguments as a command: these arguments."""
 
 SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "yash", "zsh"})
 _SHELL_FLAGS = frozenset({"--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose", "--noediting"})
@@ -371,6 +372,7 @@ UNWRAPPERS: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
     "xargs": _unwrap_xargs,
     **dict.fromkeys(SHELLS, _unwrap_shell),
 }
+"""By any other program that runs commands: a function that finds them in its words."""
 # Programs that usually run nothing, but may do so by a script or an option in their words.
 SCRIPT_UNWRAPPERS: dict[str, Callable[[Sequence[Word]], WrappedCommands]] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _unwrap_awk),

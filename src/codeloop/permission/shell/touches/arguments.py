@@ -32,8 +32,8 @@ class CommandOption(Struct, frozen=True):
 class CommandRow(Struct, frozen=True):
     """A parsed row: the roles of the first, the other and the last operands, and the options.
 
-    `default_use`: the use when there is no operand; `constant_use`: a use that every call has; `stops_at_operand`:
-    options end at the first operand.
+    `default_use`: the use when there is no operand; `constant_use`: a use that every call has, unless
+    an option's value has the same role; `stops_at_operand`: options end at the first operand.
     """
 
     first_role: str

@@ -6,11 +6,13 @@ its values: `-o=w` takes one value, `--arg=--` two, and `-i?` one only when it i
 are flags. After `!` stands how an option changes the operands:
 
 - `all`: the first one has the role of the others; `last`: the last one has the role of those before it
-- `deep`: everything below a folder counts too; `edit`: they are written in place
+- `deep`: everything below a folder counts too, and without an operand that is the current one; `edit`: they are
+  written in place
 - `see`: they are only read; `none`: they are not paths; `sent`: the input decides the names of the files written;
   `remote`: a download is named after its URL
 
-`@R.` is the operand when none is given, `+W.` one that is always there. `^`: the options end at the first operand.
+`@R.` is the operand when none is given. `+W.` is one more operand, unless an option has a value with its role. `^`: the
+options end at the first operand.
 
 Roles of a path:
 
@@ -19,6 +21,8 @@ Roles of a path:
 - `D` changed or removed with all below it, `u` written, with `deep` as `W`, `t` a folder that is written into
 - `M` read and written with all below it, `b` read and written, `n` only looked up, `@` read if it begins with `@`
 - `g` a file or a git revision, `f` a URL that may be a file's, `-` not a path
+- `p` read if there is such a file (no row has it, only readers of words)
+- `o` and `c` tracked files that git prints, as they are or where they changed; `v` a word that may limit this to a path
 """
 
 _READING_PROGRAMS = """
@@ -26,11 +30,9 @@ bat b2sum cat cksum cmp colrm column comm cut expand fmt fold hd hexdump join md
 more nl od paste pr rev sha1sum sha224sum sha256sum sha384sum sha512sum source strings sum tac unexpand xzcat zcat
 zmore bzcat zstdcat readelf nm objdump size
 """
-_LOOKUP_PROGRAMS = (
-    "basename chroot df dirname exa eza ls lsof mountpoint namei pathchk readlink realpath stat tree vdir dir"
-)
+_LOOKUP_PROGRAMS = "basename chroot df dirname exa eza ls lsof mountpoint namei pathchk readlink realpath stat vdir dir"
 _PROGRAMS_WITHOUT_PATHS = """
-: [ alias bg break builtin caller clear coproc continue declare dirs echo enable exit expr export false fg
+: [ alias bg break caller clear coproc continue declare dirs echo enable exit expr export false fg
 getopts hash hostname id jobs kill let local logout printenv printf ps pwd read readonly return seq set shift shopt
 sleep test times tput true trap type typeset ulimit umask unalias uname unset wait whereis which whoami yes
 """
@@ -56,7 +58,7 @@ _COPY_ROW = """r>u -t=t!last --target-directory=t!last -S=- --suffix=- -r!deep -
 --recursive!deep --backup? --sparse=- --reflink? --context? --preserve? --no-preserve=-"""
 _COMPILER_ROW = """r -o=w -MF=w -MT=- -MQ=- -I=n -L=n -isystem=n -include=r -D=- -U=- -l=- -x=- -std? -T=r -Xlinker=-
 -z=- -e=- -u=- -B=n -A=- --param=-"""
-_ZIP_ROW = """b -c!see --stdout!see --to-stdout!see -l!see --list!see -t!see --test!see -S=- --suffix=- -o=w -T=-
+_COMPRESSOR_ROW = """b -c!see --stdout!see --to-stdout!see -l!see --list!see -t!see --test!see -S=- --suffix=- -o=w -T=-
 -D=r -b=- -r!deep -N!sent --name!sent"""
 
 PATH_ROWS = {
@@ -64,8 +66,8 @@ PATH_ROWS = {
     **dict.fromkeys(_LOOKUP_PROGRAMS.split(), "n"),
     **dict.fromkeys(_PROGRAMS_WITHOUT_PATHS.split(), "-"),
     **dict.fromkeys(_RUNNER_PROGRAMS.split(), "- ^"),
-    **dict.fromkeys(("bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "unxz", "xz", "zstd"), _ZIP_ROW),
-    **dict.fromkeys(("bunzip2", "uncompress", "unzstd", "unlzma"), _ZIP_ROW),
+    **dict.fromkeys(("bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "unxz", "xz"), _COMPRESSOR_ROW),
+    **dict.fromkeys(("zstd", "bunzip2", "uncompress", "unzstd", "unlzma"), _COMPRESSOR_ROW),
     **dict.fromkeys(("egrep", "fgrep", "grep", "zgrep"), _GREP_ROW),
     **dict.fromkeys(("rg", "ag", "ack"), _RG_ROW),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _AWK_ROW),

@@ -12,9 +12,10 @@ from codeloop.kit.guarded_paths import SECRET_NAMES
 from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.shell.touches.arguments import Arguments, Use, parse_row
 from codeloop.permission.shell.touches.git_reader import read_git
-from codeloop.permission.shell.touches.unknown_words import read_unknown_words
+from codeloop.permission.shell.touches.unknown_program import read_words_of_unknown_program
 from codeloop.permission.shell.touches.word_paths import ANYWHERE
 
+# `A`, `f` and `C` are no roles of `path_rows`: members, the archive, and the folder, which `_read_tar` tells apart.
 _TAR_ROW = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b
 --listed-incremental=b --use-compress-program=-
 --index-file=w -b=- -K=- -N=- -V=- -L=- -F=- -H=- --exclude=- --transform=- --xform=-
@@ -255,7 +256,7 @@ def _make_archiver_reader(extracts: str) -> Callable[[Sequence[str]], list[Use]]
     """Return the reader of a program that unpacks into the current directory if its words match `extracts`."""
 
     def read_words(words: Sequence[str]) -> list[Use]:
-        unknown_words = read_unknown_words(words)
+        unknown_words = read_words_of_unknown_program(words)
         return [*unknown_words, ("X", ".")] if re.match(extracts, " ".join(words)) else list(unknown_words)
 
     return read_words
@@ -278,7 +279,7 @@ def _make_settings_reader(name: str) -> Callable[[Sequence[str]], list[Use]]:
     def read_words(words: Sequence[str]) -> list[Use]:
         plain = " ".join(word for word in words if not word.startswith("--"))
         uses: list[Use] = [("w", file)] if re.match(pattern, plain) else []
-        return [*uses, *read_unknown_words(words)]
+        return [*uses, *read_words_of_unknown_program(words)]
 
     return read_words
 

@@ -13,7 +13,7 @@ from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmati
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.wildcard import ANY_TEXT, matches
 from codeloop.permission.shell.touched_paths import GIT_TOP, Touches
-from codeloop.permission.shell.touches.unknown_words import names_path
+from codeloop.permission.shell.touches.unknown_program import is_written_outside
 from codeloop.permission.shell.touches.word_paths import ANYWHERE
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
@@ -139,7 +139,7 @@ class _PathResolver:
         return [
             path
             for path in self.find_paths([text])
-            if names_path(text) or is_secret(text) or (os.path.lexists(path) and not path.is_dir())
+            if is_written_outside(text) or is_secret(text) or (os.path.lexists(path) and not path.is_dir())
         ]
 
     def resolve(self, text: str) -> Path:

@@ -1,4 +1,4 @@
-"""Reads the words of a program without a row in `path_rows`: each of them may name a file."""
+"""Reads the words of an unknown program, which has no row in `path_rows`: each of them may name a file."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ _OUTPUT_OPTIONS = frozenset(
 )
 
 
-def read_unknown_words(words: Sequence[str]) -> Iterator[Use]:
+def read_words_of_unknown_program(words: Sequence[str]) -> Iterator[Use]:
     """Yield a use for each word that may name a file: one to read, or after `-o` and its like one to write."""
     before = ""
     for word in words:
@@ -24,7 +24,7 @@ def read_unknown_words(words: Sequence[str]) -> Iterator[Use]:
         else:
             yield "p", word
             parts = re.split("[:=,]", word)
-            yield from (("p", part) for part in parts if len(parts) > 1 and names_path(part))
+            yield from (("p", part) for part in parts if len(parts) > 1 and is_written_outside(part))
             if word.startswith("@"):
                 yield "p", word[1:]
         target = ""
@@ -37,6 +37,6 @@ def read_unknown_words(words: Sequence[str]) -> Iterator[Use]:
         before = word
 
 
-def names_path(text: str) -> bool:
+def is_written_outside(text: str) -> bool:
     """Return whether a possible path is written as one outside the current directory."""
     return text in {"..", "~"} or text.startswith(("/", "~/", "../"))
