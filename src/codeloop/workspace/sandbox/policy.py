@@ -29,10 +29,10 @@ from codeloop.workspace.sandbox.paths.surroundings import (
     SurroundingsInput,
     find_surroundings,
     list_watched_paths,
-    read_change_times,
+    read_modification_times,
 )
 
-# The surroundings are searched again after this time, since no change time shows new sockets.
+# The surroundings are searched again after this time, since no modification time shows new sockets.
 _SURROUNDINGS_SECONDS = 10.0
 # The most files next to a granted one that are protected one by one.
 _MAX_NEIGHBOURS = 500
@@ -239,7 +239,7 @@ class PolicyMaker:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether `prepare` was called."""
+        """Whether the surroundings are known: `prepare` or `make_policy` was called."""
         return self._surroundings is not None
 
     def prepare(self) -> None:
@@ -249,7 +249,7 @@ class PolicyMaker:
 
     def refresh_surroundings(self) -> Surroundings:
         """Return the surroundings, searched again after a change, and after a while for new sockets."""
-        times, now, surroundings = read_change_times(self._watched_paths), time.monotonic(), self._surroundings
+        times, now, surroundings = read_modification_times(self._watched_paths), time.monotonic(), self._surroundings
         if surroundings is None or times != self._times or now - self._surroundings_time > _SURROUNDINGS_SECONDS:
             current = find_surroundings(self._surroundings_input)
             # An equal result keeps its identity, which makes the comparison with the last policy's input fast.

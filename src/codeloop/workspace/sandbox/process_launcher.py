@@ -40,7 +40,7 @@ def protect_own_memory(environment: Mapping[str, str]) -> None:
 class ProcessStarter:
     """Starts programs on the machine or in one sandbox.
 
-    `mark`: the prefix of their values of `MARK_VARIABLE` in `launcher/descendants.py`.
+    `mark`: the beginning of their marks, see `MARK_VARIABLE` in `launcher/descendants.py`.
     """
 
     def __init__(self, mark: str, control: socket.socket | None = None) -> None:

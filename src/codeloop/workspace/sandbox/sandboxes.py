@@ -278,7 +278,7 @@ class Sandboxes:
         return self.find_proxy(sandbox)
 
     async def _close_proxies(self, *networks: ProcessStarter | None) -> None:
-        """Close the proxies of the given networks; without any, all proxies."""
+        """Close the proxies of the given networks (None: the shared one); without any, all proxies."""
         for network in networks or tuple(self._proxies):
             if proxy := self._proxies.pop(network, None):
                 await proxy.close()

@@ -24,8 +24,8 @@ _ID_MAPS = ("uid_map", "gid_map")
 _CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND = 0, 1, 3, 4, 10  # linux/capability.h
 _ROOT_CAPABILITIES = (_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND)
 """Capabilities that root keeps in the project, whose files often belong to others; none leads out of the sandbox."""
-# The kernel keeps capabilities in sets of 64 bits, and has some forty of them.
-_LAST_CAPABILITY = 63
+# The kernel keeps capabilities in sets of this size, and has some forty of them.
+_CAPABILITY_BITS = 64
 # Added to the score by which the kernel chooses a process to kill when memory is short: commands go before codeloop.
 _OOM_SCORE = "500"
 
@@ -48,16 +48,16 @@ def confine(plan: Plan) -> None:
             overlay_caches(plan)
             _enter_process_namespace()
             mount_all(plan)
-            _drop_capabilities()
+            _demote_process()
             restrict_ipc_scope()
         case "bubblewrap":
-            _drop_capabilities()
+            _demote_process()
             restrict_ipc_scope()
         case "landlock":
-            _drop_capabilities()
+            _demote_process()
             restrict_file_access(plan)
         case _:
-            _drop_capabilities()
+            _demote_process()
     become_subreaper()
     is_landlock = plan.kind == "landlock"
     # Namespaces hide the sockets and files of others. Landlock hides no socket by its kind, and its first two versions
@@ -71,10 +71,11 @@ def confine(plan: Plan) -> None:
     make_undumpable()
 
 
-def _drop_capabilities() -> None:
+def _demote_process() -> None:
+    """Drop all capabilities but root's few, and raise the score by which the kernel chooses what to kill."""
     capabilities = _ROOT_CAPABILITIES if not os.getuid() else ()
     write_text("/proc/self/oom_score_adj", _OOM_SCORE)
-    for number in range(_LAST_CAPABILITY):
+    for number in range(_CAPABILITY_BITS):
         if number not in capabilities:
             try:
                 call_libc("prctl", 24, number, 0, 0, 0)  # PR_CAPBSET_DROP

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 _INT = 2
 TERM, KILL, STOP, CONT = (15, 9, 19, 18) if sys.platform == "linux" else (15, 9, 17, 19)
 MARK_VARIABLE = "CODELOOP_CHILD"
-"""The variable that marks a command's processes where orphans are not reparented to us (macOS)."""
+"""The variable that marks a command's processes where orphans are not reparented to us (macOS).
+
+A `mark` is its value for one command, or the beginning that the values of all commands of a launcher share: processes
+whose value begins with it are found.
+"""
 _FILTER_PROGRAMS = frozenset(b"tail head grep tee cat sed awk gawk mawk sort uniq wc cut tr less more ts".split())
 """Filters that print their result when their input ends, and nothing when they are interrupted."""
 # Processes that live longer can't be killed by this user.
@@ -60,13 +64,13 @@ def end_descendants(signal_fd: int, grace: float, mark: str = "") -> int:
     # A stopped process handles TERM only when it runs again.
     send_signal(pids_seen, CONT)
     until = time.monotonic() + grace
-    while time.monotonic() < until and has_children() and list_descendants(mark):
+    while time.monotonic() < until and reap_children() and list_descendants(mark):
         wait_for_child(signal_fd, min(until - time.monotonic(), _POLL_SECONDS))
     # In rounds, since a process may fork between the look at the table and its own end.
     until = time.monotonic() + _KILL_TIMEOUT_SECONDS
     while time.monotonic() < until:
         living = list_descendants(mark)
-        if not living and not has_children():
+        if not living and not reap_children():
             break
         # A stopped process can't fork while the others are killed.
         send_signal(living, STOP)
@@ -76,9 +80,9 @@ def end_descendants(signal_fd: int, grace: float, mark: str = "") -> int:
             with Suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, KILL)
         pids_seen |= living
-        has_children()
+        reap_children()
         wait_for_child(signal_fd, _KILL_ROUND_SECONDS)
-    has_children()
+    reap_children()
     return len(pids_seen)
 
 
@@ -120,8 +124,8 @@ def _find_groups(pids: AbstractSet[int]) -> set[int]:
     return groups - {0, os.getpgrp()}
 
 
-def has_children() -> bool:
-    """Reap ended children. Returns whether a child is left."""
+def reap_children() -> bool:
+    """Reap ended children. Returns whether one is left that has not ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -61,7 +61,10 @@ def restrict_ipc_scope() -> None:
 
 
 def _make_ruleset(version: int, *, file_rights: int, network_rights: int) -> int:
-    """Return a descriptor of a ruleset that refuses these rights where no rule allows them. Raises OSError."""
+    """Return a descriptor of a ruleset that refuses _SCOPES, and these rights where no rule allows them.
+
+    Raises OSError.
+    """
     # The kernel refuses attributes that it does not know: network came with version 4, scopes with version 6.
     values = [file_rights]
     if version >= 4:

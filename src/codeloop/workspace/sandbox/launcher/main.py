@@ -22,8 +22,8 @@ from codeloop.workspace.sandbox.launcher.descendants import (
     KILL,
     end_descendants,
     forget_signals,
-    has_children,
     list_descendants,
+    reap_children,
     send_signal,
     wait_for_child,
 )
@@ -55,7 +55,7 @@ _SHUTDOWN_SECONDS = 1.0
 
 
 def main(fd: int, mark: str) -> None:
-    """Serve the requests that arrive on a socket, a descriptor. `mark`: the prefix of the marks of its commands."""
+    """Serve the requests that arrive on a socket, a descriptor. `mark`: see MARK_VARIABLE."""
     become_subreaper()
     # A command must not inherit the socket from its supervisor: it could start programs outside of its sandbox.
     fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
@@ -63,32 +63,32 @@ def main(fd: int, mark: str) -> None:
 
 
 def serve_inside(fd: int, _mark: str) -> None:
-    """Serve requests in a sandbox that another program has made. The plan arrives on the descriptor."""
+    """Serve requests in a sandbox that another program has made. The plan arrives on the descriptor, with the mark."""
     _handle_enter(socket(fileno=fd), open_child_signals(), _NO_BOUNDS)
 
 
 def serve(control: socket, signal_fd: int, mark: str, bounds: Bounds = _NO_BOUNDS) -> None:
     """Serve requests until the other end is closed, then end the remaining processes.
 
-    `signal_fd`: from `open_child_signals`; `mark`: the prefix of the commands' marks; `bounds`: those of each command.
+    `signal_fd`: from `open_child_signals`; `mark`: see MARK_VARIABLE; `bounds`: those of each command.
     """
-    turn_reader, turn_writer = os.pipe()
+    state_reader, state_writer = os.pipe()
     events = select.poll()
     # Mask 0 reports only the hang-up of the control socket: its requests are read by the waiting supervisor.
-    for fd, mask in ((control.fileno(), 0), (signal_fd, select.POLLIN), (turn_reader, select.POLLIN)):
+    for fd, mask in ((control.fileno(), 0), (signal_fd, select.POLLIN), (state_reader, select.POLLIN)):
         events.register(fd, mask)
     supervisors: set[int] = set()
     idle_supervisors: set[int] = set()
     has_strays = False
     while True:
-        if not idle_supervisors and (pid := _fork_supervisor(control, signal_fd, turn_writer, bounds)):
+        if not idle_supervisors and (pid := _fork_supervisor(control, signal_fd, state_writer, bounds)):
             supervisors.add(pid)
             idle_supervisors.add(pid)
         ready = {fd for fd, _ in events.poll(None if idle_supervisors else _FORK_RETRY_MS)}
         if control.fileno() in ready:
             break
-        if turn_reader in ready:
-            for (supervisor_id,) in _SUPERVISOR_ID.iter_unpack(os.read(turn_reader, _SUPERVISOR_ID.size * _BACKLOG)):
+        if state_reader in ready:
+            for (supervisor_id,) in _SUPERVISOR_ID.iter_unpack(os.read(state_reader, _SUPERVISOR_ID.size * _BACKLOG)):
                 # Each id toggles: an idle supervisor takes a request, a busy one is idle again.
                 idle_supervisors ^= {supervisor_id}
         if signal_fd in ready:
@@ -98,12 +98,12 @@ def serve(control: socket, signal_fd: int, mark: str, bounds: Bounds = _NO_BOUND
         # A supervisor may have ended while it waited.
         idle_supervisors &= supervisors
     until = time.monotonic() + _SHUTDOWN_SECONDS
-    while has_children() and (seconds_left := until - time.monotonic()) > 0:
+    while reap_children() and (seconds_left := until - time.monotonic()) > 0:
         wait_for_child(signal_fd, seconds_left)
     end_descendants(signal_fd, 0, mark)
 
 
-def _fork_supervisor(control: socket, signal_fd: int, turn_writer: int, bounds: Bounds) -> int:
+def _fork_supervisor(control: socket, signal_fd: int, state_writer: int, bounds: Bounds) -> int:
     """Fork a supervisor that waits for requests and serves them, so that no request waits for a fork.
 
     Returns its process id; 0 when the limit of processes is reached.
@@ -119,8 +119,8 @@ def _fork_supervisor(control: socket, signal_fd: int, turn_writer: int, bounds: 
     try:
         limits = _read_limits()
         # A command can limit its supervisor (`prlimit`), which would pass the limits on to the next command.
-        while _serve_one(control, signal_fd, turn_writer, bounds, parent) and _read_limits() == limits:
-            os.write(turn_writer, _SUPERVISOR_ID.pack(os.getpid()))
+        while _serve_one(control, signal_fd, state_writer, bounds, parent) and _read_limits() == limits:
+            os.write(state_writer, _SUPERVISOR_ID.pack(os.getpid()))
         code = 0
     finally:
         # Whatever the error (a command may have limited its supervisor), a fork must not return into our loop.
@@ -135,17 +135,17 @@ def _read_limits() -> tuple[object, ...]:
     return tuple(limits)
 
 
-def _serve_one(control: socket, signal_fd: int, turn_writer: int, bounds: Bounds, parent: int) -> bool:
+def _serve_one(control: socket, signal_fd: int, state_writer: int, bounds: Bounds, parent: int) -> bool:
     """Wait for a request and serve it. Returns whether this supervisor may serve another one."""
     kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
     fds = read_descriptors(ancillary)
     if not kind or not fds:
         return False
-    os.write(turn_writer, _SUPERVISOR_ID.pack(os.getpid()))
+    os.write(state_writer, _SUPERVISOR_ID.pack(os.getpid()))
     is_last = kind != COMMAND_KIND or os.getppid() != parent
     if is_last:
         # Neither a new sandbox nor an orphaned supervisor may keep these open: others wait for their end.
-        os.close(turn_writer)
+        os.close(state_writer)
         control.close()
     channel = socket(fileno=fds[0])
     is_clean = _HANDLERS[kind](channel, signal_fd, bounds)

@@ -252,14 +252,14 @@ def _mount_proc(process_limit: int) -> None:
             write_text("/proc/sys/kernel/pid_max", str(max(process_limit, _MIN_PID_MAX)))
 
 
-def _turn_read_only(writable: set[str], visible: set[str]) -> None:
+def _turn_read_only(writable: set[str], read_only: set[str]) -> None:
     """Make every mount read-only except those at or below a writable path.
 
     The nearest named folder above a mount decides: a visible path in the writable temporary folder is read-only.
     Raises PermissionError when a mount that must be read-only is still writable and reachable.
     """
     for mount in _list_mounts():
-        if not mount.flags & _RDONLY and not _is_writable(mount.point, writable, visible):
+        if not mount.flags & _RDONLY and not _is_writable(mount.point, writable, read_only):
             try:
                 _mount("", mount.point, "", _BIND | _REMOUNT | _RDONLY | mount.flags)
             except OSError as error:
@@ -268,14 +268,14 @@ def _turn_read_only(writable: set[str], visible: set[str]) -> None:
                 if error.errno not in {errno.EINVAL, errno.ENOENT, errno.EACCES, errno.ENOTDIR}:
                     raise
     for mount in _list_mounts():
-        if not mount.flags & _RDONLY and not _is_writable(mount.point, writable, visible) and _is_reachable(mount):
+        if not mount.flags & _RDONLY and not _is_writable(mount.point, writable, read_only) and _is_reachable(mount):
             raise PermissionError(errno.EPERM, "it can't be turned read-only", mount.point)
 
 
-def _is_writable(path: str, writable: set[str], visible: set[str]) -> bool:
+def _is_writable(path: str, writable: set[str], read_only: set[str]) -> bool:
     """Return whether the nearest named path at or above a path is one of the writable ones."""
     parents = {path[:index] for index, char in enumerate(path) if char == "/"}
-    named = {path, "/", *parents} & (writable | visible)
+    named = {path, "/", *parents} & (writable | read_only)
     return max(named, key=len, default="") in writable
 
 

@@ -6,6 +6,7 @@ from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 class Plan:
     """The rules of one sandbox, made from a `SandboxPolicy`. Each path is absolute, resolved, and exists.
 
+    - `kind`: a backend of `sandboxes.py`; or `base` or `network`: only the namespaces that sandboxes share
     - `writable`: folders and files that may be written; `protected`: paths below these that may not
     - `hidden`: paths that can't be read
     - `replaced`: folders that look empty except for `visible` (read-only) and `links` (pairs of a path and its target)

@@ -14,9 +14,9 @@ from codeloop.workspace.sandbox.launcher.descendants import (
     MARK_VARIABLE,
     end_descendants,
     forget_signals,
-    has_children,
     interrupt_group,
     kill_namespace,
+    reap_children,
 )
 from codeloop.workspace.sandbox.launcher.libc import IGNORED_SIGNALS, become_subreaper
 from codeloop.workspace.sandbox.launcher.messages import receive
@@ -90,7 +90,7 @@ def _end_command(signal_fd: int, grace: float, mark: str, bounds: Bounds) -> int
     count = end_descendants(signal_fd, grace, mark)
     # Processes that fork and end faster than they can be found are killed together with all other commands of the
     # sandbox, since only the kernel can kill them all at once.
-    if bounds.has_namespace and has_children():
+    if bounds.has_namespace and reap_children():
         kill_namespace()
     return count
 

@@ -46,7 +46,7 @@ bin boot dev etc lib lib32 lib64 libx32 proc run sbin sys tmp usr var opt nix gn
 System Library Applications
 """
 SYSTEM_FOLDER_NAMES = frozenset(_SYSTEM_FOLDERS.split())
-"""Top-level folders that hold programs. Of any other that contains the project, only the project is visible."""
+"""Top-level folders of the system. Of any other that contains the project, only the project is visible."""
 SOCKET_VARIABLES = (
     *("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DOCKER_HOST", "CONTAINER_HOST"),
     *("GPG_AGENT_INFO", "WAYLAND_DISPLAY", "DISPLAY", "XAUTHORITY", "SWAYSOCK", "I3SOCK", "TMUX", "STY", "NVIM"),

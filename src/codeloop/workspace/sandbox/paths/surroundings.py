@@ -60,8 +60,9 @@ class Surroundings(Struct, frozen=True):
     """The visible and hidden paths outside a project. Every path is absolute, resolved, and exists.
 
     `home`: the home, which a private folder replaces; None if the project contains it (`holds_home`). `replaced`:
-    folders that look empty except for `visible` and `links`, each with its target. `layered`: caches; `writable`: paths
-    that the configuration names; `hidden`: paths that can't be read.
+    folders that look empty except for `visible` and `links`, each with its target. `layered`: caches that are read as
+    they are, and whose changes go to a layer of the project; `writable`: paths that the configuration names; `hidden`:
+    paths that can't be read.
     """
 
     home: Path | None
@@ -77,7 +78,7 @@ class Surroundings(Struct, frozen=True):
 class SurroundingsInput(Struct, frozen=True):
     """The input of `find_surroundings`. `roots`: the project's folders; `own_folders`: codeloop's, never visible.
 
-    `writable`, `readable`, `hidden`: absolute paths from the configuration.
+    `roots` and `home` are resolved. `writable`, `readable`, `hidden`: absolute paths from the configuration.
     """
 
     roots: tuple[Path, ...]
@@ -92,7 +93,7 @@ class SurroundingsInput(Struct, frozen=True):
 
 def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
     """Find the tools, settings and caches outside a project. Reads the disk."""
-    home = resolve_links(inputs.home)
+    home = inputs.home
     holds_home = any(home.is_relative_to(root) for root in inputs.roots)
     replaced = _list_replaced(inputs.roots, None if holds_home else home)
     layered = [] if home == Path("/") else keep_outermost(_list_caches(inputs, home))
@@ -106,7 +107,7 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
         path for path in dict.fromkeys(resolved) if is_below_any(path, tracer.replaced_folders) and _exists(path)
     )
     # For the links on the way to these, which the tracer records.
-    for each in (*inputs.writable, *(inputs.home / cache.folder for cache in CACHES)):
+    for each in (*inputs.writable, *(home / cache.folder for cache in CACHES)):
         tracer.resolve(each)
     # `_list_settings` has left out settings with a token, and a visible file can't be hidden as well.
     home_secrets = {*find_home_secrets(home)} - {*settings}
@@ -158,9 +159,9 @@ def list_watched_paths(inputs: SurroundingsInput) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, folders)))
 
 
-def read_change_times(paths: Iterable[str]) -> tuple[int, ...]:
-    """Return the change time of each path in ns (of a folder: of its entries); 0 for a missing one."""
-    return tuple(map(_read_change_time, paths))
+def read_modification_times(paths: Iterable[str]) -> tuple[int, ...]:
+    """Return the modification time of each path in ns (a folder's: of its entries); 0 for a missing one."""
+    return tuple(map(_read_modification_time, paths))
 
 
 def _list_replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
@@ -183,7 +184,7 @@ def _list_settings(home: Path) -> Iterator[Path]:
 
 def _list_tools(inputs: SurroundingsInput, home: Path) -> Iterator[Path]:
     """Yield the folders of tools: those of the table, those that variables name, and those that belong to PATH."""
-    yield from (path for name in TOOL_FOLDERS if _exists(path := inputs.home / name))
+    yield from (path for name in TOOL_FOLDERS if _exists(path := home / name))
     for name in FOLDER_VARIABLES:
         for each in inputs.environment.get(name, "").split(os.pathsep):
             if each.startswith("/"):
@@ -330,7 +331,7 @@ def _exists(path: Path) -> bool:
     return os.access(path, os.F_OK)
 
 
-def _read_change_time(path: str) -> int:
+def _read_modification_time(path: str) -> int:
     try:
         return os.lstat(path).st_mtime_ns
     except OSError:
