@@ -151,7 +151,7 @@ def list_blocks(text: str, suffix: str) -> list[CodeBlock]:
 
 
 def list_exact_blocks(text: str, suffix: str) -> list[CodeBlock]:
-    """Return the blocks of a text like `list_blocks`, but ignoring the contents of strings."""
+    """Return the blocks of a text as `list_blocks`, where the grammar is known with exact ends and none in strings."""
     blocks = list_blocks(text, suffix)
     root = parse_tree(text, suffix) if blocks else None
     if root is None or root.has_error:
@@ -339,7 +339,7 @@ def _parse_python(text: str) -> list[CodeBlock] | None:
 
 
 def _find_exact_end(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
-    """Return a block with its exact last line; None when its first line is not code."""
+    """Return a block with its exact last line; None when its first line is a text or declares a variable."""
     row, line = block.first_line - 1, lines[block.first_line - 1]
     indent = line[: len(line) - len(line.lstrip())]
     start = (row, len(indent.encode(errors="replace")))

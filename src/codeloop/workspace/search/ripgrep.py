@@ -103,7 +103,10 @@ class Ripgrep:
         return GrepResult(files, reader.matches, stop_reason)
 
     async def find_program(self, environment: Mapping[str, str]) -> str:
-        """Return the path of ripgrep: the one on the PATH when it is recent, else the one installed with codeloop."""
+        """Return the path of ripgrep: the one on the PATH when it is recent, else the one installed with codeloop.
+
+        Raises SearchFailed.
+        """
         if self._path is None:
             path = find_program("rg", environment.get("PATH"))
             if path is not None and _is_shim(path):

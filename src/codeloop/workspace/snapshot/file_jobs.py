@@ -41,9 +41,10 @@ class FileJobs:
         return self._running_scan is not None and not self._running_scan.done()
 
     async def run_scan(self, job: Callable[[], T]) -> T | JobFailure:
-        """Run a job that scans the work tree, on a thread and after the one before; JobFailure when it fails.
+        """Run a job that scans the work tree, after the one before; JobFailure when it fails.
 
-        A job longer than SNAPSHOT_TIME continues in the background; the next one waits SNAPSHOT_RETRY_TIME for it.
+        It runs on a thread, unless the last scan was quick. A job longer than SNAPSHOT_TIME continues in the
+        background; the next one waits SNAPSHOT_RETRY_TIME for it.
         """
         async with self._lock:
             deadline = time.monotonic() + SNAPSHOT_TIME.seconds

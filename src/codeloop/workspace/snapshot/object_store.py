@@ -28,7 +28,10 @@ _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 
 
 
 class TreeEntry(msgspec.Struct, frozen=True, order=True):
-    """The entry of a tree for one path: git's mode (0o100644, 0o100755, 0o120000) and the blob's 40 hex digits."""
+    """The entry of a tree for one path: its mode as of `to_git_mode`, and the 40 hex digits of its blob.
+
+    In a stored tree, a folder's entry has FOLDER_MODE and the digits of its tree.
+    """
 
     mode: int
     blob: str

@@ -308,12 +308,12 @@ class Scanner:
             self.cache.put_file(path, name, CachedFile(entry, info.st_mode, *stamp, is_shared=True))
             return
         is_tracked = old is not None or index_entry is not None
-        if not is_tracked and self._is_omitted(folder, path, name, scan_pass):
+        if not is_tracked and self._omit_or_count(folder, path, name, scan_pass):
             return
         self._read_file(path, name, info, scan_pass, is_tracked=is_tracked)
 
-    def _is_omitted(self, folder: CachedFolder, path: str, name: str, scan_pass: _ScanPass) -> bool:
-        """Return whether a new file is left out. Counts those that are ignored and read nevertheless."""
+    def _omit_or_count(self, folder: CachedFolder, path: str, name: str, scan_pass: _ScanPass) -> bool:
+        """Return whether a new file is left out. One that is ignored and read nevertheless is counted."""
         if scan_pass.must_read:
             return False
         is_file_ignored = folder.is_ignored or is_ignored(
@@ -385,7 +385,8 @@ class Scanner:
 def _is_omitted_build(path: str, cache: StatCache) -> bool:
     """Return whether snapshots leave a path out: it is, or is below, a rebuildable folder that git ignores.
 
-    One below a folder that was not scanned yet, whose rules are not known, is left out, too.
+    A generated one is left out in any case, and so is one below a folder that was not scanned yet, whose rules are not
+    known.
     """
     if not is_rebuildable(path):
         return False

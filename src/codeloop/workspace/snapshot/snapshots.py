@@ -189,7 +189,7 @@ class Snapshots:
             raise
         self._cache_file.record_changes(scanner.cache)
         tree = scanner.store_tree()
-        self._cache_file.save_soon(scanner.cache)
+        self._cache_file.save_if_due(scanner.cache)
         return Snapshot(tree, _list_omitted(scanner))
 
     def _save_and_prune(self) -> None:

@@ -168,8 +168,8 @@ class StatCacheFile:
         """Record whether the cache has changed. Call it before its trees are rebuilt."""
         self._is_saved = self._is_saved and not cache.stale_folders
 
-    def save_soon(self, cache: StatCache) -> None:
-        """Save a small cache that has changed, now and then; a larger one is saved when the project closes."""
+    def save_if_due(self, cache: StatCache) -> None:
+        """Save a small cache that has changed, unless it was saved just now; a larger one when the project closes."""
         if cache.file_count <= _SMALL_TREE_FILES and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
             self.save(cache)
 

@@ -64,7 +64,10 @@ class StepRecorder:
             self._notes.append(f"What this step writes can't be undone: {stored.reason}.")
 
     async def finish(self) -> StepChanges | None:
-        """Return the changes at the step's end. None: no call changed files, or recording failed (`notes` say why)."""
+        """Return the changes at the step's end.
+
+        None: no call could have changed files, or recording failed (`notes` say why).
+        """
         if not self._has_begun:
             return None
         self._snapshots.mark_changed()

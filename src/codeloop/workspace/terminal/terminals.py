@@ -53,7 +53,7 @@ _START_SCRIPT = ': <"$0" && exec "$@"'
 class Terminal:
     """One program on its own terminal, from its start to its end.
 
-    `on_exit` is called with the exit code after the program ended by itself and its remaining processes were ended.
+    `on_exit` gets it and the exit code, after the program ended by itself and its remaining processes were ended.
     """
 
     def __init__(

@@ -76,7 +76,7 @@ class TreeWatch:
             self._check_root()
             if self._watch.is_broken:
                 return await self._watch_again()
-            events = await self._list_events(drained.files)
+            changes = await self._list_changes(drained.files)
             for path in drained.removed_folders:
                 self._names.pop(path, None)
                 self._ignored.forget_folder(path)
@@ -86,9 +86,9 @@ class TreeWatch:
                 for folder in new_folders
                 for name in _split_names(self._names[folder])
             )
-            events += islice(new_files, WATCH_BURST.value)
-            if events:
-                return events[: WATCH_BURST.value]
+            changes += islice(new_files, WATCH_BURST.value)
+            if changes:
+                return changes[: WATCH_BURST.value]
 
     def close(self) -> None:
         """Stop watching."""
@@ -111,22 +111,22 @@ class TreeWatch:
         finally:
             loop.remove_reader(self._watch)
 
-    async def _list_events(self, files: list[tuple[str, str]]) -> list[WatchedFileChange]:
+    async def _list_changes(self, files: list[tuple[str, str]]) -> list[WatchedFileChange]:
         """Return the changes of files. Ignore patterns may make it slow, so it works in slices, in a thread."""
-        events: list[WatchedFileChange] = []
+        changes: list[WatchedFileChange] = []
         waiting = files[::-1]
 
         def handle_some(until: float) -> None:
             while waiting and time.monotonic() < until:
-                if event := self._make_event(*waiting.pop()):
-                    events.append(event)
+                if change := self._make_change(*waiting.pop()):
+                    changes.append(change)
 
         while waiting:
             began = time.monotonic()
             await asyncio.to_thread(handle_some, began + _SLICE_SECONDS)
             if waiting:
                 await asyncio.sleep(time.monotonic() - began)
-        return events
+        return changes
 
     async def _find_unignored(self, folders: list[str]) -> list[str]:
         """Return the folders that are not ignored."""
@@ -159,7 +159,8 @@ class TreeWatch:
                 removed_folders.append(path)
         return _DrainedEvents(list(files), list(new_folders), removed_folders)
 
-    def _make_event(self, folder: str, name: str) -> WatchedFileChange | None:
+    def _make_change(self, folder: str, name: str) -> WatchedFileChange | None:
+        """Return the change of a file that an event is about, and record it in the names; None: nothing to report."""
         path = self._make_path(folder, name)
         if folder == _GIT_KEY:
             return WatchedFileChange(path, "change")
@@ -185,15 +186,15 @@ class TreeWatch:
         self._watch.close()
         self._watch = InotifyWatch(COMPLETED_CHANGES_MASK)
         await self.scan()
-        events: list[WatchedFileChange] = []
+        changes: list[WatchedFileChange] = []
         for folder in before.keys() | self._names.keys():
             old, new = before.get(folder, b""), self._names.get(folder, b"")
             if old != new:
                 old_names, new_names = set(_split_names(old)), set(_split_names(new))
                 removed, added = old_names - new_names, new_names - old_names
-                events += [WatchedFileChange(self._make_path(folder, name), "unlink") for name in removed]
-                events += [WatchedFileChange(self._make_path(folder, name), "add") for name in added]
-        return events[: WATCH_BURST.value]
+                changes += [WatchedFileChange(self._make_path(folder, name), "unlink") for name in removed]
+                changes += [WatchedFileChange(self._make_path(folder, name), "add") for name in added]
+        return changes[: WATCH_BURST.value]
 
     async def _watch_below(self, folders: list[str]) -> list[str]:
         """Watch folders and all folders below them, some at a time. Returns the watched folders."""
