@@ -15,7 +15,7 @@ from codeloop.kit.small_files import read_start
 CHECK_KINDS = ("test", "lint", "types", "build")
 # A larger file is not read.
 _MAX_FILE_BYTES = 128 * 1024
-# The most commands of one kind that are taken from one file.
+# The most commands of one kind that are taken from one file, and the most programs that are named for one script.
 _MAX_PER_SOURCE = 2
 # The first word of a script's name -> the kind of its check. Other names are ignored.
 _KINDS_BY_WORD = {
@@ -105,6 +105,13 @@ class Check(NamedTuple):
     script_programs: tuple[str, ...] = ()
 
 
+class _CommandText(NamedTuple):
+    """A check's command as it is shown. `is_usable`: its program, and those of its recipe, are there."""
+
+    text: str
+    is_usable: bool = True
+
+
 def describe_project_checks(folder: Path, root: Path, names: Iterable[str], path: str | None) -> str:
     """Describe a project's check commands in one line, by kind; "" when its files name none.
 
@@ -113,8 +120,8 @@ def describe_project_checks(folder: Path, root: Path, names: Iterable[str], path
     """
     checks = _collect_commands(folder, root, names, path)
     clauses = [f"{kind}: {', '.join(_choose_usable(commands))}" for kind, commands in checks.items() if commands]
-    single_tests = filter(None, map(_format_single_test, _choose_usable(checks["test"])))
-    single_test = next(single_tests, "")
+    usable_tests = (command.text for command in checks["test"] if command.is_usable)
+    single_test = next(filter(None, map(_format_single_test, usable_tests)), "")
     if single_test:
         clauses.append(f"one test: {single_test}")
     return "; ".join(clauses)
@@ -123,37 +130,34 @@ def describe_project_checks(folder: Path, root: Path, names: Iterable[str], path
 def has_usable_check(folder: Path, root: Path, names: Iterable[str], path: str | None) -> bool:
     """Return whether one of the check commands can be run; the arguments are those of `describe_project_checks`."""
     checks = _collect_commands(folder, root, names, path)
-    return any(not _lacks_program(command) for commands in checks.values() for command in commands)
+    return any(command.is_usable for commands in checks.values() for command in commands)
 
 
-def _collect_commands(folder: Path, root: Path, names: Iterable[str], path: str | None) -> dict[str, dict[str, None]]:
+def _collect_commands(
+    folder: Path, root: Path, names: Iterable[str], path: str | None
+) -> dict[str, dict[_CommandText, None]]:
     """Return the check commands that a project's files name, by kind, in order (a dict is used as an ordered set)."""
     entries = frozenset(names)
     reader = _ProjectReader(folder, root, entries)
-    checks: dict[str, dict[str, None]] = {kind: {} for kind in CHECK_KINDS}
+    checks: dict[str, dict[_CommandText, None]] = {kind: {} for kind in CHECK_KINDS}
     for check in chain.from_iterable(read_checks(reader) for read_checks in _CHECK_SOURCES):
-        checks[check.kind].setdefault(_add_location(check, folder, entries, path))
+        checks[check.kind].setdefault(_format_command(check, folder, entries, path))
     return checks
 
 
-def _choose_usable(commands: Iterable[str]) -> list[str]:
-    """Return the commands that can be run; where none can, all of them."""
+def _choose_usable(commands: Iterable[_CommandText]) -> list[str]:
+    """Return the texts of the commands that can be run; where none can, of all of them."""
     all_commands = [*commands]
-    return [each for each in all_commands if not _lacks_program(each)] or all_commands
-
-
-def _lacks_program(command: str) -> bool:
-    """Return whether `_add_location` has marked a command."""
-    return command.endswith(("(not installed)", "on the PATH)"))
+    return [each.text for each in all_commands if each.is_usable] or [each.text for each in all_commands]
 
 
 def _format_single_test(command: str) -> str:
-    """Return the command for one test, given the command for all; "" where it is unknown."""
+    """Return the command for one test, given the text of the command for all; "" where it is unknown."""
     # The runner may follow its folder (`.venv/bin/pytest`), or be among a script's programs (`npm test (tsc, jest)`).
     runner = next(
         (name for name in _SINGLE_TEST_COMMANDS if re.search(rf"(?:^|[/(]|, ){name}(?![\w-])", command)), None
     )
-    return "" if runner is None or _lacks_program(command) else _SINGLE_TEST_COMMANDS[runner].format(command)
+    return "" if runner is None else _SINGLE_TEST_COMMANDS[runner].format(command)
 
 
 class _Package(msgspec.Struct):
@@ -301,18 +305,24 @@ _CHECK_SOURCES: tuple[Callable[[_ProjectReader], Iterator[Check]], ...] = (
 )
 
 
-def _add_location(check: Check, folder: Path, names: frozenset[str], path: str | None) -> str:
-    """Return a command with the folder of its program, if that is the project's own; a missing program is marked."""
+def _format_command(check: Check, folder: Path, names: frozenset[str], path: str | None) -> _CommandText:
+    """Format a check's command: with the folder of its program if that is the project's own, else with a remark.
+
+    The remark in brackets: that its program is `not installed`, which program its recipe `needs`, or the programs that
+    its script runs. `names`: the entries of `folder`.
+    """
     program = check.command.partition(" ")[0]
     programs_folder = _find_own_programs(folder, names, program)
     if programs_folder:
-        return f"{programs_folder}/{check.command}"
+        return _CommandText(f"{programs_folder}/{check.command}")
     if not find_program(program, path, in_project=True):
-        return f"{check.command} (not installed)"
+        return _CommandText(f"{check.command} (not installed)", is_usable=False)
     missing = next((each for each in check.programs if not find_program(each, path, in_project=True)), None)
     if missing:
-        return f"{check.command} (needs {missing} on the PATH)"
-    return f"{check.command} ({', '.join(check.script_programs)})" if check.script_programs else check.command
+        return _CommandText(f"{check.command} (needs {missing} on the PATH)", is_usable=False)
+    return _CommandText(
+        f"{check.command} ({', '.join(check.script_programs)})" if check.script_programs else check.command
+    )
 
 
 def _find_own_programs(folder: Path, names: frozenset[str], program: str) -> str | None:
