@@ -277,3 +277,14 @@ def test_what_the_tests_need_and_is_not_installed_is_named_at_the_start(project:
         "Its own checks: test: npm run test (jest); one test: npx jest PATH -t NAME",
         "What package.json lists is not installed here: there is no node_modules. To install it: npm install",
     ]
+
+
+def test_long_checks_and_what_is_not_installed_share_the_room(project: Path) -> None:
+    scripts = {f"{kind}:{name * 26}"[:30]: "true" for kind in ("test", "lint", "types", "build") for name in "ab"}
+    write(project, {"package.json": json.dumps({"scripts": scripts, "devDependencies": {"jest": "29"}})})
+    targets = (f"{kind}-{name * 24}" for kind in ("test", "lint", "types", "build") for name in "ab")
+    write(project, {"Makefile": "".join(f"{target}:\n\ttrue\n" for target in targets)})
+    checks_line, missing_line = facts(project, "npm", "make")[-2:]
+    assert checks_line.startswith("Its own checks: test: make test-aaa")
+    assert checks_line.endswith("…")
+    assert missing_line.endswith("To install it: npm install")

@@ -26,7 +26,7 @@ _UNLISTED_NAMES = frozenset(("node_modules", "__pycache__", "venv", "CVS"))
 
 
 def describe_project(root: Path, directory: Path, environment: Mapping[str, str]) -> str:
-    """Return the facts as lines, at most FACTS_BYTES bytes. `root`: the work tree's top, which holds `.git`."""
+    """Return the facts as lines, at most FACTS_BYTES bytes. `root`: the top of the repository's work tree, if any."""
     entries = _list_folder(directory)
     checks = describe_project_checks(directory, root, entries, environment.get("PATH"))
     if not checks and root != directory:
@@ -40,11 +40,8 @@ def describe_project(root: Path, directory: Path, environment: Mapping[str, str]
     last_lines = [f"Its own checks: {checks}"] if checks else []
     if missing:
         last_lines.append(one_line(missing, _MAX_MISSING_CHARS))
-    remaining_bytes = FACTS_BYTES.value - _count_bytes([git_line, *last_lines])
-    if remaining_bytes < 0:
-        last_lines = [_cut_line(line, FACTS_BYTES.value - _count_bytes([git_line])) for line in last_lines]
-        remaining_bytes = 0
-    names_line = _list_top_names(entries, remaining_bytes)
+    last_lines = _cut_lines(last_lines, FACTS_BYTES.value - _count_bytes([git_line]))
+    names_line = _list_top_names(entries, FACTS_BYTES.value - _count_bytes([git_line, *last_lines]))
     return "\n".join([git_line, *([names_line] if names_line else []), *last_lines])
 
 
@@ -59,10 +56,21 @@ def _count_bytes(lines: Iterable[str]) -> int:
     return sum(len(line.encode()) + 1 for line in lines)
 
 
+def _cut_lines(lines: list[str], size: int) -> list[str]:
+    """Return at most two lines cut to `size` bytes in all; the room that one does not need is the other's."""
+    if not lines or _count_bytes(lines) <= size:
+        return lines
+    *others, last = lines
+    last = _cut_line(last, max(size // (1 + len(others)), size - _count_bytes(others)))
+    return [*(_cut_line(line, size - _count_bytes([last])) for line in others), last]
+
+
 def _cut_line(line: str, size: int) -> str:
-    """Return a line cut to `size` bytes, with an ellipsis at its end."""
+    """Return a line of at most `size` bytes with its line end; one that is cut ends with an ellipsis."""
+    if _count_bytes([line]) <= size:
+        return line
     # The ellipsis takes three bytes, the line end one.
-    return line.encode()[: size - 4].decode(errors="ignore") + "…"
+    return line.encode()[: max(size - 4, 0)].decode(errors="ignore") + "…"
 
 
 def _list_folder(folder: Path) -> dict[str, bool]:
