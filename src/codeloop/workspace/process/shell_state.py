@@ -79,10 +79,11 @@ def parse_exports(printed: str) -> dict[str, str]:
     """
     # A command may have written anything instead. Lines that are not understood are left out, and none is run.
     variables: dict[str, str] = {}
-    # The format of `sh`, where there is no bash.
+    # The format of `sh`, where there is no bash: `export NAME='value'`, or `export NAME` for one without a value.
     if printed.startswith("export "):
         with suppress(ValueError):
-            variables |= {name: value for name, _, value in (word.partition("=") for word in split(printed))}
+            assignments = (word.partition("=") for word in split(printed) if "=" in word)
+            variables |= {name: value for name, _, value in assignments}
     start = 0
     while start < len(printed):
         line = _EXPORT_LINE.match(printed, start)
