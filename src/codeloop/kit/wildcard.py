@@ -58,8 +58,8 @@ def matches(text: str, pattern: str) -> bool:
     return _matches_exactly(text, pattern) or (pattern.endswith(" *") and _matches_exactly(text, pattern[:-2]))
 
 
-def escape_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names as wildcards that match nothing else; () if one of them has a star or a question mark in it."""
+def make_exact_wildcards(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names as wildcards that match nothing else; () if one has a star or question mark: none can be escaped."""
     return () if any(char in name for name in names for char in "*?") else tuple(names)
 
 

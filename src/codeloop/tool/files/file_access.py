@@ -13,7 +13,7 @@ from stat import S_ISDIR
 
 from codeloop.kit.guarded_paths import fold_path, is_protected, is_secret, needs_confirmation
 from codeloop.kit.text.undecodable import replace_undecodable
-from codeloop.kit.wildcard import escape_names
+from codeloop.kit.wildcard import make_exact_wildcards
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON
@@ -165,7 +165,7 @@ def make_outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[
         return []
     shown = {"filepath": ", ".join(str(target.real) for target in outside), "parentDir": ", ".join(folders)}
     patterns = tuple(f"{folder.rstrip('/')}/*" for folder in folders)
-    always = patterns if escape_names(folders) else ()
+    always = patterns if make_exact_wildcards(folders) else ()
     return [Need(permission="external_directory", patterns=patterns, always=always, metadata={**metadata, **shown})]
 
 
@@ -200,7 +200,8 @@ async def filter_free_to_read(ctx: ToolContext, paths: Sequence[Path]) -> list[P
 def make_read_need(workspace: Workspace, target: ResolvedPath) -> Need:
     """Return the permission to read a file. "Always" covers all files; for a file with keys it covers that file."""
     name = make_permission_name(workspace, target.real)
-    return Need(permission="read", patterns=(name,), always=escape_names((name,)) if is_secret(name) else ("*",))
+    always = make_exact_wildcards((name,)) if is_secret(name) else ("*",)
+    return Need(permission="read", patterns=(name,), always=always)
 
 
 def make_edit_needs(
@@ -226,7 +227,7 @@ def make_edit_needs(
             writes=Writes(tuple(group.values())),
             once=group is confirmed and bool(always),
         )
-        for group, always in ((protected, ()), (confirmed, escape_names([*confirmed])), (plain, ("*",)))
+        for group, always in ((protected, ()), (confirmed, make_exact_wildcards([*confirmed])), (plain, ("*",)))
         if group
     ]
     return [*needs, *([Need(permission="edit", patterns=(), metadata=metadata, possible=possible)] if possible else [])]

@@ -107,34 +107,36 @@ def _get_indent(line: str) -> str:
 class Indentation:
     """Converts the model's indentation to the file's, learnt from pairs of indents (the model's, the file's)."""
 
-    __slots__ = ("_cache", "_step", "_unit")
+    __slots__ = ("_known_indents", "_step", "_unit")
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
         # The model's indent -> the file's.
-        self._cache: dict[str, str] = {}
+        self._known_indents: dict[str, str] = {}
         for model, file in pairs:
-            self._cache.setdefault(model, file)
-        self._unit, self._step = _learn_step(self._cache)
+            self._known_indents.setdefault(model, file)
+        # One step of indentation: the model's, and the file's.
+        self._unit, self._step = _learn_step(self._known_indents)
 
     def reindent(self, line: str) -> str:
         """Return a new line with the indentation that the file would have there."""
         lead = _get_indent(line)
-        if not self._cache or all(model == file for model, file in self._cache.items()) or not line.strip():
+        are_equal = all(model == file for model, file in self._known_indents.items())
+        if are_equal or not line.strip():
             return line
         return self._convert_lead(lead) + line[len(lead) :]
 
     def _convert_lead(self, lead: str) -> str:
-        if lead in self._cache:
-            return self._cache[lead]
+        if lead in self._known_indents:
+            return self._known_indents[lead]
         # The longest known indent that this one begins with, and the rest converted.
-        inner = max((model for model in self._cache if lead.startswith(model)), key=len, default=None)
+        inner = max((model for model in self._known_indents if lead.startswith(model)), key=len, default=None)
         if inner is not None:
-            return self._cache[inner] + self._convert(lead[len(inner) :])
+            return self._known_indents[inner] + self._convert(lead[len(inner) :])
         # Otherwise, the rest is taken off the shortest known one that begins with it.
-        outer = min((model for model in self._cache if model.startswith(lead)), key=len, default=None)
+        outer = min((model for model in self._known_indents if model.startswith(lead)), key=len, default=None)
         if outer is not None:
             extra = self._convert(outer[len(lead) :])
-            base = self._cache[outer]
+            base = self._known_indents[outer]
             return base[: len(base) - len(extra)] if base.endswith(extra) else base
         return self._convert(lead)
 

@@ -39,10 +39,10 @@ async def format_files(
     The caller holds the files' locks. A file that somebody else changes meanwhile is left alone.
     """
     deadline = asyncio.get_running_loop().time() + seconds
-    turns = asyncio.Semaphore(_MAX_PROGRAMS)
+    slots = asyncio.Semaphore(_MAX_PROGRAMS)
 
     async def format_file(real: Path) -> FormattedFile:
-        async with turns:
+        async with slots:
             return await _format(workspace, formatters[real], real, read_file(real), deadline)
 
     return dict(zip(formatters, await asyncio.gather(*map(format_file, formatters)), strict=True))
@@ -111,6 +111,7 @@ def _write_output(workspace: Workspace, real: Path, before: LoadedFile, data: by
         raise _FormatterFailed("came too late: the file was changed meanwhile") from None
     except (FileRefused, OSError) as error:
         raise _FormatterFailed(f"was no use: {error}") from error
+    # Only a deletion has no stamp.
     return replace(before, data=data, stamp=stamp or FileStamp(0, 0))
 
 

@@ -83,7 +83,7 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
     if top in real.parents and real != top / ".git":
         # Only `.git` is protected: commands and edits may change the configuration of another folder.
         return RepositoryLookup("the repository lies among the project's files")
-    return RepositoryLookup(program_reason=_find_program_setting(folder, top), is_below_top=here != top)
+    return RepositoryLookup(program_reason=_find_program_reason(folder, top), is_below_top=here != top)
 
 
 def _is_bare(folder: Path) -> bool:
@@ -94,7 +94,7 @@ def _is_bare(folder: Path) -> bool:
     return "commondir" in names or len(names) == 2
 
 
-def _find_program_setting(folder: Path, top: Path) -> str:
+def _find_program_reason(folder: Path, top: Path) -> str:
     """Return a clause for the user that names the parts of a repository that may run programs; "": there are none."""
     common = find_common_folder(folder)
     hooks = common / "hooks"

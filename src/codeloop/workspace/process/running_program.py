@@ -20,7 +20,7 @@ from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.workspace import Workspace
 
-MARK_VARIABLE = "CODELOOP_SERVER"
+_MARK_VARIABLE = "CODELOOP_SERVER"
 """The variable by which a program and its processes are found in the table of processes."""
 # It exists where processes are visible as files.
 _PROC_FOLDER = Path("/proc/self")
@@ -124,7 +124,7 @@ async def start_program(
 ) -> RunningProgram:
     """Start a program to talk to. `errors` receives its other output. Raises OSError."""
     mark = os.urandom(8).hex()
-    environment = {**launch.environment, MARK_VARIABLE: mark}
+    environment = {**launch.environment, _MARK_VARIABLE: mark}
     sandbox = None
     if options.confined:
         readable = tuple(Path(os.path.realpath(folder)) for folder in options.readable)
@@ -158,7 +158,7 @@ async def start_program(
 
 def _find_process(mark: str) -> int:
     """Return the id of the oldest process with a mark, as seen from outside its sandbox; 0 for none."""
-    marker = f"{MARK_VARIABLE}={mark}".encode()
+    marker = f"{_MARK_VARIABLE}={mark}".encode()
     with suppress(OSError):
         for pid in sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
             with suppress(OSError):

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from codeloop.agent.calls.call_context import CallContext
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention
-from codeloop.kit.wildcard import escape_names
+from codeloop.kit.wildcard import make_exact_wildcards
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
@@ -87,4 +87,4 @@ async def _check_mention(project: Project, agent: Agent, message: UserMessage, p
 def _make_read_need(context: CallContext, target: ResolvedPath) -> Need:
     pattern = make_permission_name(context.workspace, target.real)
     metadata = {"filepath": str(target.real)}
-    return Need(permission="read", patterns=(pattern,), always=escape_names((pattern,)), metadata=metadata)
+    return Need(permission="read", patterns=(pattern,), always=make_exact_wildcards((pattern,)), metadata=metadata)

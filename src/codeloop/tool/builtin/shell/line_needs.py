@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
-from codeloop.kit.wildcard import ANY_TEXT, escape_names
+from codeloop.kit.wildcard import ANY_TEXT, make_exact_wildcards
 from codeloop.permission.shell.analysis import Analysis, make_need
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
@@ -99,7 +99,7 @@ class LineNeeds:
                 patterns = tuple(str(folder / "*") for folder in folders)
                 shown: JSON = {"command": self.command, "directories": [*map(str, folders)], "patterns": [*patterns]}
                 # A path with characters of patterns can't be allowed for good.
-                always = patterns if escape_names([*map(str, folders)]) else ()
+                always = patterns if make_exact_wildcards([*map(str, folders)]) else ()
                 yield Need(
                     permission="external_directory", patterns=patterns, always=always, metadata=shown, traits=traits
                 )
@@ -140,7 +140,7 @@ class LineNeeds:
             yield Need(
                 permission="read",
                 patterns=patterns,
-                always=escape_names(patterns),
+                always=make_exact_wildcards(patterns),
                 metadata={"command": self.command},
                 possible=possible,
             )
