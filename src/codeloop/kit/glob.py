@@ -75,7 +75,7 @@ def _expand_braces(pattern: str) -> list[str]:
 
 
 def _split_alternatives(text: str, start: int, pattern: str) -> tuple[list[str], int]:
-    """Split the text between the brace at `start` and its partner at the commas; return it and the end.
+    """Split the text between the brace at `start` and its partner at the commas; return the parts and where it ends.
 
     `pattern`: the whole pattern, which the error names.
     """

@@ -20,7 +20,10 @@ _PR_SET_DUMPABLE = 4
 
 
 class Process(Struct, frozen=True):
-    """One living process. `started`: its start time in the system's own unit; `session`: the id of its session."""
+    """One living process. `started`: its start time in the system's own unit; `session`: the id of its session.
+
+    Where `ps` lists the processes, these two are unknown: "" and 0.
+    """
 
     pid: int
     parent: int

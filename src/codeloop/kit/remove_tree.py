@@ -9,7 +9,7 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, even if it is read-only or nested deeper than a path may be long; never fails.
+    """Remove a folder, even if it is read-only or nested deeper than a path may be long. What can't be removed stays.
 
     For folders that programs have filled: `shutil.rmtree` calls itself for each level, so it fails after a thousand.
     Here folders are moved up, one level at a time.

@@ -15,7 +15,7 @@ _LOCK_POLL_SECONDS = 0.02
 # os.read allocates its buffer before it reads, so a bound of gigabytes must not be passed to it.
 _CHUNK_BYTES = 1024 * 1024
 FileState = tuple[int, int, int] | None
-"""Inode, ns of the last change, bytes; None: there is no such file."""
+"""Inode, modification time in ns, size in bytes; None: there is no such file."""
 CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 

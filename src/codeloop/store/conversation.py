@@ -82,7 +82,7 @@ def make_sort_key(info: Message) -> tuple[int, str]:
 
 
 def find_undo_start(conversation: Conversation, message_id: str, part_id: str | None) -> int | None:
-    """Return the index of the first undone entry: a user message, or the step that holds the part."""
+    """Return the index of the first undone entry: a user message, or the step that holds the part; None: not found."""
     index = _find_index(conversation.entries, message_id)
     if index is None:
         return None

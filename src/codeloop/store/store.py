@@ -147,8 +147,9 @@ class Store:
         """Yield every stored event after the number `after` (None: from now on), then live ones, without a gap.
 
         Stored events come from all processes, live ones from this one. `session`: only the events of this session, and
-        of no session. `root`: of the events that other processes store, only those of this session, of its subagents,
-        and of no session. Raises GapError when events after `after` were deleted.
+        of no session. `root`: of the events that are read from the database (earlier ones, and those of other
+        processes), only those of this session, of its subagents, and of no session. Raises GapError when events after
+        `after` were deleted.
         """
         return self._followers.follow(self.read_last_seq() if after is None else after, session, root)
 

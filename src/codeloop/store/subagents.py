@@ -103,8 +103,8 @@ MAX_SUBAGENTS = 1_000
 def list_positioned_entries(store: Store, conversation: Conversation) -> list[tuple[int, Entry]]:
     """Return the messages of a session and its subagents, each with the index of its message in the session.
 
-    A subagent's message gets the index of the message that was the session's latest when it began. Oldest first, undone
-    ones included.
+    A subagent's message gets the index of the message that was the session's latest when it began. Oldest first; undone
+    ones of the session are included, those of subagents are not.
     """
     creation_times = [entry.info.time.created for entry in conversation.entries]
     subagent_entries = sorted(

@@ -60,7 +60,8 @@ class Workspace:
     commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `read_log`: shared by all
     sessions of the work tree.
 
-    Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends them.
+    Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends those that keep
+    processes: `shells`, `program_sandboxes` and `terminals`.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class Workspace:
         return any(service.is_busy for service in self._services)
 
     async def close(self) -> None:
-        """End all services."""
+        """End all processes of the services."""
         for service in self._services:
             await service.close()
 

@@ -154,7 +154,7 @@ def _drop_overlaps(spans: Iterator[Span]) -> list[Span]:
 def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
     """Replace the spans that a matcher found.
 
-    Raises EditRefused when an approximate match would remove different words.
+    Raises EditRefused when an approximate match would remove different words, or nothing would change.
     """
     pieces: list[str] = []
     # The end of the last span that was replaced.

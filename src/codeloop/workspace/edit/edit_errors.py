@@ -184,7 +184,8 @@ def _list_nearest(old_lines: Sequence[str], stripped: Sequence[str]) -> list[int
 def _list_candidates(old_lines: Sequence[str], stripped: Sequence[str], weights: Sequence[int]) -> Iterator[int]:
     """Yield the indexes at which the old text would begin if one of its lines is at its place.
 
-    Those lines are the heaviest one that has similar lines in the file, and each longer one that has equal lines.
+    Those lines are the heaviest one that has similar lines in the file, and each one of at least _MIN_LOCATING_CHARS
+    that has equal lines.
     """
     for probe in sorted(range(len(weights)), key=weights.__getitem__, reverse=True)[:_MAX_PROBES]:
         similar = _list_similar(old_lines[probe].strip()[:_MAX_PROBE_CHARS], stripped) if weights[probe] else []

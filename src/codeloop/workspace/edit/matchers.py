@@ -1,7 +1,7 @@
 r"""Matchers that find a model's remembered text in a file, from strict to loose.
 
 Each takes the content and the old text, both with `\n` line ends, and yields spans `(start, end)` of the content.
-They never decide: the caller takes the first matcher that yields anything, and refuses two spans.
+They never decide: the caller takes the first matcher that yields anything, and refuses several spans or chooses one.
 The strict ones are linear. The loose ones look at candidates, with a budget: TooManyCandidates when it is used up.
 """
 

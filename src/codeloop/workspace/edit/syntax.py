@@ -157,8 +157,9 @@ def _find_unpaired_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tupl
     """Return the line and a description of an unpaired bracket; of several candidates, the one with odd indentation."""
     # Brackets that are open, each with the bracket that closes it.
     open_brackets: list[tuple[Node, str]] = []
-    # The first bracket whose closer is indented less than it, or more: one is missing after it, or before the closer.
+    # The first bracket whose closer is indented less than it: its own closer may be missing.
     unclosed: Node | None = None
+    # The first closer that is indented more than its bracket: it may be one too many.
     early: Node | None = None
     for each, bracket in _list_brackets(leaves):
         if bracket in _CLOSERS:

@@ -31,7 +31,8 @@ class Replacement(Struct, frozen=True):
     """The planned content of the file `real`, a resolved path.
 
     `before`: the content that it must still have (None: there is no file); `data`: the new bytes (None: the file is
-    deleted); `mode`: the mode of a new file that another one is moved to.
+    deleted); `mode`: of a file that is created, such as that of a moved or restored one (None: the default of the
+    user's umask).
     """
 
     real: Path

@@ -14,7 +14,7 @@ from codeloop.workspace.files.safe_open import FileRefused, FileStamp, read_file
 
 # The number of files that are looked at for changes of others: those that were read last.
 _MAX_COMPARED_FILES = 500
-# Larger files are compared by time alone.
+# Larger files are compared by time and size alone.
 _MAX_COMPARED_BYTES = 1024 * 1024
 # Modification time in ns and size in bytes; None: there is no such file.
 _State = tuple[int, int] | None
@@ -66,7 +66,7 @@ class ReadLog:
         return not self._read_stamps
 
     def find_last_stamp(self, session_id: str, real: Path) -> FileStamp | None:
-        """Return the stamp of the file when the session read it last; None: it has not read it."""
+        """Return the stamp of the file when the session read or wrote it last; None: it has done neither."""
         return self._read_stamps.get((session_id, real))
 
     def mark_unseen(self, session_id: str, real: Path) -> None:
@@ -115,7 +115,10 @@ class ReadLog:
             self._pending_changes.setdefault(session_id, {})[real] = state
 
     def _find_differing(self, session_id: str) -> Iterator[tuple[Path, _State]]:
-        """Yield the files whose state differs from when the session read them and from the last report."""
+        """Yield the files whose state differs from when the session read them and from the last report.
+
+        What was reported of files that have the same bytes again is brought up to date.
+        """
         files = islice((key for key in self._list_latest_first() if key[0] == session_id), _MAX_COMPARED_FILES)
         for key in files:
             stamp, state = self._read_stamps.get(key), _read_state(key[1])

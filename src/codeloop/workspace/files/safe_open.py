@@ -41,7 +41,7 @@ class FileStamp(Struct, frozen=True):
     digest: bytes | None = None
 
     def matches(self, other: "FileStamp") -> bool:
-        """Return whether the bytes are the same, by the hashes where both are known."""
+        """Return whether the bytes are the same: by the hashes where both are known, else by time and size."""
         if self.digest is not None and other.digest is not None:
             return self.digest == other.digest
         return (self.mtime_ns, self.size) == (other.mtime_ns, other.size)

@@ -19,7 +19,10 @@ _UNQUOTED_PATH = re.compile(r"[\w/.%+@:,-]+", re.ASCII)
 
 
 def shorten_output(path: Path) -> str:
-    """Return the path of a saved output for the model: its name alone, which tools find in the scratch folder."""
+    """Return the path of a saved output for the model: its name alone, which tools find in the scratch folder.
+
+    The whole path if a shell would not read it as it is, since `expand_outputs` leaves such a name alone.
+    """
     return path.name if _UNQUOTED_PATH.fullmatch(str(path)) else str(path)
 
 
@@ -84,7 +87,7 @@ def _list_scratch_folders(folder: Path) -> list[Path]:
 def prune_outputs(folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SCRATCH_SIZE.value) -> list[Path]:
     """Remove the outputs not written for `age` seconds, then the oldest until the rest has at most `size` bytes.
 
-    Only regular files that `create_output_file` made more than an hour ago are removed. Returns their paths; files and
+    Only regular files named `tool_...` that were not written for an hour are removed. Returns their paths; files and
     folders that are missing or can't be changed are skipped.
     """
     now = time.time()

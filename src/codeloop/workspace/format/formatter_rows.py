@@ -21,7 +21,7 @@ WEB_SUFFIXES = (
 TEXT_SUFFIXES = (".yaml", ".yml", ".md", ".mdx")
 C_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".h", ".hh", ".hpp", ".hxx", ".h++", ".ino", ".m", ".mm")
 RUBY_SUFFIXES = (".rb", ".rake", ".gemspec", ".ru")
-# Words of a command that are replaced: by the file's path, and by the edition of Rust.
+# What is replaced in the words of a command: by the file's path, and by the edition of Rust.
 FILE_PLACEHOLDER, EDITION_PLACEHOLDER = "$FILE", "$EDITION"
 
 
@@ -30,7 +30,8 @@ class FormatterRow(Struct, frozen=True):
 
     `command`: its program by name, and its arguments. It reads the text on its stdin, or in `$FILE`, and writes it
     formatted on its stdout; `in_place`: it changes `$FILE` instead. `$EDITION` is that of Rust in `Cargo.toml`.
-    `markers`: files that show that a project uses it; `name:text`: a file of this name that contains this text.
+    `markers`: files that show that a project uses it; `name:text`: a file of this name that contains this text. Without
+    markers, as for `uv`, it is used only if the configuration names it.
     """
 
     name: str
@@ -216,5 +217,6 @@ FORMATTER_ROWS = (
     ),
 )
 
-# Programs that exit with 1 when problems are left that they can't fix.
+# Programs that exit with 1 when problems are left that they can't fix. Some have no row: commands that the user
+# configures are looked for here, too.
 FIXER_PROGRAMS = frozenset(("eslint", "stylelint", "oxlint", "ruff", "rubocop", "standardrb", "ktlint"))

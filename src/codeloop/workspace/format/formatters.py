@@ -38,7 +38,8 @@ class Formatter(Struct, frozen=True):
     """One formatter for one file. `command`: its program's path and its arguments; `folder`: where it runs.
 
     `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `success_codes`: its exit
-    codes on success. `missing_program`: the name of the program when it was not found; then it can't be run.
+    codes on success. `missing_program`: the name of the program when it was not found, or "its command" when none is
+    configured; then it can't be run.
     `sandbox`: False for none, or else its permissions beyond the default ones of a sandbox.
     """
 

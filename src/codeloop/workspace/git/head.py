@@ -17,7 +17,7 @@ class Head:
         self._text = self._read()
 
     def refresh(self) -> bool:
-        """Read HEAD again; return whether the branch has changed since the last read."""
+        """Read HEAD again; return whether it has changed since the last read: the branch, or the commit without one."""
         before, self._text = self._text, self._read()
         return self._text != before
 

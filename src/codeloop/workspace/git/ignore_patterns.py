@@ -147,7 +147,7 @@ def _join_regexes(regexes: list[str]) -> re.Pattern[str] | None:
 
 
 def _parse_line(line: str, max_length: int) -> Pattern | None:
-    """Parse a line; None: it has no pattern, or one with wildcards that is longer than `max_length`."""
+    """Parse a line; None: no pattern, one that is not valid, or one with wildcards that is longer than `max_length`."""
     line = line.removesuffix("\r")
     # Blanks at the end don't count, except one after a backslash.
     stripped_line = line.rstrip(" ")

@@ -1,6 +1,7 @@
 """Reads a repository's index: the blob and stat of each tracked file, without running git and without a lock.
 
-Snapshots, the sandbox and the check of what a command touches use it. The format: git's `index-format.txt`.
+Snapshots, searches, the sandbox, `tree_state.py` and the check of what a command touches use it. The format: git's
+`index-format.txt`.
 """
 
 import os
@@ -76,8 +77,8 @@ class ParsedIndex(NamedTuple):
 class IndexedRepository(Struct, frozen=True):
     """A repository with its index. `folder`: its own git directory; `common`: the one that holds its objects.
 
-    `tracked` and `trees` are those of a ParsedIndex. They are empty when the index was not asked for, can't be read, or
-    is of a kind that is not read here (split, sparse, SHA-256).
+    `tracked` and `trees` are those of a ParsedIndex. They are empty when the index was not asked for, can't be read, is
+    of a kind that is not read here (split, sparse), or may name blobs with other line ends than the files have.
     """
 
     folder: Path
@@ -92,7 +93,7 @@ class IndexedRepository(Struct, frozen=True):
 
 
 def open_repository(top: Path, *, with_index: bool) -> IndexedRepository | None:
-    """Read the repository of the work tree with this top; None when there is none, or it is of a kind not read here."""
+    """Read the repository of the work tree with this top; None when there is none, or it uses SHA-256."""
     folder = find_git_folder(top)
     if folder is None:
         return None

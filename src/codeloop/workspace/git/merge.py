@@ -23,7 +23,10 @@ _HEADS = "refs/heads/"
 
 
 class ConflictedFile(Struct, frozen=True):
-    """A file that both sides changed. `text`: its content with the conflicts marked; None: binary or too long."""
+    """A file that both sides changed. `text`: its content with the conflicts marked; None: binary or too long.
+
+    Of a long file of a rebase, `text` is the start.
+    """
 
     file: str
     text: str | None

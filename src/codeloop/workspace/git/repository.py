@@ -25,7 +25,7 @@ class GitFailed(CodeloopError):
 
 
 class GitOutput(Struct, frozen=True):
-    """The result of a git command. `data`: its output; `is_complete`: False when `data` was cut."""
+    """The result of a git command. `data`: its output; `is_complete`: False when `data` was cut; then `code` is 0."""
 
     code: int
     data: bytes
@@ -79,7 +79,7 @@ class Git(Struct, frozen=True):
         return None
 
     async def resolve_commit(self, revision: str) -> str | None:
-        """Return the full name of a commit; None: it does not exist (yet). Raises GitFailed."""
+        """Return the id of a revision's commit; None: it does not exist (yet). Raises GitFailed."""
         output = await self.run("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         # With `-q`, 1 says that there is no such commit; when git itself fails, it is 128.
         if output.code > 1:
@@ -92,7 +92,7 @@ class Git(Struct, frozen=True):
         return output.lines[0] if output.code == 0 and output.lines else None
 
     async def read_blob(self, commit: str, path: str, max_bytes: int) -> bytes | None:
-        """Read a file of a commit (path relative to the work tree); None: there is none, or it is over `max_bytes`."""
+        """Read a file of a commit or tree (by its path there); None: there is none, or it is over `max_bytes`."""
         output = await self.run("cat-file", "blob", f"{commit}:{path}", max_bytes=max_bytes)
         return output.data if output.code == 0 and output.is_complete else None
 

@@ -158,7 +158,7 @@ def _find_unstaged(root: Path, repository: IndexedRepository) -> list[str] | Non
 
 
 def _is_blob(path: Path, info: os.stat_result, entry: IndexEntry) -> bool:
-    """Return whether a file, whose change time differs, still has the content and mode of its index entry."""
+    """Return whether a file, whose stat differs, still has the content and mode of its index entry."""
     try:
         # `Path.readlink` drops a `./` and double slashes, which git stores.
         data = os.readlink(os.fsencode(path)) if path.is_symlink() else read_start(path, info.st_size + 1)

@@ -1,7 +1,7 @@
 """Creates linked work trees of a repository, and removes or resets them only where nothing is lost.
 
-Hooks and filter programs that the repository configures are not run: a file that a filter would convert is checked out
-as it is stored.
+No hook that the repository configures is run, and its filter programs only for a trusted project: elsewhere a file that
+a filter would convert is checked out as it is stored.
 """
 
 import asyncio

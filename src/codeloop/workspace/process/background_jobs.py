@@ -19,8 +19,9 @@ JobStatus = Literal["running", "exited", "killed"]
 class JobOutput(Struct, frozen=True):
     """The output of a job since the last read, for a model (`output`) and for a screen (`screen_text`), and its state.
 
-    `code`: the exit code, negative for a signal, None while it runs. `notes`: refusals of the sandbox; `moved_files`:
-    files that appeared meanwhile and were moved away; `warnings`: for the user and the model.
+    `is_cut`: the middle of `output` is left out. `code`: the exit code, negative for a signal, None while it runs and
+    if it was killed. `notes`: refusals of the sandbox; `moved_files`: files that appeared meanwhile and were moved
+    away; `warnings`: for the user and the model.
     """
 
     output: str

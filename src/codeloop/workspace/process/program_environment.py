@@ -59,7 +59,8 @@ def make_program_environment(
 ) -> dict[str, str]:
     """Return the environment of a program: our allowed variables, then `configured_variables`.
 
-    `excluded_folders`: variables that lead into these are dropped, so that no file there decides what is run.
+    `excluded_folders`: variables that lead into these are dropped, and of PATH and the like the entries that do, so
+    that no file there decides what is run.
     """
     variables = {
         name: value

@@ -43,6 +43,7 @@ class ProgramLog:
         """Add output of the program."""
         self._recent_text = (self._recent_text + data[-_END_CHARS:].decode("utf-8", "replace"))[-_END_CHARS:]
         data = data[-MCP_LOG.value :]
+        # The first output of this object begins a new file, too: the one that is there is of an earlier run.
         with suppress(OSError):
             if self._size + len(data) > MCP_LOG.value or not self._size:
                 make_private(self.file.parent)

@@ -45,8 +45,8 @@ _MAX_ARGUMENT_BYTES = 100_000
 class RunningCommand:
     """One command. Call `start` first, then `finish` to wait for its natural end, or `stop` to end it.
 
-    `protected`: files that are restored afterwards. `find_refusals`: called with the output and the exit code, returns
-    notes about refusals of the sandbox.
+    `capture`: receives its output; `on_output`: called after each piece of it. `protected`: files that are restored
+    afterwards. `find_refusals`: called with the output and the exit code, returns notes about refusals of the sandbox.
     """
 
     def __init__(self, text: str, capture: OutputBuffer, protected: ProtectedFiles | None = None) -> None:

@@ -35,7 +35,7 @@ _ACL_WRITE, _ACL_ALL_RIGHTS = 2, 7
 
 
 class ProgramLookup(Struct, frozen=True):
-    """The path of a program. `doubt`: why it may not be the expected one; "": it is.
+    """The path of a program. `doubt`: why it may not be the expected one, or that it is not installed; "": it is.
 
     `is_shadowable`: a folder of the project comes before it on the PATH, where a program of that name could appear.
     """

@@ -82,7 +82,8 @@ class CommandResult(Struct, frozen=True):
     - `code`: the exit code; None if it was ended at its timeout (`timed_out`) or by a signal (`signal`, its name)
     - `leftover_processes`: the number of processes that it had left running, which were ended
     - `duration`: in seconds; `line_count`: the lines of the whole output
-    - `notes`: refusals of the sandbox; `moved_files`: files that appeared meanwhile and were moved away
+    - `notes`: refusals of the sandbox; `moved_files`: files that appeared meanwhile and were moved away; `warnings`:
+      for the user and the model
     """
 
     output: str
