@@ -197,7 +197,7 @@ class ServedSessions:
         # The request may have been answered elsewhere, or withdrawn.
         with suppress(OperationError):
             if isinstance(request, PermissionRequest):
-                form_reply = read_permission_form(content)
+                form_reply = read_permission_form(request, content)
                 await self._client.call(
                     PERMISSION_REPLY,
                     AnswerPermission(request_id=request.id, reply=form_reply.reply, message=form_reply.message),

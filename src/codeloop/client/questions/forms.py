@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.permission_text import RequestText, describe_request
 from codeloop.client.questions.requester import Requester
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.permission import PermissionRequest, Reply
@@ -60,26 +60,27 @@ def build_form(request: Request, requester: Requester) -> ElicitedForm | None:
 def _build_permission_form(request: PermissionRequest, requester: Requester) -> ElicitedForm:
     words = describe_request(request, requester, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
     lines = [f"codeloop asks: {escape_controls(words.title)}", *(row for _, row in words.rows)]
-    choices = [ONCE, *([_label_always(words.always)] if words.always else []), DENY]
+    choices = [ONCE, *_list_always_choices(words), DENY]
     decision = {"type": "string", "title": "Allow it?", "enum": choices}
     instead = {"type": "string", "title": "If not: what to do instead", "description": "The work then goes on."}
     schema = {"type": "object", "properties": {"decision": decision, _INSTEAD_FIELD: instead}, "required": ["decision"]}
     return ElicitedForm("\n".join(lines), schema)
 
 
-def _label_always(text: str) -> str:
-    line = " ".join(text.split())
-    return f"Allow always: {line if len(line) <= _MAX_LABEL else f'{line[:_MAX_LABEL]}…'}"
+def _list_always_choices(words: RequestText) -> list[str]:
+    """Return the choice "Allow always", with what it allows; empty if the request does not offer it."""
+    line = " ".join(words.always.split())
+    return [f"Allow always: {line if len(line) <= _MAX_LABEL else f'{line[:_MAX_LABEL]}…'}"] if line else []
 
 
-def read_permission_form(content: JSON | None) -> FormReply:
-    """Read a filled-in permission form. `content`: None if the user declined."""
+def read_permission_form(request: PermissionRequest, content: JSON | None) -> FormReply:
+    """Read the filled-in form of a request. `content`: None if the user declined."""
     # Some clients fill forms in by themselves and may send anything: what is not a choice of the form is a refusal.
     decision = str((content or {}).get("decision", DENY))
     if decision == ONCE:
         return FormReply("once")
-    # This choice goes on with what it allows.
-    if decision.startswith("Allow always"):
+    # The choices are the same whoever asks, so the requester is left out.
+    if decision in _list_always_choices(describe_request(request, Requester(), _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)):
         return FormReply("always")
     return FormReply("reject", str((content or {}).get(_INSTEAD_FIELD, "")).strip() or None)
 
