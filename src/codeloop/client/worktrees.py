@@ -38,7 +38,10 @@ _PROBLEMS_BY_STATE = {
 
 
 def is_worktree_verb(words: str) -> bool:
-    """Return whether the words after `/worktree` begin with a verb, not with the name of a work tree."""
+    """Return whether the words after `/worktree` begin with a verb, not with the name of a work tree.
+
+    No words count as the verb `list`.
+    """
     return not words or words.split(maxsplit=1)[0] in _VERBS
 
 
@@ -74,7 +77,10 @@ def describe_opened_worktree(tree: Worktree, *, is_new: bool) -> list[str]:
 
 
 async def run_worktree_command(client: Client, words: str) -> list[str]:
-    """Carry out the verb after `/worktree`; return lines for the user. Raises CodeloopError."""
+    """Carry out the verb at the start of `words` (see `is_worktree_verb`); return lines for the user.
+
+    Raises CodeloopError.
+    """
     verb, *names = words.split() or ["list"]
     if verb == "list" and not names:
         return format_worktree_list(await client.call(WORKTREE_OVERVIEW, NoArguments()))
@@ -83,7 +89,7 @@ async def run_worktree_command(client: Client, words: str) -> list[str]:
     into = None
     if verb == "merge" and len(names) == 3 and names[1] == "--into":
         names, into = names[:1], names[2]
-    if not names or (len(names) > 1 and verb != "copy"):
+    if not names or (len(names) > 1 and verb != "copy") or verb == "list":
         raise UsageProblem(f"Usage: /worktree {USAGE}")
     match verb:
         case "diff":

@@ -13,6 +13,7 @@ from codeloop.client.worktrees import run_worktree_command
 from codeloop.config.paths import find_paths
 from codeloop.config.trust.store import find_trust_record, trust_directory
 from codeloop.schema.bounds.session import SLOW_CHECKOUT_TIME
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import replace
 from tests.app.handlers.worktrees.test_create import PATH, remove
 from tests.server.support.serving import Served, served
@@ -168,6 +169,18 @@ async def test_removal_by_force_keeps_what_was_uncommitted_on_the_branch(tmp_pat
         again, made = await make(it, name="one")
         assert made["name"] != "one", "its branch is still there"
         assert await remove(it, again) is True
+
+
+async def test_a_list_with_a_name_is_a_mistake_and_removes_nothing(tmp_path: Path) -> None:
+    repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        client = LocalClient(await it.project())
+        with pytest.raises(UsageProblem, match="Usage: /worktree"):
+            await run_worktree_command(client, "list one")
+        assert folder.is_dir()
+        assert await run_worktree_command(client, "remove one") == ["Removed one."]
+        assert not folder.exists()
 
 
 async def test_ignored_files_go_along_by_rule(tmp_path: Path) -> None:
