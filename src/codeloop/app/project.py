@@ -182,7 +182,7 @@ class Project:
             models=self.models,
             agents=agents,
             rulebook=rulebook,
-            read_instructions=partial(_read_instructions, settings),
+            read_instructions=partial(_read_instructions, self, set[str]()),
             spawn=_run_subagent,
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
@@ -349,7 +349,15 @@ def _list_configured_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
     return (*((make_skill_tool(skills),) if skills.by_name else ()), *search_tools)
 
 
-def _read_instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:
-    """Return the path and the text of each instruction file."""
+def _read_instructions(project: Project, shown_warnings: set[str]) -> tuple[tuple[Path, str], ...]:
+    """Return the path and the text of each instruction file; warn of those that were left out or cut.
+
+    The files are read for each turn. `shown_warnings`: the warnings of earlier reads, which are not shown again.
+    """
+    settings = project.settings
     instructions = read_instructions(settings.project_root, settings.paths, settings.config, trusted=settings.trusted)
+    for warning in instructions.warnings:
+        if warning not in shown_warnings:
+            shown_warnings.add(warning)
+            project.warn(warning)
     return tuple((each.path, each.text) for each in instructions.files)

@@ -54,8 +54,8 @@ def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *
             if reader.add(folder / name):
                 break
     for pattern in config.instructions:
+        # The warnings about the configuration name URLs (`find_unsupported_keys`).
         if pattern.startswith(("http://", "https://")):
-            reader.warnings.append(f"instructions: {pattern!r} is a URL; only files are read.")
             continue
         path = paths.expand_home(pattern)
         is_absolute, is_exact = path.is_absolute(), not _PATTERN_CHARACTERS.search(pattern)
