@@ -70,13 +70,13 @@ class DiagnosticsTracker:
         self._client: LanguageClient | None = None
         """The connection that all of this is about: it starts again when the server does."""
         self._waiting_count = 0
-        """How many tasks wait for their turn."""
+        """How many tasks wait for the server's lock."""
         self.collecting_task: asyncio.Task[None] | None = None
         """The task that collects the last edits' effects on other files."""
         self._has_analysed_project = False
         """If true, files without a report have no diagnostics."""
         self._hurry_requested = asyncio.Event()
-        """Set while another task waits for its turn."""
+        """Set while another task waits for the server's lock."""
         self._edited_paths: set[Path] = set()
         """The files of the last edits."""
         self._search_counts = Counter[Path]()
@@ -84,7 +84,7 @@ class DiagnosticsTracker:
 
     async def prepare(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
         """Record the diagnostics before edits. `related`: texts of other files that the edits may break."""
-        async with self._take_turn():
+        async with self._lock_documents():
             client = await self._connect()
             if client is None:
                 return
@@ -101,7 +101,7 @@ class DiagnosticsTracker:
     async def apply_and_wait(self, edits: Sequence[FileEdit]) -> None:
         """Send edits to the server and wait for its diagnostics, or until a further edit wants the server."""
         start = time.monotonic()
-        async with self._take_turn():
+        async with self._lock_documents():
             client = await self._connect()
             if client is None:
                 return
@@ -160,7 +160,7 @@ class DiagnosticsTracker:
     async def open_document(self, path: Path, text: str) -> LanguageClient:
         """Return the server's client with a file's current text opened. Raises ServerUnavailable."""
         client = await self.server.connect()
-        async with self._take_turn():
+        async with self._lock_documents():
             await self._connect()
             self._reload_changed_files(client)
             self._send_text(client, path, text)
@@ -189,11 +189,11 @@ class DiagnosticsTracker:
         return diagnostics
 
     def list_diagnostics(self, path: Path) -> tuple[Diagnostic, ...]:
-        """Return the last known diagnostics of a file."""
+        """Return a file's known diagnostics, without those that `take_new_diagnostics` has yet to return."""
         return self._reported.get(path, ())
 
     @asynccontextmanager
-    async def _take_turn(self) -> AsyncGenerator[None]:
+    async def _lock_documents(self) -> AsyncGenerator[None]:
         """Wait for exclusive use of the server's documents; the task that holds the lock is asked to hurry."""
         self._waiting_count += 1
         self._hurry_requested.set()
@@ -238,7 +238,10 @@ class DiagnosticsTracker:
             client.close_document(next(iter(client.documents)))
 
     async def _find_dependents(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
-        """Return the texts of the edited files' dependents. Each file's dependents are searched for once."""
+        """Return the texts of the edited files' dependents.
+
+        Those of each file are searched for once; a second time if the first search was too slow to finish.
+        """
         if not client.looks_across_files:
             return {}
         paths = [

@@ -1,6 +1,6 @@
 """The pool of language servers of a work tree: starts them, collects diagnostics after edits, ends unused ones.
 
-The entrance to this room for tools and for `app/language`.
+The entrance to this room, for tools and for `app/language`.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ FindRestartTime = Callable[[str], float]
 
 
 class ServerPool:
-    """The servers of a work tree. No server runs until a file is edited; `close` ends them all.
+    """The servers of a work tree. None runs until a file of it is edited or asked about; `close` ends them all.
 
     `choices`: every server, with whether it can run. `top`: the folder above which no project root is looked for.
-    `trackers`: the servers by name and root, with their diagnostics.
+    `trackers`: the servers with their diagnostics, by name and root (`top` where one process serves all roots).
     """
 
     def __init__(

@@ -93,7 +93,7 @@ async def find_workspace_symbols(client: LanguageClient, query: str) -> list[tup
 async def find_calls(
     client: LanguageClient, direction: Literal["incoming", "outgoing"], params: JSON
 ) -> list[Location]:
-    """Return the places that call a function (incoming), or the functions that it calls (outgoing)."""
+    """Return the places that call a function (incoming) or where it calls others (outgoing), named by the other one."""
     return await _find_hierarchy(client, "textDocument/prepareCallHierarchy", f"callHierarchy/{direction}Calls", params)
 
 

@@ -12,7 +12,10 @@ from codeloop.schema.wire import JSON
 
 
 def parse_workspace_edit(result: Any) -> dict[Path, list[JSON]] | None:
-    """Return the edits of a workspace edit by file; None: it also creates or moves files, or is invalid."""
+    """Return the edits of a workspace edit by file; None: it also creates or moves files, or is invalid.
+
+    Empty if the server answers none (null).
+    """
     if not is_object(result):
         return {}
     edits_by_path: dict[Path, list[JSON]] = {}

@@ -53,7 +53,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     variants: dict[str, JSON] = {}
     """Variants of the configuration: options by name; `disabled` removes one."""
     small: bool | None = None
-    """Whether it gets few tools and a short prompt, by the configuration; None: `is_small` decides."""
+    """Whether it gets few tools and a short prompt, by the configuration; None: the size in its name decides."""
 
     @property
     def ref(self) -> str:
@@ -141,7 +141,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     top_p: float | None = None
     options: JSON = {}
-    """Further fields of the request's body, passed through as they are."""
+    """Further fields of the request's body, in the names of the configuration; adapters translate some of them."""
     body: JSON = {}
     """Fields of the body in the protocol's own names; they override all others."""
     headers: dict[str, str] = {}
@@ -193,7 +193,8 @@ class CallReady(msgspec.Struct, frozen=True):
 class RetryScheduled(msgspec.Struct, frozen=True):
     """The request is sent again at `at` (ms since the epoch); events of the last attempt no longer count.
 
-    `attempt`: the number of the failed attempt; 0: none failed, but the request was changed, as `message` explains.
+    `attempt`: the number of the failed attempt, or 1 if the first one waits for a rate limit. 0: none failed, but the
+    request or the model was changed, as `message` explains.
     `tokens`: the service's counts of that attempt.
     """
 

@@ -6,8 +6,8 @@ from codeloop.schema.message import Tokens
 
 HOUR_WRITE_PRICE_FACTOR = 2.0
 """The price of tokens written to a cache that is kept for an hour, as a multiple of the input price (Anthropic)."""
-TIER_PRICE_FACTORS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
-"""Service tier -> the factor by which it multiplies the standard prices."""
+SERVICE_TIER_FACTORS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}
+"""Service tier -> the factor by which it multiplies the standard prices. A `PriceTier` is something else."""
 
 
 class Prices(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Prices(msgspec.Struct, frozen=True):
             + tokens.cache.write * prices.cache_write
             + tokens.cache.hour_write * (prices.hour_write - prices.cache_write)
         )
-        return dollars * TIER_PRICE_FACTORS.get(tokens.tier, 1.0) / 1_000_000
+        return dollars * SERVICE_TIER_FACTORS.get(tokens.tier, 1.0) / 1_000_000
 
     def select_tier(self, tokens: Tokens) -> "Prices":
         """Return the prices that apply to a request of this length; services bill a whole request by one tier."""

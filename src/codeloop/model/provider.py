@@ -113,7 +113,10 @@ def resolve_url(url: str, environment: Mapping[str, str]) -> str | None:
 
 
 def resolve_settings(provider: Provider, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment, with a provider's options in place of the variables that they override."""
+    """Return the environment, with a provider's options in place of the variables that they override.
+
+    For a cloud, the variables that its address is made of are added, such as the region of a profile.
+    """
     options = provider.config.options
     settings = {
         name: str(options[option]).strip()
@@ -165,8 +168,8 @@ def make_endpoint(
 ) -> "Endpoint":
     """Return the provider's endpoint with the key bound to it; `service`: a model's, where known.
 
-    Raises `ModelUnavailable`: the address is not known or no URL, a key is missing (`NoKey`), or the stored one is
-    for another origin (`WrongKeyOrigin`).
+    Raises `ModelUnavailable`: the address is not known or no URL, an option is invalid, a key is missing (`NoKey`), or
+    the stored one is for another origin (`WrongKeyOrigin`).
     """
     from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 
@@ -322,7 +325,7 @@ def read_concurrency(provider: Provider) -> int | None:
 
 
 def _read_deadline(provider_id: str, name: str, value: object, default: float) -> float:
-    """Return a deadline of the configuration in seconds: it is written in milliseconds, or false for none."""
+    """Return a deadline or a key's lifetime in seconds: the configuration has milliseconds, or false for none."""
     match value:
         case None | True:
             return default

@@ -1,6 +1,7 @@
 """Hints for fixing a refused request: where its key and address are set, and which models exist.
 
-`wire/service_errors.py` puts them into messages. Only `Providers` makes them, since they need its tables.
+`wire/service_errors.py` puts them into messages. Only `make_hints` in `providers.py` makes them, since they need the
+tables of `Providers`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,8 +39,8 @@ class ProviderHints(Struct, frozen=True):
     environment: Mapping[str, str]
     find_setting: SettingFinder
     list_models: Callable[[], Iterable[str]]
-    is_signed_in: bool = False
-    """Whether the user signed in with a plugin, which sends the requests."""
+    is_sent_by_plugin: bool = False
+    """Whether a plugin, with which the user signed in, sends the requests."""
 
     def describe_key(self) -> str:
         """Return where the key in use comes from and how to change it, or how to set one; never the key itself."""
@@ -63,7 +64,7 @@ class ProviderHints(Struct, frozen=True):
         The order is that in which `provider.make_endpoint` looks for a key.
         """
         name = self.provider.id
-        if self.is_signed_in:
+        if self.is_sent_by_plugin:
             return KeySource("a sign-in with a plugin", f"Sign in again: `codeloop auth login {name}`.")
         if (source := self._find_key_header()) is not None:
             return source

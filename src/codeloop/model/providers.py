@@ -72,7 +72,8 @@ or start a local server (such as Ollama), or name one in codeloop.json: {"model"
 class UsableProvider(Struct, frozen=True):
     """A provider that can be used now.
 
-    `key_source`: `configuration`, `environment`, `credentials` (stored, or signed in), or `none` (no key is needed).
+    `key_source`: `configuration`, `environment` (a variable, or a cloud's credentials), `credentials` (stored, or
+    signed in), or `none`: without a key, which a configured address may not need.
     """
 
     provider: Provider
@@ -153,7 +154,7 @@ class Providers:
         )
 
     def list_usable(self) -> list[UsableProvider]:
-        """Return the providers that have a key, or need none because their address is configured."""
+        """Return the providers that have a key or a sign-in, or may need none because their address is configured."""
         stored_keys = self.credentials.read_entries()
         usable_providers: list[UsableProvider] = []
         for provider in self.list_enabled():
@@ -238,7 +239,9 @@ class Providers:
 
         provider = self.get_provider(info.provider_id)
         endpoint = plugin_endpoint or make_endpoint(provider, self.credentials, self.environment, service)
-        endpoint = replace(endpoint, hints=make_hints(self, provider, info, is_signed_in=plugin_endpoint is not None))
+        endpoint = replace(
+            endpoint, hints=make_hints(self, provider, info, is_sent_by_plugin=plugin_endpoint is not None)
+        )
         adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load_object(ADAPTERS[service.protocol])
         model: ChatModel = adapter(info, endpoint, find_quirks(info))
         if (limit := read_concurrency(provider)) is not None:
@@ -333,7 +336,7 @@ class Providers:
         return merge_provider(provider_id, self._catalog.find_row(provider_id), config, self._local.get(provider_id))
 
     def _find_key_source(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
-        """Return the source of the provider's key, as in `UsableProvider`; empty when it has none."""
+        """Return the source of a provider's key, as in `UsableProvider`; empty: no key and no configured address."""
         if provider.configured_key or provider.has_key_helper:
             return "configuration"
         if is_signed_in(self, provider):
@@ -350,6 +353,7 @@ class Providers:
         return "none" if provider.has_configured_url else ""
 
 
+# Functions over `Providers`, which has 20 methods, the most that a class may have: these need its public part only.
 def list_choices(providers: Providers, provider_id: str) -> dict[str, ModelInfo]:
     """Return the models of a provider that may be chosen without the user naming them.
 
@@ -362,11 +366,11 @@ def list_choices(providers: Providers, provider_id: str) -> dict[str, ModelInfo]
 
 
 def make_hints(
-    providers: Providers, provider: Provider, info: ModelInfo | None = None, *, is_signed_in: bool = False
+    providers: Providers, provider: Provider, info: ModelInfo | None = None, *, is_sent_by_plugin: bool = False
 ) -> "ProviderHints":
     """Return the hints for a provider, or for one of its models.
 
-    `is_signed_in`: whether the user signed in with a plugin, which sends the requests.
+    `is_sent_by_plugin`: whether a plugin, with which the user signed in, sends the requests.
     """
     from codeloop.model.provider_hints import ProviderHints
 
@@ -377,12 +381,12 @@ def make_hints(
         environment=providers.environment,
         find_setting=providers.find_setting,
         list_models=lambda: providers.list_models(provider.id),
-        is_signed_in=is_signed_in,
+        is_sent_by_plugin=is_sent_by_plugin,
     )
 
 
 def is_signed_in(providers: Providers, provider: Provider) -> bool:
-    """Return whether the user signed in at a provider: by a device code, or with a plugin that sends its requests."""
+    """Return whether the user signed in at a provider: by a device code, or with a plugin (`list_plugin_providers`)."""
     if has_device_sign_in(provider, providers.credentials):
         return True
     return (

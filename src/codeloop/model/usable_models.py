@@ -81,7 +81,8 @@ def _explain_unusable(provider: Provider, model: ModelInfo) -> str:
 def find_newest_model(providers: Providers, name: str, selection: str) -> ModelRef | None:
     """Return the newest usable model for a name without a provider: a model's id, a word of it, or its beginning.
 
-    The provider of `selection`, the `provider/model` in use, is searched first. None: no model matches.
+    Of the first provider that has a match: that of `selection`, the `provider/model` in use, is searched before the
+    others. None: no model matches.
     """
     # A name such as `sonnet` exists at several providers: a subagent should not change the one that pays.
     current_provider = selection.partition("/")[0]

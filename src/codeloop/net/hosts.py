@@ -51,7 +51,7 @@ def format_host_header(url: SplitResult) -> str:
 OFFLINE_VARIABLE = "CODELOOP_OFFLINE"
 OFFLINE_MESSAGE = f"codeloop is offline (--offline or {OFFLINE_VARIABLE})"
 _PRIVATE_NAME_ENDINGS = (".local", ".lan", ".internal", ".home.arpa")
-"""Endings of names in private networks (RFC 6762, RFC 8375, and ICANN's `internal`)."""
+"""Endings of names in private networks (RFC 6762, RFC 8375, ICANN's `internal`, and `lan` of many routers)."""
 
 
 def is_offline(environment: Mapping[str, str] = os.environ) -> bool:

@@ -23,7 +23,7 @@ class SseParser:
         self._pieces: list[bytes] = []
         self._size = 0
         self._after_cr = False
-        self._has_data = False
+        self._has_ended_event = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next bytes; return the data of the events they complete (several lines are joined with LF).
@@ -65,8 +65,8 @@ class SseParser:
         *blocks, incomplete = b"".join(self._pieces).split(b"\n\n")
         self._pieces = [incomplete]
         self._size = len(incomplete)
-        if not self._has_data:
-            self._has_data = True
+        if not self._has_ended_event:
+            self._has_ended_event = True
             blocks[0] = blocks[0].removeprefix(BYTE_ORDER_MARK)
         return blocks
 

@@ -136,12 +136,15 @@ def _needs_trust(row: ServerRow, command: Sequence[str], search: ProgramSearch) 
 
 
 def _list_program_folders(search: ProgramSearch) -> list[tuple[str, bool]]:
-    """Return the folders searched for programs, without those of an untrusted project."""
+    """Return the folders searched for programs, each with whether it is the project's; none of an untrusted project.
+
+    The last entry is all other folders, joined as in PATH.
+    """
     tops = dict.fromkeys((search.directory, search.root))
     project_folders = [str(top / name) for top in tops for name in PROJECT_PROGRAM_FOLDERS] if search.is_trusted else []
     path = [each for each in search.path.split(os.pathsep) if search.is_trusted or not _is_inside(each, tops)]
-    own_folders = [str(search.installed / name) for name in ("bin", "node_modules/.bin")]
-    return [*((folder, True) for folder in project_folders), (os.pathsep.join([*own_folders, *path]), False)]
+    installed_folders = [str(search.installed / name) for name in ("bin", "node_modules/.bin")]
+    return [*((folder, True) for folder in project_folders), (os.pathsep.join([*installed_folders, *path]), False)]
 
 
 def _list_node_modules(search: ProgramSearch) -> list[Path]:

@@ -24,8 +24,8 @@ from codeloop.schema.wire import JSON
 
 DEPLOYMENTS_PATH = "/openai/deployments?api-version=2023-03-15-preview"
 """Only this old version of the API lists deployments; since then the management API does, which needs another key."""
-# The list has deployments of every kind; the names of their models tell them apart.
-_NON_CHAT_MODELS = (*NON_CHAT_MODELS, "dall-e*", "*image*", "sora*", "*realtime*", "*audio*", "*transcribe*", "flux*")
+# The list has deployments of every kind; the names of their models tell apart those that can't hold a conversation.
+_UNLISTED_MODELS = (*NON_CHAT_MODELS, "dall-e*", "*image*", "sora*", "*realtime*", "*audio*", "*transcribe*", "flux*")
 _UNAUTHORIZED_STATUS = 401
 _MAX_MESSAGE_LENGTH = 300
 """Characters of an error message that are shown."""
@@ -92,4 +92,4 @@ def make_model_entries(deployments: Iterable[Deployment]) -> dict[str, JSON]:
 
 
 def _is_non_chat_model(model: str) -> bool:
-    return any(matches(model.lower(), pattern) for pattern in _NON_CHAT_MODELS)
+    return any(matches(model.lower(), pattern) for pattern in _UNLISTED_MODELS)

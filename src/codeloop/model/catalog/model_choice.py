@@ -18,9 +18,9 @@ from codeloop.model.chat import ModelInfo
 
 
 def choose_default_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
-    """Return a provider's newest capable model whose protocol is supported; None without one."""
+    """Return a provider's model to use if none is named; None without one that calls tools by a supported protocol."""
     candidates = [model for model in models if _is_candidate(model)]
-    # Preferred large ones, else preferred small ones, else the newest of any kind.
+    # The newest of the most preferred pattern: among large models, else among all; else the newest of any kind.
     plain = [model for model in candidates if not _matches_any(model.id, EXPLICIT_MODELS)]
     large = [model for model in plain if not _matches_any(model.id, SMALL_MODELS)]
     provider_patterns = PREFERRED_MODELS_BY_PROVIDER.get(candidates[0].provider_id, ()) if candidates else ()

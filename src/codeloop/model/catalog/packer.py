@@ -42,7 +42,7 @@ class _SourceCost(msgspec.Struct):
     context_over_200k: Any = None
     tiers: Any = None
 
-    def list_prices(self) -> tuple[tuple[float, ...], ...]:
+    def list_price_rows(self) -> tuple[tuple[float, ...], ...]:
         """Return the rows of `ModelRow.prices`: for all requests, then for longer ones, the shortest first."""
         costs_by_size: dict[int, JSON] = {}
         for cost in self.tiers if is_list(self.tiers) else ():
@@ -181,7 +181,7 @@ def _make_model_row(model: SourceModel, provider_npm: str) -> ModelRow:
         family=model.family,
         npm="" if model.provider.npm == provider_npm else model.provider.npm,
         limits=(int(limit.context), int(limit.output), int(limit.input)),
-        prices=cost.list_prices() if cost else (),
+        prices=cost.list_price_rows() if cost else (),
         flags=flags,
         modality_bits=sum(1 << bit for bit, name in enumerate(MODALITIES) if name in model.modalities.input) or 1,
         reasoning_field=field if isinstance(field, str) else "",

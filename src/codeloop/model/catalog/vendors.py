@@ -103,7 +103,7 @@ PREFERRED_PROVIDERS = (
     "fireworks-ai",
     "deepinfra",
 )
-"""Providers whose key in the environment is preferred when no model is configured."""
+"""The order of preference when no model is configured, among providers whose keys have the same source."""
 
 EXPLICIT_PROVIDERS = frozenset(
     {
@@ -167,7 +167,7 @@ SMALL_MODELS = (
     "*gpt-oss-20b*",
     "*llama-3.1-8b*",
 )
-"""The same for titles and summaries: quick and cheap models."""
+"""The same for titles, judges and other side requests: quick and cheap models."""
 
 EXPLICIT_MODELS = (
     "*-fast", "*-fast:*", "*-fast-*", "*-pro-fast", "*-sol-pro", "*-luna-pro", "*flashx", "*image*", "*audio*",
@@ -187,10 +187,10 @@ PREFERRED_LOCAL_MODELS = (
     "*llama*",
     "*",
 )
-"""The same for the models of a local server, whose age is unknown: the first that it lists counts."""
+"""Like PREFERRED_MODELS, for the models of a local server, whose age is unknown: the first that it lists counts."""
 
 NON_CHAT_MODELS = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*", "*clip*", "*guard*")
-"""Models of a local server that can't hold a conversation."""
+"""Models of local servers and of Azure that can't hold a conversation."""
 
 REGION_PREFIX = re.compile(r"(?:us|us-gov|eu|apac|jp|au|ca|in|global)\.")
 """The region before the id of a model at Bedrock; most models are only available with one."""

@@ -75,7 +75,7 @@ async def _send(
     try:
         async with httpx2.AsyncClient(verify=trust, timeout=seconds, trust_env=by_proxy) as http:
             response = await http.request(method, url, headers=dict(headers), content=body)
-            # Tokens are small; a bound for whatever else answers there.
+            # Tokens are small: of whatever else answers there, only the beginning is kept.
             return CloudAnswer(response.status_code, response.content[: CLOUD_FILE.value])
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
         raise NoAnswer(str(error) or type(error).__name__) from None

@@ -61,7 +61,7 @@ class Credentials:
         """The keys that this process has read from the keyring."""
 
     def read_entries(self) -> dict[str, StoredKey]:
-        """Return all entries by provider; the keyring is not asked.
+        """Return the entries of keys by provider, without sign-ins and unknown types; the keyring is not asked.
 
         Raises `ModelUnavailable` when the file can't be read or is broken.
         """

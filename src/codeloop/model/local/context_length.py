@@ -31,7 +31,10 @@ ContextReader = Callable[[str, str], Awaitable[LocalContext]]
 
 
 async def _read_ollama(url: str, model: str) -> LocalContext:
-    """Ask Ollama, which silently cuts the beginning off long requests; only a loaded model has a length."""
+    """Ask Ollama, which silently cuts the beginning off long requests.
+
+    Only a loaded model has a length, so the model is loaded if it is not.
+    """
     root = get_server_root(url)
     answer = await request_json(f"{root}/api/show", {"model": model}, LOCAL_STATUS_TIME.seconds)
     details = answer.get("model_info")
@@ -48,6 +51,7 @@ async def _read_ollama(url: str, model: str) -> LocalContext:
         f"Start Ollama with a longer context: `OLLAMA_CONTEXT_LENGTH={advised} ollama serve` "
         "(in its app: Settings, Context length)."
     )
+    # Without a maximum, no more context is tried for a model that could not be loaded at all.
     return LocalContext(loaded, max_tokens if loaded else 0, remedy)
 
 

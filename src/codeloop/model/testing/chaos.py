@@ -24,7 +24,8 @@ class FaultRates(msgspec.Struct, frozen=True, kw_only=True):
     """The probability of each fault, 0.0 to 1.0. A request has one fault at most, so their sum should not exceed 1.
 
     `cut` ends the stream in the middle, `stall` pauses it for `stall_ms`, `broken_json` cuts a call's arguments,
-    `unknown_tool` changes a call's name, `duplicate_id` gives two calls one id, the last two refuse the request.
+    `unknown_tool` changes a call's name, `duplicate_id` gives two calls one id; `rate_limit` and `server_error`
+    refuse the request.
     """
 
     cut: float = 0.0

@@ -12,9 +12,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from codeloop.model.chat import (
-    FinishReason,
-)
+from codeloop.model.chat import FinishReason
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.errors import MessageError
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens

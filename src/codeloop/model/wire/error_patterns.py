@@ -116,7 +116,7 @@ REMEDIES = (
 """Patterns of services' messages -> the remedy; the first match counts."""
 # The first is common; then Anthropic, Amazon, Azure, and Cloudflare, which stands before many services.
 REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
-"""Headers with an id by which the service's support finds the request, the most specific first."""
+"""Headers with an id by which the service's support finds the request; the first that is set counts."""
 
 
 def find_remedy(text: str) -> str:

@@ -106,7 +106,7 @@ class ServiceErrors(Struct, frozen=True):
         return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
 
     def from_body(self, sample: bytes, description: str) -> APIError:
-        """Return the error for an answer that is neither a stream nor JSON.
+        """Return the error for an answer that can't be read: a web page, or an event that is too long.
 
         `sample`: its beginning; `description`: what was sent instead, in words.
         """

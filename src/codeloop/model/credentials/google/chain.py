@@ -8,7 +8,7 @@ from codeloop.model.credentials.signer import Signer
 
 
 def open_signer(environment: Mapping[str, str], url: str) -> Signer:
-    """Return the signer of requests. Nothing is read before the first one."""
+    """Return the signer of requests. No credentials are read before the first one."""
     del url
     from codeloop.model.credentials.google.tokens import GoogleSigner
 

@@ -52,7 +52,7 @@ def describe_credentials(environment: Mapping[str, str]) -> str:
 
 
 def find_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return project, location and host of Vertex AI by the variables' names, where the environment lacks them."""
+    """Return the variables for project, location and host of Vertex AI: as set, else found elsewhere."""
     project = _find_first(
         environment, "GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"
     ) or _read_project(environment)

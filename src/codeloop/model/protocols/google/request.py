@@ -38,7 +38,7 @@ is a part of its own without text; "thought" is the thought itself.
 """
 PLACEHOLDER_SIGNATURE = "skip_thought_signature_validator"
 """Google's placeholder for the signature of a call that this model did not make."""
-MODELS_WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b|gemini-[12]\.|gemma")
+MODELS_WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b|gemma")
 """Models before Gemini 3, which accept calls without a signature."""
 BODY_FIELDS = frozenset({"safetySettings", "cachedContent", "toolConfig", "serviceTier", "labels", "generationConfig"})
 """Options that are fields of the body; all others are fields of its `generationConfig`."""

@@ -41,7 +41,10 @@ class ResponsesModel(HttpModel):
         self._encoder = ResponsesRequestEncoder(info, quirks)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and yield its events until Finished. Closing the generator drops the connection."""
+        """Send the request and yield its events until Finished. Closing the generator drops the connection.
+
+        When the service refuses an optional feature, the request is sent again without it.
+        """
         # Ends, since each feature can be omitted only once.
         while True:
             body = self._encoder.encode(request)
@@ -54,7 +57,7 @@ class ResponsesModel(HttpModel):
                     return
 
     def _omit_refused(self, end: Finished) -> bool:
-        """Omit a feature that the service refused from further requests; return whether it ended the answer."""
+        """Omit a feature that the service refused from further requests; return whether there was one."""
         if not isinstance(end.error, APIError) or end.error.data.status_code != 400:
             return False
         message = f"{end.error.data.message} {end.error.data.response_body or ''}"
