@@ -19,7 +19,7 @@ from codeloop.workspace.git.planted.layout import (
     GIT_FOLDER_ENTRIES,
     REPLACEABLE_FILES,
     find_git_folders,
-    list_foreign_files,
+    prepare_foreign_files,
 )
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost, resolve_links
 from codeloop.workspace.sandbox.paths.restricted_paths import CONFIG_NAMES, VCS_CONFIG_NAMES
@@ -177,7 +177,7 @@ class PolicyMaker:
         tops = (*self._roots, *git_folders)
         parents = {parent for path in guarded for parent in path.parents if is_below_any(parent, tops)}
         watched = [folder / name for folder in git_folders for name in ("modules", "worktrees", "objects/pack")]
-        foreign = list_foreign_files(self._input.root)
+        foreign = prepare_foreign_files(self._input.root)
         states = PathStates(map(str, {*tops, *watched, *parents, *guarded, *foreign}))
         writable_git = [folder for folder in git_folders if not is_below_any(folder, foreign)]
         # The first one is the work tree's own directory. Lists that other work trees use, too, are in those after it.

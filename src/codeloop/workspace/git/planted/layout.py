@@ -113,28 +113,32 @@ def list_entries(folder: Path) -> list[Path]:
         return []
 
 
-def list_foreign_files(root: Path) -> list[Path]:
+def prepare_foreign_files(root: Path) -> list[Path]:
     """Return the files in a linked work tree's repository that belong to its other work trees; none for the main one.
 
     These are the state of each, with the branches checked out there and their logs, what all work trees read, and the
     packs of objects; and the same of the submodules, all of a submodule that is not checked out in this work tree.
-    Makes the files of packed branches, and the folder `info`, which must not appear with others.
+    Makes the files of packed branches and the folder `info` where they are missing: what does not exist can't be
+    protected, and a command could make it.
     """
     folders = list(find_git_folders(root))
     if len(folders) < 2 or folders[0].parent != folders[1] / "worktrees":
         return []
     own, shared, *modules = folders
     top = os.path.realpath(root)
-    foreign = _list_state_of_others(shared, own)
+    foreign = _prepare_state_of_others(shared, own)
     for module in modules:
         pointers = {tree: read_pointer(tree / "gitdir") for tree in list_work_tree_folders(module)}
         in_root = [tree for tree, path in pointers.items() if path is not None and path.is_relative_to(top)]
-        foreign += _list_state_of_others(module, in_root[0]) if len(in_root) == 1 else [module]
+        foreign += _prepare_state_of_others(module, in_root[0]) if len(in_root) == 1 else [module]
     return foreign
 
 
-def _list_state_of_others(shared: Path, own: Path) -> list[Path]:
-    """Return the paths in a git directory that don't belong to the linked work tree whose folder there is `own`."""
+def _prepare_state_of_others(shared: Path, own: Path) -> list[Path]:
+    """Return the paths in a git directory that don't belong to the linked work tree whose folder there is `own`.
+
+    Missing ones are made (see `prepare_foreign_files`).
+    """
     others = [each for each in list_work_tree_folders(shared) if each != own]
     heads = {read_reference(each / "HEAD") for each in (shared, *others)} - {read_reference(own / "HEAD")}
     heads = {head for head in heads if head.startswith("refs/heads/") and ".." not in head}

@@ -137,6 +137,7 @@ class PlantedRepositories:
         if not self._lock.acquire(blocking=False):
             return False
         try:
+            # A command may have made a repository in a folder that is not searched or watched yet.
             is_unchanged = self.is_unchanged and (difference >= 0 or self._finder.is_complete)
             if is_unchanged:
                 self._runs.record(difference)
@@ -265,7 +266,7 @@ class PlantedRepositories:
         return {*paths, *known, *(each for folder in known for each in list_work_tree_folders(folder))}
 
     def _list_git_folders(self) -> list[Path]:
-        """Return the user's git directories: the project's own, those below it, and those of linked work trees."""
+        """Return the user's git directories: the project's own, protected ones below it, those of linked work trees."""
         below = (resolve_git_folder(entry) for entry in self._split_nested()[0])
         paths = list_project_git_folders(self._roots)
         paths += [folder for folder in below if folder is not None and is_inside(folder, self._roots)]

@@ -99,7 +99,7 @@ class OutputBuffer:
             # A third of the room for the head, the rest for the tail: results and errors come last.
             head = cut_text(start_text, _MAX_LINES // 3, SHELL_OUTPUT.value // 3, "head").head
             rest = end_text if gap else start_text[len(head) :]
-            tail = cut_text(rest, _MAX_LINES // 3 * 2, _RECENT_BYTES // 6, "tail")
+            tail = cut_text(rest, _MAX_LINES // 3 * 2, SHELL_OUTPUT.value // 3 * 2, "tail")
             tail_text = tail.tail if tail.is_cut else tail.head
             missing = gap + count_bytes(start.text) + count_bytes(end.text) - count_bytes(head) - count_bytes(tail_text)
             text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._describe_file()} ...]\n\n{tail_text}"
