@@ -183,6 +183,24 @@ def test_a_stored_key_does_not_follow_a_changed_base_url(world: World) -> None:
     assert "https://evil.example" in str(failed.value)
 
 
+def test_a_stored_key_does_not_follow_to_the_service_of_another_provider(world: World) -> None:
+    world.environment = {"AWS_REGION": "us-east-1"}
+    world.credentials.store_key("openai", KEY, "https://api.openai.com/v1")
+    mantle = "https://bedrock-mantle.us-east-1.api.aws/openai/v1"
+    world.config = {"provider": {"openai": {"options": {"baseURL": mantle}}}}
+    with pytest.raises(WrongKeyOrigin):
+        world.key("openai")
+
+
+def test_one_key_of_bedrock_serves_both_of_its_addresses(world: World) -> None:
+    world.environment = {"AWS_REGION": "us-east-1"}
+    world.credentials.store_key("amazon-bedrock", KEY, "https://bedrock-runtime.us-east-1.amazonaws.com")
+    assert world.key("amazon-bedrock") == KEY
+    mantle = "https://bedrock-mantle.us-east-1.api.aws/openai/v1"
+    world.config = {"provider": {"amazon-bedrock": {"options": {"baseURL": mantle}}}}
+    assert world.key("amazon-bedrock") == KEY
+
+
 def test_an_entry_without_an_origin_does_not_follow_it_either(world: World) -> None:
     world.credentials.path.write_text(f'{{"openai": {{"type": "api", "key": "{KEY}"}}}}')
     assert world.key("openai") == KEY

@@ -272,7 +272,7 @@ def _find_key(
     if environment_key is not None:
         return environment_key.value
     # A key for one of these addresses is valid at all of them, as with Bedrock, which has two.
-    templates = (provider.default_url, *list_service_urls(provider.id))
+    templates = (provider.default_url, *list_service_urls(provider.id, provider.npm))
     service_urls = [resolved for template in templates if (resolved := resolve_url(template, environment))]
     return credentials.find_key(provider.id, url, service_urls)
 

@@ -64,8 +64,14 @@ def test_rows_of_one_provider_or_model_stand_above_those_of_all() -> None:
 
 def test_addresses_are_those_of_a_providers_rows() -> None:
     row = ServiceRow("x", Service("openai-chat", "https://h/v1"), provider="acme")
-    assert list_service_urls("acme", (row,)) == {"https://h/v1"}
-    assert list_service_urls("other", (row,)) == frozenset()
+    assert list_service_urls("acme", "y", (row,)) == {"https://h/v1"}
+    assert list_service_urls("other", "x", (row,)) == frozenset()
+
+
+def test_a_row_of_all_providers_is_about_those_of_its_package() -> None:
+    row = ServiceRow("@a/x/sub", Service("openai-chat", "https://h/v1"))
+    assert list_service_urls("acme", "@a/x", (row,)) == {"https://h/v1"}
+    assert list_service_urls("acme", "@a/xy", (row,)) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ class ResourceDeployments:
         url_template = (
             None
             if self._provider.has_configured_url
-            else next(iter(sorted(list_service_urls(self._provider.id))), None)
+            else next(iter(sorted(list_service_urls(self._provider.id, self._provider.npm))), None)
         )
         url = (
             resolve_url(url_template, settings) if url_template else resolve_base_url(self._provider, self._environment)

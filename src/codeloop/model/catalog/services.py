@@ -127,9 +127,23 @@ def is_supported(npm: str, provider_id: str) -> bool:
     return _match_service_row(npm, provider_id, "") is not None
 
 
-def list_service_urls(provider_id: str, rows: tuple[ServiceRow, ...] = SERVICE_ROWS) -> frozenset[str]:
-    """Return the addresses, perhaps with `${NAME}` in them, that a provider's services have besides its own."""
-    return frozenset(row.service.url for row in rows if row.service.url and matches(provider_id, row.provider))
+def list_service_urls(provider_id: str, npm: str, rows: tuple[ServiceRow, ...] = SERVICE_ROWS) -> frozenset[str]:
+    """Return the addresses, perhaps with `${NAME}` in them, that a provider's services have besides its own.
+
+    A row for all providers is about those whose `npm` names the same package, such as `@ai-sdk/amazon-bedrock`.
+    """
+    return frozenset(
+        row.service.url
+        for row in rows
+        if row.service.url
+        and matches(provider_id, row.provider)
+        and (row.provider != "*" or _get_package(row.npm) == _get_package(npm))
+    )
+
+
+def _get_package(npm: str) -> str:
+    """Return an `npm` name without a module of the package, such as `/mantle`."""
+    return "/".join(npm.split("/")[:2])
 
 
 def choose_protocol_for_host(npm: str, host: str) -> str:
