@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from codeloop.kit.glob import compile_glob
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.lsp.client.capabilities import make_workspace_folder
+from codeloop.lsp.client.file_uri import parse_file_uri
 from codeloop.schema.wire import JSON
 
 _METHODS_BY_CAPABILITY = {
@@ -137,8 +138,8 @@ def _parse_glob(value: Any) -> _WatchGlob | None:
     if not is_object(value) or not isinstance(value.get("pattern"), str):
         return None
     base = value.get("baseUri")
-    uri = base.get("uri") if is_object(base) else base
-    return _WatchGlob(Path(uri.removeprefix("file://")), value["pattern"]) if isinstance(uri, str) else None
+    folder = parse_file_uri(base.get("uri") if is_object(base) else base)
+    return None if folder is None else _WatchGlob(folder, value["pattern"])
 
 
 def _matches_glob(glob: _WatchGlob, path: Path) -> bool:
