@@ -1,4 +1,4 @@
-"""The queue of input for the app. Escape and Ctrl-C drop a flood of keys that waits before them."""
+"""The queue of input for the app. Escape and Ctrl-C drop a flood of keys and pastes that waits before them."""
 
 import asyncio
 import time
@@ -16,17 +16,17 @@ from codeloop.tui.terminal.input.paste_detector import STOP_KEYS
 from codeloop.tui.terminal.terminal_app import TerminalApp
 
 MAX_IN_FLIGHT = 16
-"""Keys that the app gets at a time; it has to handle them before it gets more."""
+"""Characters of keys that the app gets at a time (a paste counts as one); it has to handle them before it gets more."""
 # So many keys that have waited so long can't have been typed one by one.
 FLOOD_KEYS, FLOOD_SECONDS = 64, 0.25
-"""The keys that wait, and for how long, from which on Escape and Ctrl-C drop them."""
+"""The keys that wait (see `count_flood_keys`), and the seconds, above which Escape and Ctrl-C drop them."""
 # A key may be handled only after a dialog has opened, or not at all if its widget is gone.
 HANDLING_TIMEOUT = 1.0
 """Seconds after which the app gets more keys even if it has not handled those before."""
 
 
 class InputDropped(Message):
-    """Waiting keys were dropped by Escape or Ctrl-C; `count`: how many."""
+    """A flood was dropped by Escape or Ctrl-C; `count`: its keys, see `count_flood_keys`."""
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -38,6 +38,14 @@ class _WaitingInput(NamedTuple):
 
     arrived_at: float
     input: TerminalInput
+
+
+def count_flood_keys(item: TerminalInput) -> int:
+    """Return how many keys of a flood an input is: each character of a text or paste is one; 0: it is never dropped."""
+    if item.kind == "keys" and item.text.startswith("\x1b"):
+        # Moves of the mouse and arrow keys stay; Alt with a key, or Escape, is one key.
+        return 0 if item.text.startswith("\x1b[") else 1
+    return len(item.text)
 
 
 class InputQueue:
@@ -53,7 +61,7 @@ class InputQueue:
         self._parser = KeyParser()
         self._waiting: deque[_WaitingInput] = deque()
         self._in_flight = 0
-        """Keys that the app got since it had last handled all."""
+        """Characters, as in MAX_IN_FLIGHT, that the app got since it had last handled all."""
         self._pause_task: asyncio.Task[None] | None = None
         """The task that waits until the app has handled its keys."""
 
@@ -66,7 +74,7 @@ class InputQueue:
         self._loop.call_soon_threadsafe(self._flush_parser)
 
     def _enqueue(self, item: TerminalInput) -> None:
-        """Queue input; in the app's thread. Escape and Ctrl-C drop a flood of letters that waits before them."""
+        """Queue input; in the app's thread. Escape and Ctrl-C drop a flood that waits before them."""
         now = time.monotonic()
         if item.kind == "keys" and item.text in STOP_KEYS:
             self._drop_flood(now)
@@ -74,14 +82,12 @@ class InputQueue:
         self._send_next()
 
     def _drop_flood(self, now: float) -> None:
-        """Drop the letters that wait if they are too many and wait too long to have been typed one by one."""
+        """Drop the keys and pastes that wait if they are too many and wait too long to have been typed one by one."""
         if not self._waiting or now - self._waiting[0].arrived_at <= FLOOD_SECONDS:
             return
-        texts = [waiting.input.text for waiting in self._waiting]
-        count = sum(len(text) for text in texts if not text.startswith("\x1b"))
+        count = sum(count_flood_keys(each.input) for each in self._waiting)
         if count > FLOOD_KEYS:
-            # Sequences, such as moves of the mouse, stay.
-            self._waiting = deque(each for each in self._waiting if each.input.text.startswith("\x1b["))
+            self._waiting = deque(each for each in self._waiting if not count_flood_keys(each.input))
             self._app.post_message(InputDropped(count))
 
     def _send_next(self) -> None:
