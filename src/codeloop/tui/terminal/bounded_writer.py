@@ -1,4 +1,4 @@
-"""`BoundedWriter` writes to the terminal in a thread, and raises instead of waiting for one that reads nothing."""
+"""`BoundedWriter` writes to the terminal in a thread, and raises if it would have to wait long for the terminal."""
 
 from contextlib import suppress
 from queue import Full
@@ -14,7 +14,7 @@ _FLUSH_LENGTH = 1 << 16
 
 
 class BoundedWriter(WriterThread):
-    """Textual's writer thread, except that it raises instead of blocking while the terminal reads nothing."""
+    """Textual's writer thread, except that `write` raises after STALL_TIMEOUT if the terminal reads nothing."""
 
     def __init__(self, file: TextIO) -> None:
         super().__init__(cast("Any", _ErrorProofFile(file.fileno(), file.encoding)))
@@ -24,7 +24,7 @@ class BoundedWriter(WriterThread):
         self._queue.put(text, timeout=STALL_TIMEOUT)
 
     @property
-    def is_done(self) -> bool:
+    def is_queue_empty(self) -> bool:
         """Whether all queued texts were written, or are just being written."""
         return self._queue.empty()
 

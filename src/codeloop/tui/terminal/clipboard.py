@@ -81,7 +81,7 @@ async def _read_output(command: tuple[str, ...]) -> bytes:
 def make_copy_sequence(text: str, environment: Mapping[str, str]) -> str:
     """Return the sequence that copies a text to the terminal's clipboard, also over ssh."""
     sequence = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
-    # By its settings, tmux stores a plain sequence, passes it on, or ignores it; only a wrapped one is for others.
+    # By its settings, tmux stores a plain sequence, passes it on, or ignores it; a wrapped one it only passes on.
     if environment.get("TMUX"):
         return sequence + pass_through(sequence, environment)
     return pass_through(sequence, environment)

@@ -148,7 +148,7 @@ class TerminalApp(App[int], inherit_bindings=False):
             self._driver.write(HIDE_CURSOR)
 
     def _end_update(self) -> None:
-        """Draw pictures in the same frame as the text around them."""
+        """Draw pictures in the same frame as the text around them, and show the terminal's cursor again."""
         if self._driver is not None:
             if self.painter is not None and (drawings := self.painter.draw_missing()):
                 self._driver.write(drawings)

@@ -107,7 +107,7 @@ class TerminalDriver(LinuxDriver):
         """Redraw everything once the terminal reads again."""
         if not isinstance(self._writer_thread, BoundedWriter):
             return
-        if self._writer_thread.is_done:
+        if self._writer_thread.is_queue_empty:
             self.is_stalled = False
             self._app.refresh(layout=True)
         else:

@@ -50,7 +50,7 @@ class InputParser:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no incomplete sequence is held."""
+        """Whether `flush` would yield nothing; what is held of a paste is not flushed, it waits for the paste's end."""
         return not self._partial or self._paste_pieces is not None
 
     def parse(self, data: str) -> Iterator[TerminalInput]:

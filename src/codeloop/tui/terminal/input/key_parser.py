@@ -8,8 +8,8 @@ from textual import events
 
 from codeloop.tui.terminal.textual_private import XTermParser, add_sequences
 
-# Kitty's protocol sends the three keys as Ctrl with a character; other terminals send the same byte as for the named
-# key. With them as the named keys, key bindings work the same everywhere.
+# Kitty's protocol tells these three from Escape, Tab and Enter; other terminals send the same byte for both. Here they
+# are taken as Escape, Tab and Enter everywhere, so that key bindings work the same.
 _NAMED_KEY_SEQUENCES = {"\x1b[91;5u": "\x1b[27u", "\x1b[105;5u": "\x1b[9u", "\x1b[109;5u": "\x1b[13u"}
 """The sequences of Ctrl+[, Ctrl+i and Ctrl+m, each with that of Escape, Tab or Enter."""
 _XTERM_KEY = re.compile(r"\x1b\[27;(\d+);(\d+)~")
@@ -41,14 +41,17 @@ def register_keys() -> None:
 
 
 class KeyParser(XTermParser):
-    """Textual's parser, which also parses xterm's sequences of keys with modifiers."""
+    """Textual's parser, for which sequences are first translated by `to_kitty_sequence`."""
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
         return super()._sequence_to_key_events(to_kitty_sequence(sequence), alt)
 
 
 def to_kitty_sequence(sequence: str) -> str:
-    """Return xterm's sequence of a key as kitty's, which Textual parses; another sequence is returned unchanged."""
+    """Return xterm's sequence of a key as kitty's, which Textual parses.
+
+    Kitty's sequences of Ctrl+[, Ctrl+i and Ctrl+m become those of Escape, Tab and Enter; others are returned unchanged.
+    """
     match = _XTERM_KEY.fullmatch(sequence)
     if match is None:
         return _NAMED_KEY_SEQUENCES.get(sequence, sequence)

@@ -70,7 +70,7 @@ def encode_rows(
 
 def encode_upload(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
     """Return the commands that upload a picture that fills a box to kitty. Raises ValueError for invalid data."""
-    # As above, with the picture's number, and to be displayed only where its placeholders are.
+    # As in `encode_picture`, with the picture's number (`i`), to be displayed only where its placeholders are (`U`).
     keys = f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}"
     return make_upload_commands(keys, _encode_png(_fill_box(data, box)))
 

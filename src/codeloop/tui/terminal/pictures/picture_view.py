@@ -77,7 +77,7 @@ def make_picture_screen(part: FilePart, data: bytes, protocol: PictureProtocol, 
 
 
 async def _open_in_viewer(part: FilePart, data: bytes) -> str:
-    """Open a copy of the picture in the desktop's viewer; return a message, if that is impossible.
+    """Open a copy of the picture in the desktop's viewer; return a message if that is impossible, else "".
 
     The copy stays in the temporary folder, since it is unknown how long the viewer needs it.
     """
