@@ -52,8 +52,8 @@ class AnsiText:
         self._pen = Pen()
         self._cache: dict[Pen, Style] = {}
 
-    def draw_line(self, text: str) -> Row:
-        """Return a line as a row, which is not yet cut or wrapped."""
+    def draw_line(self, text: str) -> list[Segment]:
+        """Return a line in segments, which is not yet cut or wrapped."""
         # Most lines are without any control sequence.
         if text.isascii() and text.isprintable():
             return [Segment(text, self._find_style())] if text else []

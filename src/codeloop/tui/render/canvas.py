@@ -17,9 +17,9 @@ class Canvas(Struct, frozen=True):
     """The options for drawing rows. `width` in cells; `directory`: the absolute path that displayed paths start from.
 
     `thinking`: whether the model's thinking is shown; `details`: whether outputs of calls are shown, else a call is one
-    row; `diff`: `auto` shows both sides of a diff next to each other if there is room; `pictures`: None if pictures are
-    replaced by a line of text; `child_key`: the key that shows a subagent; `open_key`: the key that opens the lowest
-    call.
+    row until the user opens it; `diff`: `auto` shows both sides of a diff next to each other if there is room and both
+    have changes; `pictures`: None if pictures are replaced by a line of text; `child_key`: the key that shows a
+    subagent; `open_key`: the key that opens the lowest call.
     """
 
     width: int

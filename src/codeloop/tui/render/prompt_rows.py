@@ -14,7 +14,7 @@ from codeloop.tui.state.conversation_items import PromptItem
 PROMPT_BAR = "▌"
 _BACKGROUND = "background_panel"
 _MAX_NAME_LENGTH = 60
-"""Characters of an attachment's name."""
+"""Characters of an agent's name, and of a subagent's task."""
 _MAX_ROWS, _FOLDED_END_ROWS = 30, 10
 """Rows of a prompt that is shown in full; of a longer one, how many rows of its start and of its end are shown."""
 

@@ -1,4 +1,4 @@
-"""Renders calls of tools that read or change files; below a change, the diagnostics of language servers."""
+"""Renders calls of tools that read or change files, and of `lsp`; below a change, the new diagnostics."""
 
 import re
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ from codeloop.tui.render.diff.patch import PatchedFile, parse_patches
 
 _FOLDED_DIFF_ROWS = 24
 """Rows of a diff that are shown while the call is folded."""
-# In a new file there is less to check than in a diff.
-_FOLDED_NEW_FILE_ROWS = 10
-"""Rows of a new file that are shown while the call is folded."""
-# More than is ever drawn: the call is drawn again whenever it changes.
+# Where nothing is deleted, such as in a new file, there is less to check.
+_FOLDED_ADDITION_ROWS = 10
+"""Rows of a diff without deletions that are shown while the call is folded."""
+# More than is ever drawn; without a bound, a long diff would be parsed with each drawing of the call.
 _MAX_DIFF_LENGTH = 150_000
 """Characters of a diff that are parsed."""
 # The arguments of a call that the model is still writing are incomplete JSON, which no parser reads. Matches
@@ -85,9 +85,10 @@ def _draw_read_lines(call: ToolCall) -> list[Row]:
 def render_change(call: ToolCall) -> CallBody:
     """Render a change of files as diffs, with the new diagnostics below."""
     diff = call.metadata.get("diff")
+    # While the user is asked, the request panel shows the diff.
     patches = list(parse_patches(diff[:_MAX_DIFF_LENGTH])) if isinstance(diff, str) and call.status != "asking" else []
     additions, deletions = _count_changes(call, patches)
-    folded_rows = _FOLDED_DIFF_ROWS if deletions else _FOLDED_NEW_FILE_ROWS
+    folded_rows = _FOLDED_DIFF_ROWS if deletions else _FOLDED_ADDITION_ROWS
     max_rows = MAX_ROWS if call.is_open else folded_rows
     # Rows are drawn lazily: of a long diff, no more than are shown, and two that decide whether a note is needed.
     drawn_rows = draw_diffs(patches, call.canvas, call.room, lambda path: escape_controls(call.make_relative(path)))
@@ -178,7 +179,7 @@ def _draw_problem(call: ToolCall, problem: _FileProblem) -> Row:
 
 
 def _read_problems(call: ToolCall) -> Iterator[_FileProblem]:
-    """Yield the valid diagnostics of a call's files."""
+    """Yield the errors and warnings of a call's files; diagnostics in another form are left out."""
     for file, diagnostics in as_mapping(call.metadata.get("diagnostics")).items():
         for each in map(as_mapping, as_list(diagnostics)):
             line = as_mapping(as_mapping(each.get("range")).get("start")).get("line")

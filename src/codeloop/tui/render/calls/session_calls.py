@@ -1,4 +1,4 @@
-"""Renders calls of tools that act on the session: todos, questions, skills, subagents, batches, invalid calls."""
+"""Renders calls of tools for the session: todos, questions, plans, skills, subagents, batches, invalid calls."""
 
 from typing import Any
 

@@ -59,7 +59,8 @@ _STATUS_NOTES: dict[CallStatus, str] = {
 class CallBody(Struct, frozen=True):
     """The parts of a drawn call: its subject and notes, for the heading, and the rows below the heading.
 
-    `name`: shown instead of the tool's name. `link`: the id of the session that a click on the heading opens.
+    `is_failed`: the heading has the mark of a failure although the call is done, as when a command fails. `name`: shown
+    instead of the tool's name. `link`: the id of the session that a click on the heading opens.
     """
 
     subject: str = ""
@@ -82,7 +83,7 @@ class ToolCall:
         self.output = ""
         self.title = ""
         self.elapsed_ms: int | None = None
-        """The duration of the call so far, in ms; None: it has not started."""
+        """The duration of the call, in ms, up to now while it runs; None: it has not started."""
         match item.part.state:
             case ToolStatePending():
                 pass
@@ -162,6 +163,7 @@ class ToolCall:
     def draw_text(self, text: str, colour: str = "text_muted") -> list[Row]:
         """Return the rows of a plain text, broken at the width of the output."""
         style = self.style(colour)
+        # In a text that is not ASCII, each line would be measured for its tab stops, which is slow: a tab is one space.
         lines = escape_controls(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
         return [row for line in lines for row in fold_line([Segment(expand_tabs(line), style)], self.room)]
 
@@ -244,7 +246,7 @@ def draw_heading(call: ToolCall, body: CallBody) -> Row:
     row = [Segment(f"{mark} ", call.style(colour) + click), name]
     if body.subject:
         room = call.room - measure_row([name]) - 1
-        # A long subject is cut, so that half of the room is left for the notes.
+        # A long subject is cut, so that up to half of the room is left for the notes.
         notes_width = min(measure_row(note_row), room // 2)
         subject_style = call.style("text_muted" if status == "pending" else "text") + click
         subject = cut_line([Segment(_join_lines(body.subject), subject_style)], room - notes_width)

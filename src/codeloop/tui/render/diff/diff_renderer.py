@@ -25,7 +25,7 @@ _NUMBERS_MIN_WIDTH = 20
 _MAX_COMPARED_LINES = 100
 """Consecutive lines whose words are compared."""
 _COLOURS_BY_SIGN: dict[DiffSign, str] = {"+": "added", "-": "removed", " ": "context"}
-"""The names of the theme's colours for each sign."""
+"""The word for each sign in the names of the theme's colours, such as `diff_added_bg`."""
 
 
 def draw_diffs(
@@ -62,6 +62,7 @@ class DiffRenderer:
     def is_split(self) -> bool:
         """Whether both sides are shown next to each other."""
         diff = self._canvas.diff
+        # Where lines are only added or only removed, one side would show nothing new.
         return diff == "split" or (diff == "auto" and self._room >= SPLIT_MIN_WIDTH and all(self._patch.counts))
 
     def draw(self) -> Iterator[Row]:
@@ -113,7 +114,7 @@ class DiffRenderer:
         return str(number or "").rjust(self._digits) if self._digits else ""
 
     def _draw_line(self, line: DiffLine, spans: WordSpans, room: int, number: int = 0) -> Iterator[Row]:
-        """Yield the rows of a line; `number`: the displayed line number, by default that of the new file."""
+        """Yield the rows of a line; `number`: the one shown; 0: that in the new file, of a removed line the old."""
         styles, side = self._canvas.styles, _COLOURS_BY_SIGN[line.sign]
         background = f"diff_{side}_bg"
         number_background = background if side == "context" else f"diff_{side}_line_number_bg"
@@ -133,7 +134,7 @@ class DiffRenderer:
         if not self._has_backgrounds:
             return [Segment(text, plain)]
         code = self._highlighters["-" if sign == "-" else "+"].highlight(text)
-        # Lexed for both sides, so that a string or a comment that begins here continues on both.
+        # An unchanged line is drawn plain, but lexed for both sides, so that a string or a comment continues on both.
         if sign == " ":
             self._highlighters["-"].highlight(text)
             return [Segment(text, plain)]
@@ -222,7 +223,7 @@ _MIN_SIMILARITY = 0.4
 
 
 def compare_words(old: str, new: str) -> tuple[WordSpans, WordSpans]:
-    """Return the spans of the words that differ in two lines; none if the lines have too little in common."""
+    """Return the spans of the words that differ in two lines; none if they are too long or too different."""
     if len(old) > _MAX_COMPARED_LENGTH or len(new) > _MAX_COMPARED_LENGTH or old == new:
         return [], []
     old_words, new_words = _WORD.findall(old), _WORD.findall(new)

@@ -1,4 +1,4 @@
-"""Draws a whole diff with a bar on its left, for permission requests, work trees, and the changes of a session."""
+"""Draws a diff with a bar on its left, for permission requests, work trees, and the changes of a session."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,12 +20,12 @@ _BAR = "│ "
 # The request panel is drawn again at every key.
 @lru_cache(maxsize=2)
 def draw_quoted_diff(diff: str, canvas: Canvas) -> Sequence[Row]:
-    """Return a diff as rows with a bar on the left; none if a changed line would be missing in them.
+    """Return a diff as rows with a bar on the left, at most MAX_DIFF_ROWS; none if it can't be parsed completely.
 
     The bar marks the text as the model's, so that it can't be mistaken for one of the program.
     """
     patches = list(parse_patches(diff))
-    # A user who approves a change must see all of it; without rows, the caller shows the text of the diff.
+    # A user who approves a change must not miss a line of it; without rows, the caller shows the text of the diff.
     if not _is_complete(diff, patches):
         return []
     bar = Segment(_BAR, canvas.styles.of("border"))

@@ -42,13 +42,12 @@ class Leaf(Struct, frozen=True):
 
 
 class _Container(Struct):
-    """A quotation (`indent` 0), or a list item: the indentation of its content, and the column of its marker.
+    """A quotation (no marker), or a list item: the indentation of its content, and its marker.
 
     `is_empty`: no block in it was yielded yet.
     """
 
     indent: int = 0
-    column: int = 0
     marker: str = ""
     is_empty: bool = True
 
@@ -102,7 +101,7 @@ MAX_NESTING = 16
 """The depth of nested lists and quotations."""
 # The rows before could not be drawn before the last one is known, so later rows keep the widths of the columns.
 MEASURED_TABLE_ROWS = 60
-"""Rows of a table that decide the widths of its columns."""
+"""Lines of a table, with its header and delimiter, after which the widths of its columns are decided."""
 
 
 class BlockReader:
@@ -280,7 +279,7 @@ class BlockReader:
         if (task := _TASK_BOX.match(text)) is not None:
             marker, text = f"[{task[1].lower()}]", text[task.end() :]
         indent = len(match[1]) + len(match[2]) + max(width, 1)
-        return _Container(indent=indent, column=len(match[1]), marker=marker), text
+        return _Container(indent=indent, marker=marker), text
 
     def _ends_paragraph(self, content: str) -> bool:
         """Return whether a line ends the paragraph before it."""

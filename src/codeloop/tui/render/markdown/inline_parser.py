@@ -349,7 +349,7 @@ def _decode_entity(entity: str) -> str:
 
 
 def split_lines(pieces: list[Piece]) -> Iterator[list[Piece]]:
-    """Yield the pieces of each line; hard breaks end lines."""
+    """Yield the pieces of each line, without the line breaks."""
     line: list[Piece] = []
     for piece in pieces:
         if piece.text == "\n" and not piece.markup & CODE:

@@ -15,7 +15,7 @@ from codeloop.tui.render.markdown.prose_styles import ProseStyles
 # The only way to have several lines in a cell; GitHub shows it so.
 _BREAK_TAG = re.compile(r"<br */?>")
 _MIN_COLUMN_WIDTH = 6
-"""Cells of the narrowest column; if there is less room, each row becomes a list of its cells."""
+"""Cells for each column, below which there is no room for columns: each row becomes a list of its cells."""
 _SEPARATOR = " │ "
 Alignment = Literal["left", "centre", "right"]
 CellLines = list[list[Segment]]
