@@ -65,7 +65,7 @@ class CommandWidget(CachedWidget):
     """A widget with words that run a command when clicked: those with the style that `run_on_click` returns."""
 
     class Clicked(Message):
-        """Clicked words run the command with this id."""
+        """Clicked words run the command with this id; `words`: what would be typed after it."""
 
         def __init__(self, command: str, words: str) -> None:
             super().__init__()
@@ -80,7 +80,7 @@ class CommandWidget(CachedWidget):
 
 
 def run_on_click(style: Style, command: str, words: str = "") -> Style:
-    """Return a style for words that run a command when clicked."""
+    """Return a style for words that run a command when clicked; `words`: what would be typed after the command."""
     return style + Style(meta={_COMMAND_META_ENTRY: f"{command} {words}"})
 
 

@@ -1,4 +1,4 @@
-"""One session's tab: conversation, queue, request panel and prompt."""
+"""One session's tab: conversation, search bar, request panel and prompt."""
 
 import asyncio
 from collections.abc import Callable

@@ -28,7 +28,7 @@ class StatusContent(Struct, frozen=True):
 
     `profile`: the permission profile. `context_window`: the model's, in tokens; 0: unknown. `problem`: why the server
     can't be reached. `hint`: a useful key, and `hint_command` the command that it runs. `pending_key`: the leader key
-    while it waits for the next key, or what a second press of a key does.
+    while it waits for the next key, or what a second press of a key does. `is_animated`: whether the spinner turns.
     """
 
     agent: str = ""

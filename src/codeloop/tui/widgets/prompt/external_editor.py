@@ -45,7 +45,7 @@ async def edit_externally(editor: PromptEditor, app: App[None], show_note: Calla
             # The turn goes on meanwhile: what it changes must not be drawn over the editor.
             stack.enter_context(app.batch_update())
             text = await run_editor(expand_chips(prompt.chips, prompt.text), command)
-        # Caught within the stack: `app.suspend()` does not restore the terminal when an error passes through it.
+        # Caught within the stack: Textual's `suspend` does not restore the terminal when an error passes through it.
         except EditorFailed as error:
             show_note(str(error))
     app.refresh(layout=True)

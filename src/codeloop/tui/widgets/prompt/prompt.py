@@ -69,7 +69,7 @@ class PromptInput(EmptyWidget):
         self._actions = self._list_actions()
 
     def _list_actions(self) -> dict[str, Callable[[], bool]]:
-        """Return the actions that are not edits, by their id in `keys/prompt_bindings.py`; each returns if it acted."""
+        """Return the actions that are not edits, by id of `keys/prompt_bindings.py`; each returns whether it acted."""
         completing = self._completions.list_actions()
         searching: dict[str, Callable[[], bool]] = {
             "completion_enter": lambda: self._history.accept(self._popup.cursor),

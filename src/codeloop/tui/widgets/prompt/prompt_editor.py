@@ -115,7 +115,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         return True
 
     def update(self) -> None:
-        """Redraw after a change of the buffer."""
+        """Redraw after a change of the buffer, and call `on_change`."""
         self._lay_out()
         self._on_change()
 

@@ -26,7 +26,7 @@ class PromptSlashCommand(Message):
 
 
 class PromptEmptied(Message):
-    """The prompt became empty."""
+    """The prompt is empty after a change, or after a move of the cursor."""
 
 
 class CommandPressed(Message):

@@ -203,7 +203,7 @@ class QueuedPrompts(CachedWidget):
 
 
 def restore_entry(message: MessageWithParts) -> PromptEntry:
-    """Return a stored prompt's own text and files, to be edited and sent again."""
+    """Return the own text and files of a prompt of the conversation, to be edited and sent again."""
     text = "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
     files = tuple(
         FilePartInput(mime=part.mime, url=part.url, filename=part.filename, source=part.source)

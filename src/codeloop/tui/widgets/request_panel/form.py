@@ -12,14 +12,14 @@ from codeloop.schema.permission import Reply
 
 
 class FormTab(NamedTuple):
-    """One of several questions: its name, and whether it is answered."""
+    """One of several questions, or the last tab, which sends the answers: its name, and whether it is answered."""
 
     name: str
     is_answered: bool
 
 
 class FormChoice(Struct, frozen=True):
-    """One choice: its key, its label, and a description below.
+    """One choice: its key, its label, and a description beside or below it.
 
     `is_checked`: whether its box is checked; None: it has no box.
     """
@@ -75,11 +75,11 @@ class RepeatedChoice:
         self._current_choice = ""
 
     def begin(self) -> None:
-        """Note that a key was pressed, or a row clicked: call this before `is_repeated`."""
+        """Note that a key was pressed, or a row clicked: call this before `record`."""
         self._previous_choice, self._current_choice = self._current_choice, ""
 
-    def is_repeated(self, choice: str) -> bool:
-        """Return whether the previous key or click made the same choice."""
+    def record(self, choice: str) -> bool:
+        """Record the choice of this key or click; return whether the previous one made the same."""
         self._current_choice = choice
         return self._previous_choice == choice
 
@@ -98,12 +98,12 @@ class Form(Protocol):
 
     @property
     def tabs(self) -> tuple[FormTab, ...]:
-        """The questions; empty if there is only one."""
+        """The questions, and a last tab that sends the answers; empty if there is only one question."""
         ...
 
     @property
     def tab(self) -> int:
-        """The index of the question that is shown."""
+        """The index of the tab that is shown."""
         ...
 
     @property
@@ -123,8 +123,8 @@ class Form(Protocol):
         """Handle a key; return whether it has a meaning here."""
         ...
 
-    def choose(self, row: int) -> None:
-        """Choose a row."""
+    def choose(self, index: int) -> None:
+        """Take the choice with this index in `list_choices`."""
         ...
 
     def accept_text(self, text: str) -> None:

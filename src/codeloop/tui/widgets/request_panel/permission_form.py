@@ -107,7 +107,7 @@ class PermissionForm:
             self.cursor = choices.index("always")
             self._typed_patterns = []
             self._ask_pattern()
-        elif key == "escape" and self._repeated_choice.is_repeated("reject"):
+        elif key == "escape" and self._repeated_choice.record("reject"):
             self._answer_with("reject")
         elif key == "escape":
             self.cursor = choices.index("reject")
@@ -116,21 +116,21 @@ class PermissionForm:
             return False
         return True
 
-    def choose(self, row: int) -> None:
+    def choose(self, index: int) -> None:
         """Take a choice; a broad "always" must be chosen twice."""
         self._begin_choice()
-        self._take_choice(row)
+        self._take_choice(index)
 
     def _begin_choice(self) -> None:
         self._repeated_choice.begin()
         self.notice = ""
 
-    def _take_choice(self, row: int) -> None:
-        self.cursor = row
-        match self._choices[row]:
+    def _take_choice(self, index: int) -> None:
+        self.cursor = index
+        match self._choices[index]:
             case "once":
                 self._answer_with("once")
-            case "always" if self._is_broad and not self._repeated_choice.is_repeated("always"):
+            case "always" if self._is_broad and not self._repeated_choice.record("always"):
                 self.notice = BROAD_NOTICE.format(describe_always(self._request))
             case "always":
                 self._answer_with("always")

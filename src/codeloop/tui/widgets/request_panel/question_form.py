@@ -117,7 +117,7 @@ class QuestionForm:
         tab_count = len(self.tabs)
         if key in CURSOR_STEPS_BY_KEY:
             self.cursor = (self.cursor + CURSOR_STEPS_BY_KEY[key]) % len(choices)
-        elif key == "enter" and self._is_checked(choices[self.cursor]):
+        elif key == "enter" and self._would_undo(choices[self.cursor]):
             self._show_next_question()
         elif key in {"enter", "space"}:
             self.choose(self.cursor)
@@ -125,7 +125,7 @@ class QuestionForm:
             self._show_question((self.tab + (1 if key in {"right", "tab"} else -1)) % tab_count)
         elif (index := self._find_choice(key)) is not None:
             self.choose(index)
-        elif key == "escape" and self._repeated_choice.is_repeated("reject"):
+        elif key == "escape" and self._repeated_choice.record("reject"):
             self.answer = FormAnswer("reject")
         elif key == "escape":
             self.notice = CONFIRM_REJECT_NOTICE.format("subagent" if self._requester.subagent else "turn")
@@ -133,16 +133,16 @@ class QuestionForm:
             return False
         return True
 
-    def choose(self, row: int) -> None:
+    def choose(self, index: int) -> None:
         """Take an option, or ask for the user's own words, or go on."""
-        self.cursor = row
+        self.cursor = index
         question = self._question
         if question is None:
             self._send()
             return
-        if row < len(question.options):
-            self._take_choice(question, question.options[row].label)
-        elif self.list_choices()[row].key == _OWN_KEY:
+        if index < len(question.options):
+            self._take_choice(question, question.options[index].label)
+        elif self.list_choices()[index].key == _OWN_KEY:
             self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab) or self._own_words[self.tab])
         else:
             self._show_next_question()
@@ -172,7 +172,7 @@ class QuestionForm:
         self.entry = None
         self._partial_answers[self.tab] = text
 
-    def _is_checked(self, choice: FormChoice) -> bool:
+    def _would_undo(self, choice: FormChoice) -> bool:
         """Return whether Enter would undo a choice made among several: then it continues instead."""
         return bool(choice.is_checked and self.is_multiple)
 

@@ -88,7 +88,7 @@ class Answered(Message, namespace="request_panel"):
 
 
 class EarlyInput(Message, namespace="request_panel"):
-    """A key or a paste from before the question could be read, so it is meant for the prompt.
+    """Input that is meant for the prompt: keys from before the question could be read, pastes, commands, or own words.
 
     `is_command`: it starts a command, so the keys after it are meant for the prompt, too.
     """
@@ -273,7 +273,7 @@ class RequestPanel(Widget, can_focus=True):
             self.draw()
 
     def _handle_entry_key(self, event: events.Key, form: Form) -> None:
-        """Handle a key during text entry: keys from before the entry was mounted become its start."""
+        """Handle a key during text entry; keys that come before the entry has the focus are typed into it."""
         if event.key == "escape":
             event.stop()
             form.close_entry(self._entry.value)

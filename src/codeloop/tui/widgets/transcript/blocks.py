@@ -108,7 +108,7 @@ class Blocks:
         return has_stale
 
     def find_block(self, row: int) -> Block | None:
-        """Return the block that a row belongs to, with its gap."""
+        """Return the block that a row belongs to; the gap above a block belongs to it, too."""
         index = bisect_right(self._starts, row) - 1
         return self._blocks[index] if 0 <= index < len(self._blocks) and row < self.height else None
 

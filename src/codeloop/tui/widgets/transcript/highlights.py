@@ -34,7 +34,7 @@ class Highlights:
         """The spans of a block by its `id`, with the rows that they were found in: other rows make them out of date."""
 
     def show(self, query: str, key: str = "", ordinal: int = -1) -> None:
-        """Highlight a text, with an item's occurrence as the current one."""
+        """Highlight a text; the current occurrence is the one of index `ordinal` in the item `key`; -1: none is."""
         self._pattern = compile_word_search(query, WORD_SEPARATORS) if query.strip() else None
         self._current = (key, ordinal)
         self._cache.clear()

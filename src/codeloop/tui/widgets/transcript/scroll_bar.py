@@ -65,7 +65,7 @@ class PlainScrollBar(ScrollBar):
 
 
 def create_scroll_bar(view: ScrollView) -> ScrollBar:
-    """Create and mount a bar for a view, hidden at first."""
+    """Create and start a bar for a view, hidden at first."""
     bar = PlainScrollBar(name="vertical", thickness=view.scrollbar_size_vertical)
     bar.display = False
     # A private method, with which Textual starts its own bars: a scroll bar is no child that could be mounted.

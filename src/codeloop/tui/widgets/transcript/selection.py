@@ -73,7 +73,7 @@ class Selection:
         self._first_unit = _shift_range(self._first_unit, rows)
 
     def get_row_span(self, row: int) -> tuple[int, int] | None:
-        """Return the first selected cell of a row and the one behind the last; -1: up to the end of the row."""
+        """Return the first selected cell of a row and the one behind the last (-1: up to its end); None: none is."""
         if self.range is None or not self.range[0][0] <= row <= self.range[1][0]:
             return None
         (top, start_column), (bottom, end_column) = self.range

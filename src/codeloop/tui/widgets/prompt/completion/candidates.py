@@ -12,7 +12,7 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 _MIN_SYMBOL_LETTERS = 2
 """Letters from which symbols are searched for: one letter matches too many."""
 _MAX_EARLIER = 5
-"""Mentions of earlier prompts that are offered; they come first."""
+"""Mentions of earlier prompts that are offered, and how many mentions of one file count for its place in the list."""
 
 
 class ArgumentValues(Struct, frozen=True):

@@ -144,6 +144,7 @@ class CompletionController:
         if self._is_searching and self._trigger is not None and self._trigger.kind == "mention" and not self._is_closed:
             self._inserts_first = True
             return True
+        # While arguments are typed, Tab has no other meaning, such as to switch the agent.
         return self._trigger is not None and self._trigger.kind == "arguments"
 
     def _accept_with_enter(self) -> bool:
@@ -163,7 +164,7 @@ class CompletionController:
         return command is None or bool(command.arguments and not command.arguments.startswith("["))
 
     def accept_row(self, index: int) -> bool:
-        """Insert a row of the list."""
+        """Insert a row of the list. Return True: the key is used up."""
         self._insert(self._popup.rows[index])
         return True
 

@@ -13,7 +13,7 @@ from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 
 class DraftFiles:
-    """The files in `folder`, named by key and process. Each process holds a lock while it lives, and owns its files."""
+    """The files in `folder`, named by key and process. A process owns its files, and holds a lock while it lives."""
 
     def __init__(self, folder: Path, contents: ChipContents) -> None:
         self._folder = folder
@@ -57,8 +57,8 @@ class DraftFiles:
         own_path = self._find_path(key)
         if own_path.exists() or not self._folder.is_dir():
             return False
-        paths = [path for path in self._folder.glob(f"{key}.*.json") if _is_abandoned(path)]
-        for path in sorted(paths, key=_get_modification_time, reverse=True):
+        abandoned_paths = [path for path in self._folder.glob(f"{key}.*.json") if _remove_dead_lock(path)]
+        for path in sorted(abandoned_paths, key=_get_modification_time, reverse=True):
             with suppress(OSError):
                 # Locked first: a renamed file of a process without a lock would look abandoned.
                 self._acquire_lock()
@@ -94,8 +94,8 @@ class DraftFiles:
             self._has_lock = True
 
 
-def _is_abandoned(path: Path) -> bool:
-    """Return whether the process that wrote a draft has ended."""
+def _remove_dead_lock(path: Path) -> bool:
+    """Return whether the process that wrote a draft has ended; then its lock file is removed."""
     # The file is named `KEY.PROCESS.json`.
     lock_path = path.with_name(f"{path.name.split('.')[-2]}.alive")
     # The system releases the lock of a process however it ends, even by SIGKILL.

@@ -42,7 +42,7 @@ class DraftKeeper:
         """Whether writing has failed: the user is told only once."""
 
     def list_actions(self) -> dict[str, Callable[[], bool]]:
-        """Return the keys' actions, by name."""
+        """Return the actions of keys, by their id in `keys/prompt_bindings.py`."""
         return {"stash_push": self.push_stash, "stash_pop": self.pop_stash}
 
     def schedule_write(self) -> None:
@@ -101,7 +101,7 @@ class DraftKeeper:
             self.write()
 
     def push_stash(self) -> bool:
-        """Push the draft onto the stash."""
+        """Push the draft onto the stash; return whether there is one."""
         prompt = self._editor.stored_prompt
         if not prompt.text.strip():
             return False
@@ -110,7 +110,7 @@ class DraftKeeper:
         return True
 
     def pop_stash(self, index: int = -1) -> bool:
-        """Pop a prompt from the stash; the current draft is stashed instead."""
+        """Pop a prompt from the stash; the current draft is stashed instead. Return True: the key is used up."""
         try:
             prompt = self._store.pop_stash(index)
         except OSError as error:

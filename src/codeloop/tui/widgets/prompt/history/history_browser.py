@@ -33,7 +33,7 @@ class HistoryBrowser:
         """The draft from before the search."""
 
     def list_actions(self) -> dict[str, Callable[[], bool]]:
-        """Return the keys' actions, by name."""
+        """Return the actions of keys, by their id in `keys/prompt_bindings.py`."""
         return {
             "history_previous": lambda: self._is_in_first_row() and self._step(1),
             "history_next": lambda: self._is_in_last_row() and self._step(-1),
@@ -41,7 +41,7 @@ class HistoryBrowser:
         }
 
     def reset(self) -> None:
-        """Go back to an empty draft, after a prompt was sent."""
+        """Begin with the draft again, and forget edits of earlier prompts, after a prompt was sent."""
         self._steps_back = 0
         self._edits.clear()
         self.end_search()
@@ -103,7 +103,7 @@ class HistoryBrowser:
         self._editor.refresh()
 
     def accept(self, index: int) -> bool:
-        """Put a match into the prompt, or the typed text if there is none, without sending."""
+        """Put a match into the editor, without sending it; without one, the typed text stays. Return True: done."""
         prompt = self._store.chip_contents.unpack(self._matches[max(index, 0)]) if self._matches else None
         self.end_search()
         if prompt is not None:
@@ -111,7 +111,7 @@ class HistoryBrowser:
         return True
 
     def cancel(self) -> bool:
-        """Restore the draft."""
+        """Restore the draft from before the search. Return True: done."""
         before = self._draft_before_search
         self.end_search()
         if before is not None:

@@ -34,7 +34,7 @@ _HALF_LIFE_MS = 7 * 86_400_000.0
 
 
 class Mention(NamedTuple):
-    """How often a file, an agent or a command was mentioned, where older mentions count less.
+    """How often a file or an agent was mentioned, where older mentions count less.
 
     `weight`: the number as of the last mention; `at`: the time of that, in ms since the epoch.
     """
@@ -101,7 +101,7 @@ class PromptStore:
         return self.chip_contents.unpack(prompt)
 
     def add_mention(self, name: str) -> None:
-        """Count a mention of a file, an agent or a command. Raises OSError."""
+        """Count a mention of a file or an agent. Raises OSError."""
         make_private(self.folder)
         path = self.folder / "mentions.json"
         with self._hold_lock():
