@@ -28,7 +28,7 @@ from codeloop.schema.permission import (
     QuestionTool,
 )
 from codeloop.schema.wire import replace
-from codeloop.store.permission_records import get_grant_scope
+from codeloop.store.permission_records import get_grant_place
 from codeloop.store.store import Store
 
 ALSO_KEY = "also"
@@ -221,7 +221,7 @@ class Gate(Struct, frozen=True):
         """Return the grants that may cover a need: those given for its location; none, if it offers no "always"."""
         if not need.always:
             return []
-        location = get_grant_scope(need.metadata)
+        location = get_grant_place(need.metadata)
         return [grant for grant in self.store.permissions.list_session_grants(session_id) if grant.place == location]
 
     def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
@@ -397,7 +397,7 @@ def _is_covered_by_always(request: PermissionRequest, other: PermissionRequest) 
     # Not if its effect is uncertain, nor if it has further needs: the user, who saw `request`, saw nothing of these.
     if other.metadata.get(DOUBTFUL_KEY) or other.metadata.get(ALSO_KEY) or not other.always:
         return False
-    if get_grant_scope(other.metadata) != get_grant_scope(request.metadata):
+    if get_grant_place(other.metadata) != get_grant_place(request.metadata):
         return False
     need = Need(permission=other.permission, patterns=tuple(other.patterns))
     always_rules = tuple(

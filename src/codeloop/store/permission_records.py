@@ -30,10 +30,10 @@ _SELECT_SESSION_GRANTS = """
     ORDER BY time, id"""
 
 
-def get_grant_scope(metadata: JSON) -> str:
-    """Return the limit of a grant besides its patterns: a command's directory, a host's address, or ""."""
-    location = metadata.get(WORKDIR_KEY) or metadata.get(ADDRESS_KEY)
-    return location if isinstance(location, str) else ""
+def get_grant_place(metadata: JSON) -> str:
+    """Return the `place` of a grant, its limit besides the patterns: a command's directory, a host's address, or ""."""
+    place = metadata.get(WORKDIR_KEY) or metadata.get(ADDRESS_KEY)
+    return place if isinstance(place, str) else ""
 
 
 class PermissionRecords:
@@ -52,7 +52,7 @@ class PermissionRecords:
             now_ms(),
             request.permission,
             _encode_json(request.always).decode(),
-            get_grant_scope(request.metadata),
+            get_grant_place(request.metadata),
         )
         self._db.execute(
             "INSERT OR IGNORE INTO remembered SELECT ?1, id, directory, ?3, ?4, ?5, ?6 FROM session WHERE id = ?2",
@@ -101,7 +101,7 @@ class PermissionRecords:
 
 
 def _make_grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:
-    grant_id, session_id, directory, time, permission, patterns, location = row
+    grant_id, session_id, directory, time, permission, patterns, place = row
     return Grant(
         id=grant_id,
         session_id=session_id,
@@ -109,5 +109,5 @@ def _make_grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:
         time=time,
         permission=permission,
         patterns=_decode_texts(patterns),
-        place=location,
+        place=place,
     )
