@@ -201,7 +201,7 @@ class _LineReader:
             if has_assignments:
                 raise _NotInGrammar("it sets variables")
             self._refuse()
-        return SimpleCommand(tuple(words), tuple(redirects), has_assignments=has_assignments)
+        return SimpleCommand(tuple(words), tuple(redirects))
 
     def _read_name(self) -> Word:
         """Read the name of a command, which has to be plain."""

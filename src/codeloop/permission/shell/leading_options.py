@@ -26,7 +26,10 @@ class OptionRow(Struct, frozen=True):
 
 
 def find_operand(words: Sequence[Word], row: OptionRow) -> int | None:
-    """Return the index of the first word behind the options; None when the options are not all known."""
+    """Return the index of the first word behind the options; None when the options are not all known.
+
+    Without such a word it is the number of words, or more where the last option lacks its value.
+    """
     with_value, flags = set(row.with_value.split()), set(row.flags.split())
     index = 1
     while index < len(words):

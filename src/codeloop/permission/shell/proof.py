@@ -25,6 +25,7 @@ from codeloop.permission.shell.word import Word, make_word
 from codeloop.permission.shell.wrappers import NO_COMMANDS, STDIN_PATH, UNWRAPPERS, WRAPPERS, unwrap
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 
+# Of these `nohup` and `sudo` are not in FOLLOWED_WRAPPERS: they may themselves change something.
 _FOLLOWED_RUNNERS = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
 # The shells to which a line of the grammar means the same as to bash.
 _EQUIVALENT_SHELLS = frozenset(["bash", "dash", "sh"])

@@ -38,14 +38,12 @@ class SimpleCommand(Struct, frozen=True):
     """A simple command: its words (the name first), its redirections, and the text of its standard input.
 
     `is_plain_step`: it is a step of the line itself, in no pipeline, group or substitution, so that `cd` in it lasts.
-    `has_assignments`: assignments stand before its name.
     """
 
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
     stdin: str | None = None
     is_plain_step: bool = False
-    has_assignments: bool = False
 
     @property
     def text(self) -> str:

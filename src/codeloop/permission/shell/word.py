@@ -5,10 +5,9 @@ import shlex
 
 from msgspec import Struct
 
-from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
+from codeloop.kit.wildcard import ANY_WORDS, MARKS
 
 _UNQUOTED_CHARS = re.compile(r"[A-Za-z0-9_./=:@%+,~^{}-]+")
-_HOME_VARIABLE = r"\"?\$(?:HOME|\{HOME\})\"?(?=/|$)"
 
 
 class Word(Struct, frozen=True):
@@ -34,17 +33,6 @@ class Word(Struct, frozen=True):
         if self.value == ANY_WORDS:
             return ANY_WORDS
         return " " + (quote_word(self.value, self.source) if self.is_known else self.value)
-
-    @property
-    def path(self) -> str:
-        """The word as a path: `$HOME` written as `~`, cut before the first part that is not known; "" for no path."""
-        if not self.is_known:
-            home = re.match(_HOME_VARIABLE, self.source)
-            rest = self.source[home.end() :] if home else ""
-            if home and not re.search(r"[$`*?\[{\\\"']", rest):
-                return "~" + rest
-        prefix = re.split(f"[{ANY_TEXT}{ANY_WORDS}]", self.value, maxsplit=1)[0]
-        return prefix if self.is_known else prefix[: prefix.rfind("/") + 1]
 
 
 def make_word(text: str) -> Word:

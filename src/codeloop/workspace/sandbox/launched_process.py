@@ -39,7 +39,8 @@ class Launch(Struct, frozen=True):
 class LaunchedProcess:
     """A started program with all its processes. `exited`: its code (negative: the signal).
 
-    `exceeded`: the bound for which it was ended, in words. `kill_all`: kills it if its supervisor does not answer.
+    `exceeded`: the bound for which it was ended, in words. `kill_all`: kills it and all that runs beside it (in its
+    sandbox, or below its launcher); called if its supervisor does not answer.
     """
 
     def __init__(self, channel: socket.socket, kill_all: Callable[[], Awaitable[None]]) -> None:
@@ -121,7 +122,7 @@ class LaunchedProcess:
                 self._resolve_all()
 
     async def _kill_unresponsive(self) -> None:
-        """Kill it without its supervisor, which was stopped by a command or gets no processor time."""
+        """Kill it by `kill_all`: its supervisor was stopped by a command, or gets no processor time."""
         await self._kill_all()
         self._resolve_all()
 

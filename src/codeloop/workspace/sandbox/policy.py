@@ -127,7 +127,10 @@ class PolicyInput(Struct, frozen=True):
 
 
 class _PolicySource(NamedTuple):
-    """What a policy is made from, besides the paths on the disk. `secrets`, `further_paths`: see `PolicyMaker`."""
+    """What a policy is made from, besides the paths on the disk; equal ones make equal policies.
+
+    `further_paths`: see `PolicyMaker.make_policy`.
+    """
 
     surroundings: Surroundings
     secrets: frozenset[Path]

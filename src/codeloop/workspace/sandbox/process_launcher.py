@@ -66,7 +66,7 @@ class ProcessStarter:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the launcher's process has ended, for example because it was killed when memory was short."""
+        """Whether no process serves requests here: it has ended, for example since memory was short, or never began."""
         if self._control is None:
             return True
         events = select.poll()

@@ -16,7 +16,7 @@ from codeloop.workspace.snapshot.scanner import ScanRefused
 
 T = TypeVar("T")
 # A work tree of at most so many files may be scanned without a thread.
-SMALL_TREE_FILES = 5_000
+_MAX_FILES_WITHOUT_THREAD = 5_000
 
 
 class JobFailure(msgspec.Struct, frozen=True):
@@ -61,7 +61,8 @@ class FileJobs:
                 self._running_scan = _start_thread(job, result)
                 await asyncio.wait([self._running_scan], timeout=max(deadline - start, 0))
             self._is_quick = (
-                self._count_files() <= SMALL_TREE_FILES and time.monotonic() - start < SNAPSHOT_QUICK_SCAN.seconds
+                self._count_files() <= _MAX_FILES_WITHOUT_THREAD
+                and time.monotonic() - start < SNAPSHOT_QUICK_SCAN.seconds
             )
             if not result:
                 return JobFailure(f"scanning the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")

@@ -90,7 +90,7 @@ class Scanner:
         self.cache = cache or StatCache()
         # Whether this process has scanned the whole work tree once.
         self.has_scanned = False
-        # Folder -> the names in it that are not in the tree -> the reason, a clause for the user.
+        # Folder -> the names in it that are not in the tree ("": itself) -> the reason, a clause for the user.
         self.skipped: dict[str, dict[str, str]] = {}
         # Blobs of the repository that a scan found replaced -> their size on the disk.
         self.replaced: dict[str, int] = {}

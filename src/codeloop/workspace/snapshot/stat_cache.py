@@ -22,7 +22,7 @@ from codeloop.workspace.snapshot.object_store import TreeEntry
 # Of the stored cache; one of another version is not read.
 _VERSION = 1
 # A cache of at most so many files is saved after scans; to write a larger one takes too long for that.
-_SMALL_TREE_FILES = 5_000
+_MAX_FILES_SAVED_EARLY = 5_000
 _SAVE_INTERVAL_SECONDS = 5.0
 
 
@@ -170,7 +170,7 @@ class StatCacheFile:
 
     def save_if_due(self, cache: StatCache) -> None:
         """Save a small cache that has changed, unless it was saved just now; a larger one when the project closes."""
-        if cache.file_count <= _SMALL_TREE_FILES and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
+        if cache.file_count <= _MAX_FILES_SAVED_EARLY and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
             self.save(cache)
 
     def save(self, cache: StatCache) -> None:

@@ -21,9 +21,9 @@ class ReadOnlyRow(Struct, frozen=True):
     """A program's harmless options and operands.
 
     `flags`: options that take no value, or one after `=`; `with_value`: options that take the next word. `operands`: a
-    pattern of the other words; `max_operands`: their number. `allows_unknown_words`: none of the program's options can
-    do harm, so words that are only known at run time may be options. `separates_values`: the program reads letters
-    behind one dash in a way of its own, so an option with a value has to stand alone.
+    pattern of the other words; `max_operands`: their highest number. `allows_unknown_words`: none of the program's
+    options can do harm, so words that are only known at run time may be options. `separates_values`: the program reads
+    letters behind one dash in a way of its own, so an option with a value has to stand alone.
     """
 
     flags: frozenset[str]

@@ -210,7 +210,6 @@ class TreeReader:
             redirects=tuple(parts.redirects),
             stdin=parts.stdin,
             is_plain_step=self.is_step,
-            has_assignments=any(child.type == "variable_assignment" for child in children),
         )
         self.script.add(simple, self.nesting)
 

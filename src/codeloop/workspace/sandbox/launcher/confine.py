@@ -3,6 +3,7 @@
 The launcher's `main.py` calls `confine` in a freshly forked process; no process can leave its sandbox again.
 """
 
+import errno
 import fcntl
 import os
 import resource
@@ -57,7 +58,7 @@ def confine(plan: Plan) -> None:
             _demote_process()
             restrict_file_access(plan)
         case _:
-            _demote_process()
+            raise OSError(errno.EINVAL, "there is no sandbox of this kind", plan.kind)
     become_subreaper()
     is_landlock = plan.kind == "landlock"
     # Namespaces hide the sockets and files of others. Landlock hides no socket by its kind, and its first two versions

@@ -124,6 +124,7 @@ class HostProxy:
         try:
             if not request.is_tunnel:
                 await _relay(client, server, _read_body(client, request.length))
+            # On other ports, which an entry has to name, something else than TLS may be spoken.
             elif await self._open_tunnel(client, server, request.target, inspect=rule.port in WEB_PORTS | {None}):
                 await _relay(client, server, _read_tunnel(client, server))
         finally:
