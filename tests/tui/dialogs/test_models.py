@@ -200,24 +200,22 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
 
 ROWS = [
     PaletteRow("session.new", "New session", "Session", "ctrl+x n", "new"),
-    PaletteRow("session.undo", "Undo", "Session", "ctrl+x u", "undo", "there is nothing to undo"),
+    PaletteRow("session.undo", "Undo", "Session", "ctrl+x u", "undo"),
     PaletteRow("theme.list", "Themes", "Look"),
 ]
 
 
 @pytest.mark.slow
-async def test_the_palette_runs_what_can_be_run_and_help_lists_all_keys() -> None:
+async def test_the_palette_runs_a_command_and_help_lists_all_keys() -> None:
     app = Stage()
     async with staged(app) as pilot:
         app.open(create_palette(ROWS, app.colours))
         await app.sees("New session")
-        assert "Undo" not in app.shown()
         assert "ctrl+x n" in app.shown()
         await pilot.press(*"/new", "enter")
         app.open(create_help(ROWS, app.colours))
         await app.sees("New session")
-        await pilot.press(*"undo")
-        assert "there is nothing to undo" in app.shown()
+        await app.sees("ctrl+x u")
         await pilot.press("escape")
         assert app.results == ["session.new", None]
 

@@ -10,29 +10,27 @@ from codeloop.tui.dialogs.picker import Picker
 
 
 class PaletteRow(Struct, frozen=True):
-    """A command of the palette. `keys`: as displayed; `slash`: its name after `/`; `problem`: why it can't be run."""
+    """A command of the palette, or in the help, an action of the prompt. `keys`: as displayed; `slash`: after `/`."""
 
     id: str
     title: str
     group: str = ""
     keys: str = ""
     slash: str = ""
-    problem: str = ""
 
 
-def create_palette(rows: Sequence[PaletteRow], get_styles: GetStyles, title: str = "Commands") -> Picker[str]:
-    """Create a list of the commands that can be run; it closes with the id of one."""
+def create_palette(rows: Sequence[PaletteRow], get_styles: GetStyles) -> Picker[str]:
+    """Create a list of all commands; it closes with the id of one."""
     # Without the command that opens the palette: it is open already.
-    available_rows = [row for row in rows if not row.problem and row.id != "command_list"]
-    return _create_picker(available_rows, get_styles, title, "run it")
+    return _create_picker([row for row in rows if row.id != "command_list"], get_styles, "Commands")
 
 
 def create_help(rows: Sequence[PaletteRow], get_styles: GetStyles) -> Picker[str]:
     """Create a list of all commands with their keys, those without a key last; it closes with the id of one."""
-    return _create_picker(sorted(rows, key=lambda row: not row.keys), get_styles, "Keys and commands", "run it")
+    return _create_picker(sorted(rows, key=lambda row: not row.keys), get_styles, "Keys and commands")
 
 
-def _create_picker(rows: Sequence[PaletteRow], get_styles: GetStyles, title: str, choose_label: str) -> Picker[str]:
+def _create_picker(rows: Sequence[PaletteRow], get_styles: GetStyles, title: str) -> Picker[str]:
     groups = list(dict.fromkeys(row.group for row in rows))
 
     async def list_rows() -> Sequence[Pick[str]]:
@@ -43,9 +41,8 @@ def _create_picker(rows: Sequence[PaletteRow], get_styles: GetStyles, title: str
                 detail=f"/{row.slash}" if row.slash else "",
                 hint=row.keys,
                 group=row.group,
-                problem=row.problem,
             )
             for row in sorted(rows, key=lambda row: groups.index(row.group))
         ]
 
-    return Picker(PickSource(title=title, load=list_rows, choose_label=choose_label, finds_groups=False), get_styles)
+    return Picker(PickSource(title=title, load=list_rows, choose_label="run it", finds_groups=False), get_styles)

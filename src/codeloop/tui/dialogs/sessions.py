@@ -278,15 +278,13 @@ def _find_origin(session: Session) -> ForkOrigin:
 class ChildPicker(Picker[str]):
     """The sessions of a session's subagents, and of theirs; closes with the id of one."""
 
-    def __init__(self, context: DialogContext, parent: str, current: str = "") -> None:
+    def __init__(self, context: DialogContext, session_id: str) -> None:
         self._dialog_context = context
-        self._root_id = parent
-        self._current = current
+        self._session_id = session_id
         source = PickSource(
             title="Subagents",
             load=self._load_rows,
             preview=partial(draw_last_messages, context),
-            start=current or None,
             empty_message="No subagent was started here.",
             choose_label="open",
         )
@@ -296,12 +294,11 @@ class ChildPicker(Picker[str]):
         labels = await _read_labels(self._dialog_context.client)
         picks: list[Pick[str]] = []
         # A stack: the subagents that a subagent has started are listed right below it.
-        waiting = [(child, 0) for child in reversed(await self._list_children(self._root_id))]
+        waiting = [(child, 0) for child in reversed(await self._list_children(self._session_id))]
         while waiting:
             child, depth = waiting.pop()
             title = f"{_draw_branch(depth)}{format_session_title(child)}"
-            mark = "●" if child.id == self._current else ""
-            picks.append(Pick(child.id, title, detail=child.agent or "", hint=labels.get(child.id, ""), mark=mark))
+            picks.append(Pick(child.id, title, detail=child.agent or "", hint=labels.get(child.id, "")))
             waiting += [(each, depth + 1) for each in reversed(await self._list_children(child.id))]
         return picks
 

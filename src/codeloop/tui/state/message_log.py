@@ -88,14 +88,6 @@ class MessageLog:
         self.add(newest)
         return is_joined
 
-    def clear(self) -> None:
-        """Remove all messages."""
-        self.changed_ids.update(self.messages)
-        self.messages.clear()
-        self._order.clear()
-        self._answer_ids.clear()
-        self._pending_deltas.clear()
-
     def apply_event(self, event: Event) -> None:
         """Apply an event of the session. Events of messages that are not loaded are ignored."""
         match event:
