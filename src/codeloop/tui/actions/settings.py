@@ -78,8 +78,8 @@ async def _change_setting(ui: Ui, setting: Setting, value: Any) -> None:
     else:
         try:
             # Choices, booleans and strings are values already; other settings, such as numbers, were typed as JSON.
-            is_text = setting_type not in {str, bool} and get_origin(setting_type) is not Literal
-            typed_value = msgspec.json.decode(value) if is_text else value
+            is_json = setting_type not in {str, bool} and get_origin(setting_type) is not Literal
+            typed_value = msgspec.json.decode(value) if is_json else value
             write_setting(file, key, msgspec.convert(typed_value, setting_type))
         except msgspec.MsgspecError as error:
             raise UsageProblem(f"{key} can't be {one_line(str(value), 40)}: {error}") from error

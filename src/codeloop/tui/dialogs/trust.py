@@ -39,8 +39,9 @@ class TrustScreen(Dialog[bool]):
         self.early_text = ""
         self._about = about
         self._silence = silence
-        # Monotonic seconds; infinite until the keys are drawn, so that no key counts before.
-        self._drawn_at = float("inf")
+        # Monotonic seconds: when the keys were drawn, or the last key came too early. Infinite until they are drawn, so
+        # that no key counts before.
+        self._quiet_since = float("inf")
 
     def compose(self) -> ComposeResult:
         """Yield the explanation, the files, and the keys."""
@@ -76,22 +77,22 @@ class TrustScreen(Dialog[bool]):
     @property
     def is_ready(self) -> bool:
         """Whether keys count as an answer."""
-        return monotonic() >= self._drawn_at + self._silence
+        return monotonic() >= self._quiet_since + self._silence
 
     def _note_drawing(self) -> None:
         """Note when the keys were first drawn: before that, the question can't have been read."""
         if not self.query_one("#trust-keys", RowsView).is_drawn:
             self.set_timer(0.02, self._note_drawing)
-        elif self._drawn_at == float("inf"):
-            self._drawn_at = monotonic()
+        elif self._quiet_since == float("inf"):
+            self._quiet_since = monotonic()
 
     def on_key(self, event: events.Key) -> None:
         """Answer or scroll; a key that came too early is kept for the prompt, and restarts the wait."""
         event.stop()
         # Someone who types a prompt while the dialog opens must not trust the project by a `y` in it.
-        if event.time < self._drawn_at + self._silence:
-            if self._drawn_at < float("inf"):
-                self._drawn_at = max(self._drawn_at, event.time)
+        if event.time < self._quiet_since + self._silence:
+            if self._quiet_since < float("inf"):
+                self._quiet_since = max(self._quiet_since, event.time)
             if event.is_printable and event.character:
                 self.early_text += event.character
         elif event.key in _ROWS_BY_KEY:

@@ -80,11 +80,11 @@ def find_previous_word(text: str, offset: int, *, big: bool = False) -> int:
 def find_end_forward(text: str, offset: int) -> int:
     """Return the end of the word at an offset or after it, as readline's alt+f does."""
     index = offset
-    while index < len(text) and not _is_letter(text[index]):
+    while index < len(text) and not _is_word_character(text[index]):
         if is_chip(text[index]):
             return index + 1
         index += 1
-    while index < len(text) and _is_letter(text[index]):
+    while index < len(text) and _is_word_character(text[index]):
         index += 1
     return index
 
@@ -92,11 +92,11 @@ def find_end_forward(text: str, offset: int) -> int:
 def find_start_backward(text: str, offset: int) -> int:
     """Return the start of the word before an offset, as readline's alt+b does."""
     index = offset
-    while index > 0 and not _is_letter(text[index - 1]):
+    while index > 0 and not _is_word_character(text[index - 1]):
         if is_chip(text[index - 1]):
             return index - 1
         index -= 1
-    while index > 0 and _is_letter(text[index - 1]):
+    while index > 0 and _is_word_character(text[index - 1]):
         index -= 1
     return index
 
@@ -129,5 +129,5 @@ def find_word_span(text: str, offset: int) -> tuple[int, int]:
     return start, end
 
 
-def _is_letter(char: str) -> bool:
+def _is_word_character(char: str) -> bool:
     return classify_character(char) == "word"

@@ -33,7 +33,7 @@ class KeyDispatcher:
     """
 
     def __init__(self, ui: Ui, forward: Callable[[Event], Awaitable[None]]) -> None:
-        self.key_order = KeyOrder(self._handle_in_turn, self._is_settled)
+        self.key_order = KeyOrder(self._handle_in_order, self._is_settled)
         self._ui = ui
         self._forward = forward
         self._early_events: list[Event] = []
@@ -74,8 +74,8 @@ class KeyDispatcher:
             is_interrupt = event.key == INTERRUPT_KEY and command.id == "app_exit"
             self._ui.run_command(command, INTERRUPT_KEY if is_interrupt else "")
 
-    async def _handle_in_turn(self, event: Event) -> None:
-        """Handle a key when its turn comes."""
+    async def _handle_in_order(self, event: Event) -> None:
+        """Handle a key or a paste, once those before it are handled."""
         ui = self._ui
         if not ui.screen_stack:
             return
@@ -131,9 +131,9 @@ class KeyDispatcher:
         if commands:
             ui.run_command(commands[0])
         elif ui.keymap.is_leader_active:
-            ui.set_timer(ui.choices.settings.leader_timeout / 1000, self._close_menu)
+            ui.set_timer(ui.choices.settings.leader_timeout / 1000, self._show_leader_state)
             ui.set_timer(MENU_DELAY_SECONDS, self._open_menu)
-        self._close_menu()
+        self._show_leader_state()
 
     async def _open_menu(self) -> None:
         ui = self._ui
@@ -148,10 +148,10 @@ class KeyDispatcher:
                 await ui.mount(menu)
             titles = {command.id: command.title for command in ui.commands}
             menu.show([(key, titles[name]) for key, name in ui.keymap.list_leader_keys()], lambda: ui.appearance.styles)
-            ui.set_timer(MENU_READING_SECONDS, self._close_menu)
+            ui.set_timer(MENU_READING_SECONDS, self._show_leader_state)
 
-    def _close_menu(self) -> None:
-        """Hide the menu unless the leader still waits, and show in the status bar whether it does."""
+    def _show_leader_state(self) -> None:
+        """Hide the leader's menu unless the leader still waits, and show in the status bar whether it does."""
         if not self._ui.keymap.is_leader_active:
             # By name, since the class is not imported before the menu is shown.
             for menu in self._ui.query("LeaderMenu"):

@@ -53,7 +53,7 @@ _DISPLAY_NAMES = {
 }
 """The displayed names of keys, where they differ from Textual's."""
 # `ctrl+A`, which some terminals report for ctrl+shift+a; not `A` alone, which is a letter that was typed.
-_KEY_WITH_CAPITAL = re.compile(r"(.+\+)?([A-Z])\Z")
+_KEY_WITH_CAPITAL = re.compile(r"(.+\+)([A-Z])\Z")
 
 
 def normalise_key(key: str) -> str:
@@ -61,7 +61,7 @@ def normalise_key(key: str) -> str:
     # Enter with a modifier may be named by its character.
     key = key.replace("\r", "enter")
     capital = _KEY_WITH_CAPITAL.match(key)
-    if capital is None or not capital[1]:
+    if capital is None:
         return key
     modifiers = sorted({*capital[1].rstrip("+").split("+"), "shift"})
     return "+".join([*modifiers, capital[2].lower()])

@@ -62,7 +62,10 @@ class Keymap:
         return time.monotonic() < self._waits_until
 
     def press(self, key: str) -> KeyMeaning:
-        """Return the meaning of a key, by its name in Textual; after the leader, of the sequence that it completes."""
+        """Return the meaning of a key, by its name in Textual; after the leader, of the sequence that it completes.
+
+        The leader begins a sequence, and the next key ends it.
+        """
         if self.is_leader_active:
             # A key without a command ends the sequence, too: after a mistake, one begins again with the leader.
             self._waits_until = 0.0

@@ -71,7 +71,10 @@ PROMPT_BINDINGS: tuple[PromptBinding, ...] = (
     PromptBinding("input_delete_word_forward", "alt+d,alt+delete,ctrl+delete", "Cut the word to the right"),
     PromptBinding("input_delete_word_backward", "ctrl+w,ctrl+backspace,alt+backspace", "Cut the word to the left"),
 )
-"""The bindings, in order: of several actions on one key, the first that has an effect is used."""
+"""The bindings, in order: of several actions on one key, the first that has an effect is used.
+
+`editor_open` and the stash's rows are commands as well, whose keys then work also while the prompt has no focus.
+"""
 
 
 def map_prompt_keys(custom: Mapping[str, object]) -> dict[str, tuple[str, ...]]:

@@ -34,11 +34,11 @@ _BLUE_HUES = (0.55, 0.72)
 """The range of hues (0 to 1) in which a theme's background of additions counts as blue."""
 _BLUE_MIN_SATURATION = 0.25
 """The saturation (0 to 1) from which it does: below, it is rather grey."""
-_FAINT_COLOURS = ("text_muted", "diff_line_number", "diff_context", "syntax_comment", "markdown_block_quote")
+_MUTED_ON_DIFFS = ("text_muted", "diff_line_number", "diff_context", "syntax_comment", "markdown_block_quote")
 """Muted text colours that are used on diff backgrounds, which are stronger in this palette than in the theme."""
 # On the strong backgrounds of this palette, a darker grey would be hard to read.
-_MIN_FAINT_LEVEL = 168
-"""The level (0 to 255) of the grey that replaces darker ones of `_FAINT_COLOURS` in dark mode."""
+_MIN_MUTED_LEVEL = 168
+"""The level (0 to 255) of the grey that replaces darker ones of `_MUTED_ON_DIFFS` in dark mode."""
 _CUBE_LEVELS = (0, 95, 135, 175, 215, 255)
 """The levels of red, green and blue in the palette's cube of 216 colours; 24 greys follow them."""
 RGB = tuple[int, int, int]
@@ -55,8 +55,8 @@ def fit_to_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
         if not str(value).startswith("#"):
             continue
         colour = _parse_rgb(value)
-        if is_dark and name in _FAINT_COLOURS and sum(colour) < 3 * _MIN_FAINT_LEVEL:
-            colour = (_MIN_FAINT_LEVEL, _MIN_FAINT_LEVEL, _MIN_FAINT_LEVEL)
+        if is_dark and name in _MUTED_ON_DIFFS and sum(colour) < 3 * _MIN_MUTED_LEVEL:
+            colour = (_MIN_MUTED_LEVEL, _MIN_MUTED_LEVEL, _MIN_MUTED_LEVEL)
         side = next((side for side in _TINT_NAMES if side in name), "")
         if side and (name.endswith("_bg") or "highlight" in name):
             colours[name] = _choose_tint(colour, side, is_dark=is_dark, is_word="highlight" in name)

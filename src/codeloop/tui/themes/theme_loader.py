@@ -73,7 +73,7 @@ _FALLBACK_KEYS = {
 
 
 class ThemeError(CodeloopError):
-    """A theme can't be used; the message names the file and the key."""
+    """A theme can't be used, or there is none of that name; the message names the file and the key, or all themes."""
 
 
 def list_themes(folders: Iterable[Path] = ()) -> list[str]:

@@ -14,7 +14,7 @@ from codeloop.tui.widgets.session_tab import SessionTab
 
 TYPING_PAUSE = 0.15
 """Seconds without a key before the search starts."""
-ROWS_ABOVE_MATCH = 1 / 3
+SHARE_ABOVE_MATCH = 1 / 3
 """The share of the screen above a match, if the view has to scroll to it."""
 
 
@@ -54,7 +54,7 @@ class ConversationSearch:
         self._task: asyncio.Task[Any] | None = None
 
     def search(self, text: str) -> None:
-        """Find a text, and show the last match at or above the current position."""
+        """Find a text, and show the last match in the message where the search began, else the last of all."""
         if text != self._query:
             self._restart(self._search_text(text))
 
@@ -107,7 +107,10 @@ class ConversationSearch:
         await self._show_match()
 
     def _find_nearest(self) -> int:
-        """Return the index of the last match in the message at the top of the screen; else of the last match."""
+        """Return the index of the last match in the message that was at the top of the screen when the search began.
+
+        If there is none, or the view followed the end: of the last match.
+        """
         top_key = self._start_position.key
         ids = (each.message_id for each in self._matches if top_key in {each.message_id, each.part_id})
         top_message_id = next(ids, "")
@@ -138,7 +141,7 @@ class ConversationSearch:
         transcript.highlights.show(self._query, block.item.key, shown_ordinal)
         first_row, height = round(transcript.scroll_y), transcript.size.height
         if not first_row <= top + row < first_row + height - 1:
-            transcript.scroll_rows(top + row - int(height * ROWS_ABOVE_MATCH) - transcript.scroll_y)
+            transcript.scroll_rows(top + row - int(height * SHARE_ABOVE_MATCH) - transcript.scroll_y)
         transcript.refresh()
 
     def _open_item(self, match: TextMatch) -> None:
