@@ -76,13 +76,13 @@ class Choices:
             write_setting(self._launch.own_settings, key, value)
 
     def report_connection(self, text: str) -> None:
-        """Show what the connection reports: that the server is lost, or is back."""
+        """Note, for the status bar, what the connection reports: that the server is lost, or is back."""
         # The connection reports in sentences, for line mode, too; this is the one that ends an outage.
         self.connection_problem = "" if text.endswith("is back.") else text
 
     def create_prompt(self) -> PromptInput:
         """Return a new prompt widget."""
-        # Entries of any other type are reported by the keymap, and left at their defaults.
+        # Entries of any other type are reported at the start, and left at their defaults.
         keys = {name: keys for name, keys in self.settings.keybinds.items() if isinstance(keys, str) or keys is False}
         return PromptInput(
             ClientCompleter(self.client, self._commands, self._launch.directory),
@@ -112,7 +112,8 @@ class Choices:
     def get_chosen_model(self, tab: SessionTab) -> ModelRef | None:
         """Return the model chosen for a tab's next prompt; None: the agent's or the configured one.
 
-        What was chosen in the tab comes first, then the session's last model, then the command line's.
+        What was chosen in the tab comes first, then the session's last model, then the command line's; where nothing
+        is configured either, the model that was used last.
         """
         agent_model = self._get_agent_model(tab)
         session = tab.session
@@ -164,7 +165,7 @@ class Choices:
         return models
 
     def use_model(self, tab: SessionTab, model: ModelRef) -> None:
-        """Use a model for a tab's next prompts, and for new sessions."""
+        """Use a model for a tab's next prompts, and remember it as the one used last."""
         tab.model = model
         self.model_memory.add_recent(model)
 

@@ -150,6 +150,7 @@ class Ui(TerminalApp, inherit_bindings=False):
                 tab.say(NoticeItem("cut", INCOMPLETE_ANSWER, "warning"))
             # While the lock is held, this session was created for the text that is being sent from this prompt.
             tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creation_lock.locked())
+        # The user may have left the tab `into` while its session was created: then it stays in the background.
         if into is None or into is self.shown_tab or self.shown_tab is None:
             self.show_tab(tab)
         return tab

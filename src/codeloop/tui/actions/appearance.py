@@ -6,7 +6,7 @@ from codeloop.tui.ui import Ui
 
 
 async def choose_theme(ui: Ui, words: str) -> None:
-    """Choose a theme, which is shown while the cursor is on it."""
+    """Choose a theme, which is shown while the cursor is on it, or take the named one."""
 
     def show(name: str) -> None:
         ui.appearance.use_theme(name)
@@ -49,6 +49,6 @@ def _name_state(is_on: bool) -> str:
 
 
 async def toggle_lowest_call(ui: Ui, _words: str) -> None:
-    """Show all of the lowest call on the screen, or its end again."""
+    """Show all of the lowest call, thinking or summary on the screen, or only a part of it again."""
     if not ui.tab.transcript.toggle_first(reversed(range(ui.tab.transcript.size.height))):
         ui.notify("No tool call on the screen can be opened.")

@@ -16,7 +16,7 @@ from codeloop.tui.dialogs.profiles import create_profile_picker
 from codeloop.tui.ui import Ui
 
 YOLO_PROFILE = "yolo"
-"""The profile that can only be chosen by name: a key that is pressed once too often must not allow everything."""
+"""The profile that `switch_profile` skips: a key that is pressed once too often must not allow everything."""
 
 
 async def switch_agent(ui: Ui, _words: str) -> None:

@@ -58,7 +58,7 @@ async def suspend_program(ui: Ui, _words: str) -> None:
 async def quit_program(ui: Ui, key: str) -> None:
     """Quit the program; the key must be pressed again while a turn runs, or has only just ended.
 
-    `key`: the name of a key that must always be pressed twice; "": none was pressed.
+    `key`: the name of the pressed key if it must always be pressed twice, as ctrl+c must; else "".
     """
     views = [tab.view for tab in ui.tabs if tab.view is not None]
     # Turns on a server go on without this program.

@@ -112,13 +112,13 @@ async def _show_lines(ui: Ui, title: str, format_lines: Callable[[int], Sequence
 
 
 async def show_status(ui: Ui, _words: str) -> None:
-    """Show the directory, the model, and the cost."""
+    """Show where the session works, what it has cost, and its agent, model, theme and profile."""
     session, model = ui.tab.session, ui.choices.resolve_model(ui.tab)
     lines = [ui.launch.server, session.directory if session else ui.launch.directory]
     if session is not None:
         tokens = session.tokens or NO_TOKENS
         lines.append(f"{session.id}  {one_line(session.title, MAX_TITLE)}")
-        lines.append(" · ".join((*describe_spending(tokens, session.cost or 0.0),)) or format_cost(0.0))
+        lines.append(" · ".join(describe_spending(tokens, session.cost or 0.0)) or format_cost(0.0))
     name = format_model_ref(model) if model is not None else "none yet (/connect)"
     lines.append(
         f"agent {ui.choices.find_agent(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.theme_name}"

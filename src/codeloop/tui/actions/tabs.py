@@ -8,7 +8,7 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 MAX_TABS = 9
-"""Seconds after the end of a turn in which the key that quits may still be meant to stop the turn."""
+"""With so many tabs in use, no new session is begun; sessions that exist are opened all the same."""
 
 
 async def open_new_session(ui: Ui, words: str) -> None:

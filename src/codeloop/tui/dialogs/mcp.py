@@ -55,6 +55,7 @@ class McpPicker(Picker[str]):
 
     def _make_pick(self, name: str, status: MCPStatus) -> Pick[str]:
         state = ServerState(CONNECTING) if name in self._connecting else describe_mcp(status)
+        # A server of which only the tools are known counts as connected by `status`, too.
         mark = "●" if status.status == "connected" and status.state is None else ""
         colour = HEALTH_COLOURS[state.health] if state.health in {"wanting", "bad"} else "text_muted"
         detail = f"{state.words}: {state.reason}" if state.reason else state.words
@@ -62,7 +63,7 @@ class McpPicker(Picker[str]):
         return Pick(name, name, detail, mark=mark, note=note, detail_colour=colour)
 
     def choose(self, value: str) -> None:
-        """Connect a server in the background; the list shows its progress."""
+        """Connect a server in the background, or sign in at it; the list shows its progress."""
         wants_sign_in = self._statuses[value].status == "needs_auth"
         self._run_action(partial(self._sign_in if wants_sign_in else self._connect, value), value)
 

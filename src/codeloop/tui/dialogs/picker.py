@@ -74,14 +74,14 @@ class Picker(Dialog[T | None], Generic[T]):
         super().__init__(get_styles)
         self.source = source
         self.filter_text = ""
-        """The text of the filter, which is kept after the picker is closed."""
+        """The text by which the shown rows are filtered; it is kept after the picker is closed."""
         self._list = PickList[T](finds_groups=source.finds_groups)
         self._preview = PickPreview(self, source)
         self._message = LOADING_MESSAGE
         self._applied_filter = ""
-        """The text by which the shown rows are filtered."""
+        """The text for which `apply_filter` has started the source's search; reloading filters without that."""
         self._chooses_when_loaded = False
-        """Whether Enter was pressed before the rows were loaded: then the first one is chosen."""
+        """Whether Enter was pressed before the rows were loaded: then the one under the cursor is chosen."""
 
     def compose(self) -> ComposeResult:
         """Yield the title, the filter, the list with its preview, and the keys."""

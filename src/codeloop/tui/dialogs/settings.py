@@ -28,8 +28,8 @@ BOOLEAN_CHOICES = ("true", "false")
 class Setting(Struct, frozen=True):
     """A setting that can be changed here. `keys`: its path in the configuration.
 
-    `choices`: its possible values; empty: any text. `value`: as JSON, or "" if no file sets it, so that `default`
-    holds. `origin`: the file and line that set it.
+    `choices`: its possible values; empty: any text. `value`: a text as it is, anything else as JSON; "" if no file sets
+    it, so that `default` holds. `origin`: the file that sets it; in the project's configuration, with the line.
     """
 
     keys: tuple[str, ...]
@@ -136,7 +136,7 @@ class SettingsPicker(Picker[str]):
     async def _reset(self, name: str | None) -> bool:
         if name is not None:
             await self._change_value(self._settings[name], None)
-        # `_change_value` has reloaded the rows.
+        # `_change_value` reloads the rows itself.
         return False
 
     async def _change_value(self, setting: Setting, value: object) -> None:

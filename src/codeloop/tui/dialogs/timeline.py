@@ -145,6 +145,7 @@ def describe_outcome(outcome: FilesOutcome) -> str:
     """Return which files an undo or redo restores, and which it leaves alone."""
     verbs = {"content": "put back", "mode": "mode put back", "created": "made again", "deleted": "removed"}
     lines = [f"{verbs.get(each.what, each.what):14} {one_line(each.path, 200)}" for each in outcome.done]
+    # Without `done`, only the paths are known.
     lines = lines or [f"{'put back':14} {one_line(path, 200)}" for path in outcome.restored]
     if len(lines) > _MAX_LISTED_FILES:
         lines = [*lines[:_MAX_LISTED_FILES], f"and {len(lines) - _MAX_LISTED_FILES} more"]

@@ -14,8 +14,8 @@ _CHIP_PATTERN = f"[{chr(_FIRST_CODE_POINT)}-{chr(_LAST_CODE_POINT)}]"
 class Chip(Struct, frozen=True, omit_defaults=True):
     """The content of a chip. `label`: its displayed text, unique in the buffer; `text`: the pasted text.
 
-    An image has a `url` (`data:`) and a `mime` instead, and is sent as an attachment. `file`: the name of the file that
-    holds the content of a stored chip.
+    An image has a `url` (`data:`), a `mime` and a file's `name` instead, and is sent as an attachment. `file`: the name
+    of the file that holds the content of a stored chip.
     """
 
     label: str
@@ -32,6 +32,7 @@ class Chip(Struct, frozen=True, omit_defaults=True):
 
 
 Chips = dict[str, Chip]
+"""Chips by the character that represents each in the text."""
 
 
 def is_chip(char: str) -> bool:

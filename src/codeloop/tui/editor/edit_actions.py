@@ -111,6 +111,7 @@ EDIT_ACTIONS: dict[str, EditAction] = {
     "input_delete_to_line_end": _make_cut(_find_line_end),
     "input_delete_word_forward": _make_cut(_OFFSET_FINDERS["word_forward"]),
     "input_delete_word_backward": _make_cut(lambda buffer, _: find_blank_backward(buffer.text, buffer.cursor)),
+    # Not `insert`, which would escape the chips that were cut.
     "input_yank": lambda buffer, _: buffer.replace(*buffer.selection, buffer.killed_text),
     "input_undo": lambda buffer, _: buffer.undo(),
     "input_redo": lambda buffer, _: buffer.redo(),

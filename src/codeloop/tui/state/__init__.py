@@ -1,1 +1,1 @@
-"""The state of shown sessions: events folded into items. Pure."""
+"""The state of shown sessions: stored messages and events, folded into the items that the screen shows."""

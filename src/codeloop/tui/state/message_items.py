@@ -25,7 +25,7 @@ from codeloop.tui.state.subagent_states import find_child_id
 _MAX_LISTED_FILES = 12
 """Files that an undo restored, which are listed by name."""
 INTERMEDIATE_FINISHES: frozenset[str | None] = frozenset({None, "tool-calls", "cut"})
-"""Finish reasons after which another step follows."""
+"""Finish reasons after which another step follows; None: the answer is being written, or was cut off by an error."""
 
 
 class DisplayState(Struct, frozen=True):

@@ -177,7 +177,8 @@ class OpenSessions:
     def _apply_event(self, event: Event) -> None:
         if isinstance(event, ServerConnected | ServerResync):
             self._schedule_reread()
-        # Messages that are being read may be older than the events that arrive meanwhile, which are applied afterwards.
+        # Messages that are being read may be older than the events that arrive meanwhile, which are applied once more
+        # afterwards.
         for session_id, view in self.views.items():
             if view.apply_event(event):
                 self.changed_ids.add(session_id)

@@ -23,7 +23,7 @@ class FrameScheduler:
 
     def request(self) -> None:
         """Draw with the next frame."""
-        # After a pause, the frame is drawn in the next turn of the loop: the effect of a key shows at once.
+        # After a pause, the frame is drawn in the next round of the event loop: the effect of a key shows at once.
         if self._timer is None:
             delay = max(self._next_frame_at - time.monotonic(), 0.0)
             self._timer = asyncio.get_running_loop().call_later(delay, self._draw_frame)

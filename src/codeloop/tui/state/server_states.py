@@ -8,7 +8,7 @@ from codeloop.schema.api.mcp import MCPStatus
 from codeloop.schema.api.project import LSPStatus
 
 Health = Literal["good", "resting", "wanting", "bad"]
-"""`resting`: not in use, or still starting; `wanting`: the user must do something first, such as sign in."""
+"""`wanting`: the user must do something first, such as sign in; `resting`: not in use, or still starting."""
 CONNECTING = "connecting…"
 _STATE_TEXTS = {
     "configured": "not looked at yet",
@@ -26,6 +26,10 @@ _HEALTH_BY_STATE: dict[str, Health] = {
     "failed": "bad",
     "error": "bad",
 }
+"""The health of the states that both kinds of servers report; any other state is `resting`.
+
+`known` is good, although the server does not run: its tools can be called.
+"""
 HEALTH_COLOURS: dict[Health, str] = {"good": "success", "resting": "text_muted", "wanting": "warning", "bad": "error"}
 """The theme's colour of each health."""
 
@@ -39,7 +43,7 @@ class ServerState(Struct, frozen=True):
 
 
 def describe_mcp(status: MCPStatus) -> ServerState:
-    """Return the state of an MCP server, from `state`, or if a server of OpenCode lacks that, the coarser `status`."""
+    """Return the state of an MCP server: its `state`, or if `status` is precise enough to need none, that."""
     name = status.state or status.status
     words = _STATE_TEXTS.get(name, name)
     if status.sandbox is False:

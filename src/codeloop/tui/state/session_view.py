@@ -212,7 +212,7 @@ class SessionView:
 
 
 def _ends_turn(answer: AssistantMessage) -> bool:
-    """Return whether no other step follows an answer."""
+    """Return whether an answer is complete, and has a finish reason after which no other step follows."""
     return answer.time.completed is not None and answer.finish not in INTERMEDIATE_FINISHES
 
 

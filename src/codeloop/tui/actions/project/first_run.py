@@ -1,4 +1,4 @@
-"""The first start: offers to set up a provider, shows a tour of five keys, and warns about settings of tmux."""
+"""What a new user is told at the start: offers to set up a provider, a tour of five keys, a warning about tmux."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +19,7 @@ NO_MODEL_NOTE = "No model can be used yet. /connect sets one up; a prompt that y
 
 
 async def offer_provider(ui: Ui) -> None:
-    """Ask for a provider at the first start, without interrupting a user who is typing."""
+    """Ask for a provider at a start without a usable model; a user who is typing gets a notice instead."""
     # A dialog now would take the keys of a user who is typing.
     if ui.tab.prompt.entry.text or len(ui.screen_stack) > 1:
         ui.say(NO_MODEL_NOTE, "warning")

@@ -48,7 +48,7 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
     else:
         ui.start_task(_welcome(ui))
     if os.environ.get("TMUX"):
-        # Imported late, here and below: most starts are not the first one.
+        # Imported late, here and below: most starts need none of it.
         from codeloop.tui.actions.project.first_run import check_tmux
 
         ui.start_task(check_tmux(ui))

@@ -112,7 +112,7 @@ def _format_comment(name: str, lines: Sequence[str], number: int, comment: str) 
 
 
 def _find_plan(view: SessionView) -> str:
-    """Return the path of the plan that was written last, from the project's folder; "": there is none."""
+    """Return the path of the plan that a call named last, from the project's folder; "": there is none."""
     plan = ""
     for message_id in view.log.ids:
         for part in view.log.messages[message_id].parts.values():

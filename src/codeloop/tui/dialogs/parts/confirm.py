@@ -10,7 +10,7 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 
 class Confirm(Dialog[bool]):
-    """Asks before an irreversible action; closes with True if the user pressed y, whose label is `confirm_label`."""
+    """Asks before an action; closes with True if the user pressed y, whose label is `confirm_label`."""
 
     def __init__(self, title: str, text: str, confirm_label: str, get_styles: GetStyles) -> None:
         super().__init__(get_styles)

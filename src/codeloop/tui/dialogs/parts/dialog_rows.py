@@ -20,6 +20,7 @@ def draw_keys(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[R
     rows: list[Row] = [[]]
     used = 0
     for key, title in keys:
+        # With the blank between key and title, and three behind them, which the last key of a row may do without.
         size = len(key) + len(title) + 4
         if used and used + size - 3 > width:
             rows.append([])

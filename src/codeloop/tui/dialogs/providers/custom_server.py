@@ -51,7 +51,7 @@ class CustomServerSetup:
             request = AddProvider(
                 provider_id=provider_id, name=name, base_url=server_models.base_url, models=models, key=self._key
             )
-            # The server checks the name; its error is shown above the next try.
+            # The operation checks the name; its error is shown above the next try.
             try:
                 await self._context.client.call(PROVIDER_ADD, request)
             except CodeloopError as error:
@@ -67,7 +67,7 @@ class CustomServerSetup:
             try:
                 return await self._list_models(address)
             except OperationError as error:
-                # A server of another program with the same API may not have this operation.
+                # The UI may be attached to another program with the same API, which may not have this operation.
                 about = _UNSUPPORTED_HINT if error.kind == "NotFoundError" else str(error)
         return None
 

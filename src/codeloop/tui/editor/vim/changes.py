@@ -38,6 +38,7 @@ def put_register(buffer: Buffer, register: Register, times: int, *, after: bool)
 
 def replace_selection(buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool) -> None:
     """Replace a selection by the content of a register. `is_lines`: whole lines are selected."""
+    # Lines that replace a part of a line stand on lines of their own.
     text, is_whole = register.text, register.is_lines and not is_lines
     buffer.replace(low, high, f"\n{text}\n" if is_whole else text)
     if register.is_lines or is_lines:
@@ -83,7 +84,7 @@ CASE_OPERATORS = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}
 def apply_operator(
     buffer: Buffer, registers: Registers, operator: str, span: OperatorSpan, register: str, times: int
 ) -> None:
-    """Apply an operator to a span; after `c`, the caller has to start insert mode."""
+    """Apply an operator to a span; for `c`, the caller has started insert mode before."""
     low, high = span.low, span.high
     if span.is_lines or operator in {"<", ">"}:
         low, high = find_line_start(buffer.text, low), find_line_end(buffer.text, high)

@@ -151,7 +151,7 @@ def find_motion_end(text: str, offset: int, keys: str, count: int | None) -> Mot
 
 
 def _move_lines(text: str, offset: int, keys: str, times: int) -> MotionEnd | None:
-    """Return the end of a motion within a line, or to a line below or above; None: it is another motion."""
+    """Return the end of a motion within a line, or to one below or above; None: it is another motion, or impossible."""
     match keys:
         case "_" | "+" | "-":
             lines = {"_": times - 1, "+": times, "-": -times}[keys]

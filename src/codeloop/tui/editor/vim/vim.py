@@ -150,6 +150,7 @@ class Vim(VimOperators):
         self.mode, self._keys, self._insert_start = "insert", "", None
 
     def _leave_visual(self) -> None:
+        """Go back to normal mode, and drop the keys of an incomplete command."""
         if self.mode != "normal":
             self.memory.last_selection = LastSelection(self.mode, self._visual_anchor, self.buffer.cursor)
         self.mode, self._keys = "normal", ""

@@ -22,7 +22,10 @@ class LastSearch:
         """The direction of the search for a text: 1 forwards, -1 backwards."""
 
     def find_character(self, text: str, offset: int, keys: str, count: int) -> MotionEnd | None:
-        """Return the end of `f`, `F`, `t`, `T`, `;` or `,`; None: the line has no such character."""
+        """Return the end of `f`, `F`, `t`, `T`, `;` or `,`; None: the line has no such character.
+
+        The first four are remembered for the last two.
+        """
         if keys in {";", ","}:
             if not self._motion:
                 return None
@@ -39,7 +42,10 @@ class LastSearch:
         return MotionEnd(index, "inclusive" if motion in "ft" else "exclusive")
 
     def find_text(self, text: str, offset: int, keys: str, count: int) -> MotionEnd | None:
-        """Return the end of `/text`, `?text`, `*`, `#`, `n` or `N`; None: the text does not occur."""
+        """Return the end of `/text`, `?text`, `*`, `#`, `n` or `N`; None: the text does not occur.
+
+        The first four are remembered for the last two.
+        """
         if keys[0] in "/?":
             # Without a text, the last one is searched for again. Enter, the last key, ends it.
             self._text = keys[1:-1] or self._text

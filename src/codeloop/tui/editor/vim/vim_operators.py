@@ -42,7 +42,10 @@ class VimOperators:
         return find_motion_end(text, offset, keys, count)
 
     def find_line_offset(self, keys: str, count: int | None) -> int | None:
-        """Return the offset `count` lines below or above, or as many as there are; None: there is none."""
+        """Return the offset `count` lines below or above, or as many as there are; None: there is none.
+
+        The cursor's column is noted in `column`, unless an earlier one is kept there.
+        """
         text, offset = self.buffer.text, self.buffer.cursor
         if self.column is None:
             self.column = offset - find_line_start(text, offset)
