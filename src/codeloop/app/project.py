@@ -92,10 +92,10 @@ async def _run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: C
 async def _prune_scratch(scratch: Path) -> None:
     """Remove old tool outputs, and old or large files of sandboxed commands, once the start is over."""
     await asyncio.sleep(SCRATCH_DELAY.seconds)
-    from codeloop.workspace.files.saved_outputs import prune_outputs_later
+    from codeloop.workspace.files.saved_outputs import prune_all_outputs
     from codeloop.workspace.sandbox.private_folders import prune_private_folders
 
-    await prune_outputs_later(scratch, 0)
+    await prune_all_outputs(scratch)
     await asyncio.to_thread(prune_private_folders, scratch)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.files.saved_outputs import prune_outputs, prune_outputs_later, save_output
+from codeloop.workspace.files.saved_outputs import prune_all_outputs, prune_outputs, save_output
 
 DAY = 86_400.0
 
@@ -62,11 +62,11 @@ def test_only_files_of_outputs_are_touched(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["missing", "file"])
 async def test_a_folder_that_is_none_is_no_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    await prune_outputs_later(tmp_path / name, 0)
+    await prune_all_outputs(tmp_path / name)
     assert prune_outputs(tmp_path / name) == []
 
 
 async def test_it_happens_in_the_background(tmp_path: Path) -> None:
     goes = old(tmp_path, 30)
-    await prune_outputs_later(tmp_path, 0)
+    await prune_all_outputs(tmp_path)
     assert not goes.exists()

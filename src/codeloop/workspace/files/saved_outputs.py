@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from codeloop.kit.small_files import CREATE_FLAGS, make_private, write_all
-from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
+from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_SIZE
 
 # A younger file may belong to a command that still runs.
 _MIN_AGE_SECONDS = 3600.0
@@ -66,12 +66,11 @@ def save_output(folder: Path, data: bytes) -> Path:
     return path
 
 
-async def prune_outputs_later(folder: Path, delay: float = SCRATCH_DELAY.seconds) -> None:
-    """After `delay` seconds remove old outputs in a thread, those of the project's other directories too.
+async def prune_all_outputs(folder: Path) -> None:
+    """Remove old outputs in a thread, those of the project's other directories too.
 
-    Cancel it to leave the rest for another time.
+    `folder`: the scratch folder of one of them. Cancel it to leave the rest for another time.
     """
-    await asyncio.sleep(delay)
     for scratch_folder in await asyncio.to_thread(_list_scratch_folders, folder):
         await asyncio.to_thread(prune_outputs, scratch_folder)
 
