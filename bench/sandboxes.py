@@ -12,7 +12,7 @@ from bench.bench_run import BenchRun
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxUnavailable
 
 _COMMAND_COUNT = 20
 _TIMEOUT_SECONDS = 20.0
@@ -30,7 +30,7 @@ def measure_sandboxes(bench: BenchRun) -> None:
         for backend in (None, *BACKENDS):
             try:
                 start, *more = asyncio.run(_time_commands(folder, backend))
-            except SandboxRefused:
+            except SandboxUnavailable:
                 continue
             first.setdefault(backend, []).append(start)
             later.setdefault(backend, []).append(statistics.median(more))
@@ -46,7 +46,7 @@ def _compute_overhead(sandboxed: list[float], plain: list[float]) -> float:
 
 
 async def _time_commands(folder: Path, backend: Backend | None) -> list[float]:
-    """Return the time of each command in newly opened shells, ms. Raises SandboxRefused."""
+    """Return the time of each command in newly opened shells, ms. Raises SandboxUnavailable."""
     shells = Shells()
     shells.sandboxes = Sandboxes(shells.launcher, (backend,) if backend else ())
     scratch = folder.with_name("scratch")

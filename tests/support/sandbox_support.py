@@ -14,7 +14,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import Backend, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Backend, SandboxUnavailable
 
 
 @cache
@@ -42,7 +42,7 @@ async def _try_sandbox() -> str:
         try:
             policy = shells.make_policy(PolicyInput(folder, folder, folder, {}), SandboxConfig())
             return (await shells.sandboxes.enter(policy)).backend
-        except SandboxRefused:
+        except SandboxUnavailable:
             return ""
         finally:
             await shells.close()

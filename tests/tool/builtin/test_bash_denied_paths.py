@@ -10,7 +10,7 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.shell.bash import BashParams, bash
-from codeloop.workspace.sandbox.sandboxes import SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
 from tests.tool.context import TestContext, make_context
 
 ALLOWED = tuple(
@@ -51,7 +51,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
 async def run(ctx: TestContext, command: str) -> str:
     try:
         return (await bash.run(BashParams(command=command), ctx)).output
-    except SandboxRefused as error:
+    except SandboxUnavailable as error:
         pytest.skip(str(error))
     except (Denied, Rejected) as error:
         return str(error)

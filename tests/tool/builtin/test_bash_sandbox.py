@@ -12,7 +12,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
 from tests.tool.context import TestContext, make_context
 
 
@@ -30,7 +30,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     place = PolicyInput(workspace.root, workspace.root, workspace.scratch, workspace.environment)
     try:
         sandbox = await shells.sandboxes.enter(shells.make_policy(place, workspace.sandbox))
-    except SandboxRefused as error:
+    except SandboxUnavailable as error:
         pytest.skip(str(error))
     if sandbox.backend != "namespaces":
         pytest.skip("files in a project are hidden and protected by namespaces only")

@@ -16,7 +16,7 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolTime
 from codeloop.tool.builtin.shell.background_commands import BashOutputParams, bash_output
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
-from codeloop.workspace.sandbox.sandboxes import Backend, Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Backend, Sandboxes, SandboxUnavailable
 from tests.tool.context import TestContext, make_context
 
 LOOK = (
@@ -83,7 +83,7 @@ async def test_the_command_sees_the_last_commit_and_what_is_ignored(ctx: TestCon
     try:
         told = await run(ctx, LOOK)
     except ToolFailure as error:
-        if not isinstance(error.__cause__, SandboxRefused):
+        if not isinstance(error.__cause__, SandboxUnavailable):
             raise
         pytest.skip(str(error))
     output, _, note = told.partition("\n\n<shell_metadata>\n")
@@ -133,7 +133,7 @@ async def test_no_link_of_the_commit_and_no_secret_leads_out_of_the_copy(
             ctx, "cat src/a.txt; (echo made > src/a.txt; git update-ref refs/heads/x HEAD) 2>/dev/null; true"
         )
     except ToolFailure as error:
-        if not isinstance(error.__cause__, SandboxRefused):
+        if not isinstance(error.__cause__, SandboxUnavailable):
             raise
         pytest.skip(str(error))
     assert told.startswith("before\n")

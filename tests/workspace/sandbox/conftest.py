@@ -12,7 +12,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants
-from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxUnavailable
 from tests.support.sandbox_support import list_sandbox_params
 
 SECRET = "the-secret-of-this-test"
@@ -63,7 +63,7 @@ async def it(request: pytest.FixtureRequest, tmp_path: Path, repository: Path) -
     )
     try:
         await made.run("true")
-    except SandboxRefused as error:
+    except SandboxUnavailable as error:
         await shells.close()
         pytest.skip(str(error))
     yield made

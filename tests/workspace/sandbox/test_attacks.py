@@ -15,7 +15,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.sandboxes import BACKENDS, Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Sandboxes, SandboxUnavailable
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 
@@ -251,7 +251,7 @@ async def test_bubblewrap_is_taken_where_namespaces_are_not_to_be_had(tmp_path: 
         if reason := shells.sandboxes.refused.get("bubblewrap"):
             pytest.skip(reason)
         assert (sandbox.backend, sandbox.is_protective) == ("bubblewrap", True)
-    except SandboxRefused as error:
+    except SandboxUnavailable as error:
         pytest.skip(str(error))
     finally:
         await shells.close()
@@ -272,7 +272,7 @@ async def test_bubblewrap_starts_while_a_hidden_socket_goes(tmp_path: Path) -> N
             going.start()
             await shells.sandboxes.enter(policy)
             going.join()
-    except SandboxRefused as error:
+    except SandboxUnavailable as error:
         if "Can't create" in str(error):
             raise
         pytest.skip(str(error))

@@ -11,7 +11,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxPolicy
-from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxRefused, read_smallest_number
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxUnavailable, read_smallest_number
 from tests.support.sandbox_support import list_sandbox_params
 
 BOMB = """
@@ -67,7 +67,7 @@ async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bo
     made = Bounded(tmp_path, shells, request.param)
     try:
         await made.run("true")
-    except SandboxRefused as error:
+    except SandboxUnavailable as error:
         await shells.close()
         pytest.skip(str(error))
     yield made

@@ -15,7 +15,7 @@ from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 from codeloop.workspace.sandbox.sandbox_report import SandboxReport
-from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
 
 TEMPORARY = Path("/private/var/folders/x/T/codeloop-1")
 HOME = Path("/Users/ann")
@@ -161,7 +161,7 @@ async def test_where_the_program_is_missing_no_sandbox_is_claimed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(seatbelt, "PROGRAM", str(tmp_path / "sandbox-exec"))
-    with pytest.raises(SandboxRefused, match="sandbox-exec is not there"):
+    with pytest.raises(SandboxUnavailable, match="sandbox-exec is not there"):
         await entered(tmp_path)
 
 
@@ -170,7 +170,7 @@ async def test_a_program_that_does_not_hold_is_found_out(monkeypatch: pytest.Mon
     false.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
     false.chmod(0o755)
     monkeypatch.setattr(seatbelt, "PROGRAM", str(false))
-    with pytest.raises(SandboxRefused, match="it lets files be made outside"):
+    with pytest.raises(SandboxUnavailable, match="it lets files be made outside"):
         await entered(tmp_path)
     assert not list((tmp_path / "home").iterdir())
 

@@ -12,7 +12,7 @@ from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile
-from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
 
 _SESSION_ID = "program"
 _REFUSAL_WARNING = (
@@ -49,7 +49,7 @@ class ProgramSandboxes:
         sandboxes = Sandboxes(self._launcher)
         try:
             await sandboxes.enter(self._find_policy_maker(ProgramProfile(self._input.scratch)).make_policy())
-        except SandboxRefused as error:
+        except SandboxUnavailable as error:
             self.refusal_reason = str(error)
         finally:
             await sandboxes.close()
@@ -57,7 +57,7 @@ class ProgramSandboxes:
     async def start(self, launch: Launch, profile: ProgramProfile | None) -> LaunchedProcess:
         """Start a program in a sandbox; without one if `profile` is None, or none works and none is required.
 
-        Raises OSError when it can't be started, and its subclass SandboxRefused when a sandbox is required.
+        Raises OSError when it can't be started, and its subclass SandboxUnavailable when a sandbox is required.
         """
         protect_own_memory(launch.environment)
         if profile is None or not self.is_used(entry=True):
@@ -67,7 +67,7 @@ class ProgramSandboxes:
             async with sandboxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
                 environment = await sandboxes.make_environment(sandbox, _SESSION_ID, launch.environment)
                 return await sandbox.starter.start(replace(launch, environment=environment))
-        except SandboxRefused as error:
+        except SandboxUnavailable as error:
             if self._config.mode == "required":
                 raise
             self.refusal_reason = str(error)

@@ -15,7 +15,7 @@ from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGra
 from codeloop.workspace.sandbox.process_launcher import protect_own_memory
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
-from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxUnavailable
 from codeloop.workspace.workspace import Workspace
 
 _MAX_ERROR_BYTES = 8_192
@@ -49,7 +49,7 @@ def make_project_profile(workspace: Workspace, name: str) -> ProgramProfile:
 async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> Sandbox | None:
     """Return the sandbox of a work tree's commands, with `grants`; None if it is off or unavailable.
 
-    Raises SandboxRefused if the configuration requires a sandbox and none works.
+    Raises SandboxUnavailable if the configuration requires a sandbox and none works.
     """
     if workspace.sandbox.mode == "off":
         return None
@@ -57,7 +57,7 @@ async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NO_GRANTS)
     await shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
     try:
         return await shells.sandboxes.enter(make_policy(workspace, grants))
-    except SandboxRefused:
+    except SandboxUnavailable:
         if workspace.sandbox.mode == "required":
             raise
         return None
@@ -91,7 +91,7 @@ async def run_sandboxed(
 
     `is_user_program`: it is the user's, not the project's, and runs in its own sandbox by `profile`; without one if
     that is None. It is ended with all its processes when the caller is cancelled. Raises OSError when it can't be
-    started, and its subclass SandboxRefused if a required sandbox does not work.
+    started, and its subclass SandboxUnavailable if a required sandbox does not work.
     """
     sandbox = None if is_user_program else await enter_sandbox(workspace, grants)
     protected: ProtectedFiles | None = None

@@ -15,7 +15,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
 
 _HIDDEN_TEXT = "what no command may read"
 _COMMAND_SECONDS = 20.0
@@ -69,7 +69,7 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
             attempts = await (
                 trial.run_brief() if is_brief else trial.run_all(is_network_limited=config.network != "on")
             )
-    except SandboxRefused:
+    except SandboxUnavailable:
         backend = ""
     finally:
         reasons = {str(kind): why for kind, why in shells.sandboxes.refused.items()}

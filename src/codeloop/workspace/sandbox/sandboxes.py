@@ -53,7 +53,7 @@ _BACKENDS_BY_SYSTEM: dict[str, tuple[Backend, ...]] = {
 BACKENDS = _BACKENDS_BY_SYSTEM.get(sys.platform, ())
 
 
-class SandboxRefused(OSError):
+class SandboxUnavailable(OSError):
     """No sandbox works on this machine; the text gives each backend's reason."""
 
 
@@ -125,7 +125,7 @@ class Sandboxes:
     async def hold_sandbox(self, policy: SandboxPolicy) -> AsyncGenerator[Sandbox, None]:
         """Enter a sandbox, and keep it from being ended while the caller starts something in it.
 
-        Raises SandboxRefused as `enter`.
+        Raises SandboxUnavailable as `enter`.
         """
         sandbox = await self.enter(policy)
         with sandbox.starter.mark_busy():
@@ -140,8 +140,8 @@ class Sandboxes:
     async def enter(self, policy: SandboxPolicy) -> Sandbox:
         """Return the sandbox of a policy, which is made and tested if there is none.
 
-        It may be ended as soon as another one is entered; `hold_sandbox` prevents that. Raises SandboxRefused where no
-        backend works.
+        It may be ended as soon as another one is entered; `hold_sandbox` prevents that. Raises SandboxUnavailable where
+        no backend works.
         """
         async with self._entering:
             return await self._find_or_make(policy)
@@ -298,7 +298,9 @@ class Sandboxes:
                     raise
                 self.refused[backend] = str(error) or "it did not answer"
         reasons = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
-        raise SandboxRefused(f"No sandbox can be had on this machine ({reasons or 'none is known for this system'}).")
+        raise SandboxUnavailable(
+            f"No sandbox can be had on this machine ({reasons or 'none is known for this system'})."
+        )
 
     async def _start_backend(self, backend: Backend, policy: SandboxPolicy, temporary: Path) -> ProcessStarter:
         """Make a sandbox by a backend, and return its starter. Raises OSError and TimeoutError."""

@@ -12,7 +12,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
 from tests.support.sandbox_support import list_sandbox_params
 
 GET = """
@@ -75,7 +75,7 @@ async def session(tmp_path: Path, *hosts: str, network: str = "hosts", **variabl
             sandbox = await shells.sandboxes.enter(
                 shells.make_policy(PolicyInput(root, root, root, environment), config)
             )
-        except SandboxRefused as error:
+        except SandboxUnavailable as error:
             pytest.skip(str(error))
         assert sandbox.backend != "landlock"
         yield found

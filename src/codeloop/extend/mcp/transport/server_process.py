@@ -27,7 +27,7 @@ from codeloop.workspace.sandbox.program_profile import (
     list_named_paths,
     widen_profile,
 )
-from codeloop.workspace.sandbox.sandboxes import SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
 
 # A folder that exists everywhere, and holds nothing of a project.
 _ROOT_FOLDER = Path("/")
@@ -214,7 +214,7 @@ async def start_server(program_sandboxes: ProgramSandboxes, spec: LaunchSpec, lo
             try:
                 launch = Launch(spec.words, spec.folder, spec.environment, descriptors)
                 process = await program_sandboxes.start(launch, spec.profile)
-            except SandboxRefused as error:
+            except SandboxUnavailable as error:
                 raise CodeloopError(f"{error} The configuration requires one (sandbox).") from error
             except OSError as error:
                 where = error.filename or spec.words[0]

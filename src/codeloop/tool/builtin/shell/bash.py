@@ -31,7 +31,7 @@ from codeloop.workspace.process.output.output_buffer import OutputBuffer
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
-from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxUnavailable
 
 TERMINAL_KEY = "terminal"
 """The metadata key for the id of the editor's terminal in which a command runs."""
@@ -170,7 +170,7 @@ async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | N
         policy = make_policy(workspace, limits)
         # A sandbox that is found may be older than the project's files: the start of the command compares them.
         sandbox = shells.sandboxes.find_sandbox(policy) or await shells.sandboxes.enter(policy)
-    except SandboxRefused as error:
+    except SandboxUnavailable as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
         _warn_once(ctx, _NO_SANDBOX_WARNING)

@@ -15,7 +15,7 @@ from codeloop.tool.builtin.shell.touched_files import find_touched_files
 from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.sandboxes import SandboxRefused
+from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
 from codeloop.workspace.workspace import Workspace
 
 Accessibility = Literal["free", "opened", "blocked"]
@@ -50,7 +50,7 @@ async def preview_sandbox(command: str, directory: Path, session: str, workspace
     policy = make_policy(workspace)
     try:
         sandbox = await shells.sandboxes.enter(policy)
-    except SandboxRefused as error:
+    except SandboxUnavailable as error:
         return SandboxPreview(backend="", reason=str(error))
     context = ShellContext(session, workspace.directory, workspace.environment, workspace.scratch)
     analysis = analyse(command, gather_facts(command, directory, context, workspace))
