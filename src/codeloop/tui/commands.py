@@ -3,7 +3,8 @@
 from codeloop.client.slash.commands import COMMANDS_BY_NAME
 from codeloop.tui.keys.ui_command import UiCommand
 
-# The headings under which the palette groups the commands.
+# The headings under which the palette groups the commands. Those of SESSION, typed after `/`, wait until the project is
+# open (`main_screen.py`).
 SESSION = "Session"
 PROMPT = "Prompt"
 CHOICES = "Choose"

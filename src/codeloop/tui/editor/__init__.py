@@ -1,1 +1,1 @@
-"""The text editor without a screen: buffer, words, row layout."""
+"""The text editor without a screen: buffer, chips, words, row layout, and the keys of vi."""

@@ -88,6 +88,7 @@ class SessionView:
 
     def load(self, page: list[MessageWithParts], cursor: str | None, since: Iterable[Event] = ()) -> None:
         """Load the page of the newest messages. `cursor`: of the page before it; `since`: events while it was read."""
+        # Where older messages stay, the next page is still the one before them.
         if not self.log.replace_newest(page, is_all=cursor is None):
             self.cursor = cursor
         ids = {message.info.id for message in page}

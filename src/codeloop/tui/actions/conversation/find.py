@@ -83,6 +83,7 @@ class ConversationSearch:
 
     async def _search_text(self, text: str) -> None:
         # The next key cancels this task during the pause, so that only the last text is searched for.
+        # The first text, such as the words after `/find`, is searched for at once.
         await asyncio.sleep(TYPING_PAUSE if self._query else 0)
         self._query, self._matches = text, []
         bar, view = self._tab.find_bar, self._tab.view

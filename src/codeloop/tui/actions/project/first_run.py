@@ -30,25 +30,25 @@ async def offer_provider(ui: Ui) -> None:
 def announce_server(ui: Ui, server: str) -> None:
     """Say once that a local model server is used because nothing else was chosen."""
     model = ui.choices.resolve_model(ui.tab)
-    if model is not None and _is_first_time(ui.launch.state_folder / "local-server"):
+    if model is not None and _record_first_time(ui.launch.state_folder / "local-server"):
         ui.say(LOCAL_SERVER_NOTE.format(server=server, model=one_line(model.model_id, 60)))
 
 
 async def offer_tour(ui: Ui) -> None:
     """Show the tour to a user who has not seen it yet."""
-    if _is_first_time(ui.launch.state_folder / "tour"):
+    if _record_first_time(ui.launch.state_folder / "tour"):
         await show_tour(ui, "")
 
 
 async def check_tmux(ui: Ui) -> None:
     """Warn once per machine that tmux does not distinguish Shift+Enter from Enter."""
     marker = ui.launch.state_folder / "tmux-keys"
-    if not marker.exists() and (await query_tmux("#{extended-keys}")).strip() == "off" and _is_first_time(marker):
+    if not marker.exists() and (await query_tmux("#{extended-keys}")).strip() == "off" and _record_first_time(marker):
         ui.say(TMUX_HINT)
 
 
-def _is_first_time(marker: Path) -> bool:
-    """Return whether a notice was never shown on this machine; its marker file records that it is shown now."""
+def _record_first_time(marker: Path) -> bool:
+    """Record in a marker file that a notice is shown now; return whether it never was before on this machine."""
     if marker.exists():
         return False
     # Where nothing can be stored, it is shown each time.
