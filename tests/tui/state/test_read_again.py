@@ -1,15 +1,19 @@
 """What is known of a session is what is stored of it, also when events were missed, or came while it was read."""
 
+import msgspec
+
 from codeloop.client.target import Target
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated
-from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, SESSION_STATUS
+from codeloop.schema.live_events import ServerConnected
+from codeloop.schema.message import AssistantMessage, Revert
+from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, SESSION_GET, SESSION_STATUS
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from codeloop.tui.state.message_log import MessageLog
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.state.session_view import SessionView
+from tests.support.scripted_project import wait_until
 from tests.tui.stored.client import PLACE, StoredClient
 
 STORED = StoredClient().messages()
@@ -70,3 +74,18 @@ async def test_what_another_terminal_asks_in_a_session_is_asked_here_too() -> No
     view = await OpenSessions(target, lambda _event: None, lambda _words: None).open(client.session())
     assert not view.is_busy
     assert list(view.requests) == ["per_1"]
+
+
+async def test_an_undo_that_was_missed_names_the_files_that_it_restored() -> None:
+    client = StoredClient()
+    client.answers |= {PERMISSION_LIST.id: [], QUESTION_LIST.id: [], SESSION_STATUS.id: {}}
+    target = Target(client, PLACE, lambda _session: client, lambda path: FilePartInput(mime="", url=path.as_uri()))
+    sessions = OpenSessions(target, lambda _event: None, lambda _words: None)
+    await sessions.start()
+    view = await sessions.open(client.session())
+    revert = Revert(IDS[2], diff="Index: cart.py\n")
+    client.answers[f"{SESSION_GET.id} {client.main}"] = msgspec.to_builtins(replace(client.session(), revert=revert))
+    client.say(ServerConnected())
+    await wait_until(lambda: view.display_state.undone_from == IDS[2])
+    assert view.display_state.undone_files == ["cart.py"]
+    await sessions.stop()

@@ -198,6 +198,6 @@ class OpenSessions:
             # A session that can't be read stays as it is shown.
             with suppress(CodeloopError):
                 session = SessionId(session_id=view.session.id)
-                view.session = await self.get_session_client(view.session).call(SESSION_GET, session)
+                view.update_session(await self.get_session_client(view.session).call(SESSION_GET, session))
                 view.requests.clear()
                 await self._load(view)
