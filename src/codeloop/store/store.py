@@ -179,7 +179,7 @@ class Store:
     def list_sessions(
         self, *, directory: str | None = None, parent: str | None = None, limit: int = 100
     ) -> list[Session]:
-        """Return sessions, newest change first: of a directory, or the children of a session."""
+        """Return sessions, newest change first: all, those of a directory, or the children of a session."""
         by_parent = "SELECT data FROM session WHERE parent_id = ?2 AND (?1 IS NULL OR directory = ?1)"
         by_directory = "SELECT data FROM session WHERE (?1 IS NULL OR directory = ?1) AND ?2 IS NULL"
         sql = (by_directory if parent is None else by_parent) + " ORDER BY updated DESC, id LIMIT ?3"

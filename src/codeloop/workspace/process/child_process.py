@@ -58,7 +58,6 @@ def spawn(
     environment: Mapping[str, str],
     output: int,
     errors: int | None = None,
-    pass_fds: Sequence[int] = (),
 ) -> ChildProcess:
     """Start a process in a new session, with an empty stdin.
 
@@ -72,7 +71,6 @@ def spawn(
         stdout=output,
         stderr=output if errors is None else errors,
         start_new_session=True,
-        pass_fds=pass_fds,
     )
     return ChildProcess(popen)
 
