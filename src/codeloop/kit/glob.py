@@ -171,6 +171,7 @@ def _join_pieces(pieces: list[str]) -> str:
 
 
 def _join_name_pieces(pieces: list[str]) -> str:
+    """Join the pieces of one name, as `_join_pieces` says."""
     # The expressions between the stars.
     runs = [""]
     for piece in pieces:

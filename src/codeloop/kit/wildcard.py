@@ -64,6 +64,7 @@ def make_exact_wildcards(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _matches_exactly(text: str, pattern: str) -> bool:
+    """Return whether the whole text matches, without the rule of `matches` for a final ` *`."""
     first, *others = _split_pieces(pattern)
     if not first.is_at(text, 0):
         return False

@@ -290,6 +290,7 @@ class Queries:
         return costs
 
     def _list_side_requests(self, since: int) -> list[RequestUsage]:
+        """Return the requests outside the conversation since a time; those that a fork copied are skipped."""
         sql = """
             SELECT id, CAST(json_extract(CAST(data AS TEXT), ?1) AS BLOB) FROM session
             WHERE json_extract(CAST(data AS TEXT), ?1 || '.created') >= max(?2,

@@ -40,7 +40,8 @@ class Formatter(Struct, frozen=True):
     `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `success_codes`: its exit
     codes on success. `missing_program`: the name of the program when it was not found, or "its command" when none is
     configured; then it can't be run.
-    `sandbox`: False for none, or else its permissions beyond the default ones of a sandbox.
+    `sandbox`: True for that of the model's commands, False for none, or what a sandbox of its own allows besides the
+    default.
     """
 
     name: str
@@ -148,6 +149,7 @@ class Formatters:
             yield folder
 
     def _make_formatter(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
+        """Make the formatter of a row for the file `real`; it runs in `folder`. `config` overrides the row."""
         words = tuple(config.command or row.command)
         success_codes = (0, 1) if any(Path(word).name in FIXER_PROGRAMS for word in words) else (0,)
         if EDITION_PLACEHOLDER in row.command:

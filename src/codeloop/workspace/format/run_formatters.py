@@ -68,6 +68,7 @@ async def _format(
 async def _run_formatter(
     workspace: Workspace, formatter: Formatter, real: Path, before: LoadedFile, deadline: float
 ) -> LoadedFile:
+    """Run one formatter, and return the file as it is then. Raises _FormatterFailed; what it did is undone then."""
     if formatter.missing_program:
         raise _FormatterFailed(
             f"did not run: there is no {formatter.missing_program}, neither in the project nor on the PATH"
@@ -78,6 +79,7 @@ async def _run_formatter(
     try:
         async with asyncio.timeout_at(deadline):
             sandbox, profile = formatter.sandbox, None
+            # Whoever configures its sandbox answers for the program: it runs with that, or without one.
             if not isinstance(sandbox, bool):
                 profile = widen_profile(make_project_profile(workspace, formatter.name), sandbox, workspace.root)
             result = await run_sandboxed(

@@ -141,6 +141,7 @@ class Git(Struct, frozen=True):
         index: Path | None = None,
         seconds: float = VCS_TIME.seconds,
     ) -> GitOutput:
+        """Run git with the git directory `folder`, in the work tree. The other parameters are as in `run`."""
         program = find_program("git", self.environment.get("PATH"))
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")

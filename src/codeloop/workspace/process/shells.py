@@ -220,6 +220,7 @@ class Shells:
             each.close()
 
     async def _start(self, context: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
+        """Start a command in a new shell that continues the session's state. Raises OSError."""
         state = self._states.get(context.session, ShellState(context.directory))
         directory = command.directory or self.get_directory(context)
         protect_own_memory(context.environment)

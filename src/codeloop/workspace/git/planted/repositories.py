@@ -157,6 +157,7 @@ class PlantedRepositories:
             self._record_state()
 
     def _record_state(self) -> None:
+        """Record the state of all repositories, unless a command runs or nothing has changed."""
         if self._runs.running or self.is_unchanged:
             return
         # Watches begin before anything is read, so that no change in between is missed.
