@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.file_uri import parse_file_uri
-from codeloop.lsp.client.text_positions import TextPosition, count_units, split_lines
+from codeloop.lsp.client.text_positions import TextPosition, count_units, get_line, split_lines
 from codeloop.schema.wire import JSON
 
 # The protocol's numbers of symbol kinds are the indices.
@@ -55,7 +55,7 @@ class OutlineRow(Struct, frozen=True):
 
 def make_position_params(client: LanguageClient, path: Path, position: TextPosition) -> JSON:
     """Make the parameters of a request about a position."""
-    line = _get_line(split_lines(client.documents[path].text), position.line)
+    line = get_line(split_lines(client.documents[path].text), position.line)
     character = count_units(line[: position.column], client.encoding)
     return {"textDocument": {"uri": path.as_uri()}, "position": {"line": position.line, "character": character}}
 
@@ -115,10 +115,6 @@ async def _find_hierarchy(client: LanguageClient, prepare: str, method: str, par
             if is_object(row) and path is not None:
                 locations += _list_hierarchy_locations(row, path)
     return _drop_duplicates(locations)
-
-
-def _get_line(lines: Sequence[str], number: int) -> str:
-    return lines[number] if number < len(lines) else ""
 
 
 def _drop_duplicates(locations: Iterable[Location]) -> list[Location]:

@@ -135,7 +135,7 @@ def make_key_headers(npm: str, provider_id: str, key: str) -> dict[str, str]:
 
 
 def make_protocol_key_headers(protocol: str, key: str) -> dict[str, str]:
-    """Return the headers that carry a key in a protocol."""
+    """Return the headers that carry a key in a protocol, as its adapter sets them for a fixed key."""
     match protocol:
         case "anthropic-messages":
             return {"x-api-key": key, "anthropic-version": "2023-06-01"}

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list
-from codeloop.lsp.client.text_positions import Encoding, TextPosition, count_units, find_index
+from codeloop.lsp.client.text_positions import Encoding, TextPosition, count_units, find_index, get_line
 from codeloop.schema.bounds.language_tools import LSP_DIAGNOSTICS_PER_FILE, LSP_DIAGNOSTICS_SHOWN
 from codeloop.schema.wire import JSON
 
@@ -68,8 +68,8 @@ def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Di
         # The diagnostic is about another version of the text if it names a line that this one lacks.
         if not (0 <= first <= len(lines) and 0 <= last <= len(lines) + 1):
             return None
-        first_column = find_index(_get_line(lines, first), int(start["character"]), encoding)
-        last_column = find_index(_get_line(lines, last), int(end["character"]), encoding)
+        first_column = find_index(get_line(lines, first), int(start["character"]), encoding)
+        last_column = find_index(get_line(lines, last), int(end["character"]), encoding)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     code = item.get("code")
@@ -80,12 +80,8 @@ def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Di
         code=str(code) if isinstance(code, str | int) else "",
         source=str(item.get("source") or ""),
         message=text[:_MAX_MESSAGE_CHARS].strip(),
-        line=_get_line(lines, first).rstrip("\r\n"),
+        line=get_line(lines, first).rstrip("\r\n"),
     )
-
-
-def _get_line(lines: Sequence[str], number: int) -> str:
-    return lines[number] if number < len(lines) else ""
 
 
 def format_new_diagnostics(

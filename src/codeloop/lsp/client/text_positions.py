@@ -1,6 +1,7 @@
 """Positions in texts by the protocol's rules: lines ending in LF, CR LF or CR, columns in code units."""
 
 import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -24,6 +25,11 @@ class TextPosition(NamedTuple):
 def split_lines(text: str) -> list[str]:
     """Split a text into lines with their ends; after a last line end there is no further, empty line."""
     return _LINE_PATTERN.findall(text)
+
+
+def get_line(lines: Sequence[str], number: int) -> str:
+    """Return a line by its number, from 0; "" beyond the last."""
+    return lines[number] if number < len(lines) else ""
 
 
 def count_units(text: str, encoding: Encoding) -> int:

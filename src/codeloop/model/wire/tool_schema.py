@@ -62,7 +62,7 @@ def _collect_parts(node: JSON, root: JSON, references: tuple[str, ...]) -> _Obje
     # A schema may contain itself: each reference is followed once.
     if isinstance(target, str) and target not in references:
         references = (*references, target)
-        merged_schemas = [_resolve_reference(root, target), *merged_schemas]
+        merged_schemas = [resolve_reference(root, target), *merged_schemas]
     for merged_schema in merged_schemas:
         parts = _collect_parts(merged_schema, root, references)
         properties = {**parts.properties, **properties}
@@ -86,7 +86,7 @@ def _list_subschemas(node: JSON, key: str) -> list[JSON]:
     return [each for each in value if is_object(each)] if is_list(value) else []
 
 
-def _resolve_reference(root: JSON, target: str) -> JSON:
+def resolve_reference(root: JSON, target: str) -> JSON:
     """Return the schema that a reference within `root` names; empty when there is none."""
     # A JSON pointer, such as `#/$defs/Point`: `~1` stands for a slash in a name, `~0` for a tilde.
     node: Any = root

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from codeloop.kit.jsonc import is_list, is_object
-from codeloop.model.wire.tool_schema import flatten_root
+from codeloop.model.wire.tool_schema import flatten_root, resolve_reference
 from codeloop.schema.wire import JSON
 
 COPIED_KEYWORDS = ("title", "description", "default", "minItems", "maxItems", "minLength", "maxLength", "pattern")
@@ -57,15 +57,8 @@ class _SchemaConverter:
             if target in references or not target.startswith("#"):
                 return _Resolution(siblings, references, is_complete=False)
             references = (*references, target)
-            node = {**self._resolve_pointer(target), **siblings}
+            node = {**resolve_reference(self._root, target), **siblings}
         return _Resolution(node, references, is_complete=True)
-
-    def _resolve_pointer(self, target: str) -> JSON:
-        # A JSON pointer, such as `#/$defs/Point`: `~1` stands for a slash in a name, `~0` for a tilde.
-        node: Any = self._root
-        for name in target.removeprefix("#").split("/")[1:]:
-            node = node.get(name.replace("~1", "/").replace("~0", "~")) if is_object(node) else None
-        return node if is_object(node) else {}
 
     def _merge_all(self, node: JSON, references: tuple[str, ...]) -> JSON:
         """Merge the members of `allOf` into a schema."""
