@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -228,5 +227,4 @@ class LanguageServer:
 
     def _handle_report(self, path: Path) -> None:
         self.fresh_paths.add(path)
-        with suppress(ValueError):
-            self.callbacks.on_report(self.name, path)
+        self.callbacks.on_report(self.name, path)

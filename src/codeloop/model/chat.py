@@ -23,7 +23,10 @@ class TokenLimits(msgspec.Struct, frozen=True):
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's metadata. `npm` names its wire protocol in the catalog's terms."""
+    """A model's metadata. `npm` names its wire protocol in the catalog's terms.
+
+    `tool_call`, `reasoning`, `temperature`, `attachment`: whether it calls tools, thinks, and accepts the others.
+    """
 
     provider_id: str
     id: str

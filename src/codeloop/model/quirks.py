@@ -66,6 +66,7 @@ class Quirks(Struct, frozen=True):
     initiator_header: str = ""
     """A header that says who caused the request: "user" (a prompt) or "agent" (the requests that follow from it)."""
     headers: dict[str, str] = struct_field(default_factory=dict[str, str])
+    """Headers of every request."""
     option_names: dict[str, str] = struct_field(default_factory=dict[str, str])
     """Spellings of body fields in the configuration -> on the wire."""
 
@@ -282,7 +283,10 @@ def find_quirks(info: ModelInfo) -> Quirks:
 
 
 def get_cache_lifetime(provider_id: str) -> int:
-    """Return the lifetime (ms) of a provider's prompt cache after the last request that used it."""
+    """Return the lifetime (ms) of a provider's prompt cache after the last request that used it.
+
+    By the provider's row alone: the callers know no model, so rows by protocol don't count.
+    """
     return QUIRKS_BY_PROVIDER.get(provider_id, COMPATIBLE_QUIRKS).cache_minutes * 60_000
 
 

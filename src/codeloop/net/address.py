@@ -1,7 +1,7 @@
 """Resolves host names, and classifies addresses as public or not.
 
 The web tools and the sandbox's proxy use it, so that a model can't reach this machine or its network by a URL
-(server-side request forgery).
+(server-side request forgery); offline mode, to know what is not on the internet.
 """
 
 import asyncio

@@ -26,7 +26,7 @@ from codeloop.model.testing.script import (
     fill_paths,
     read_answers,
 )
-from codeloop.model.testing.scripted_model import SCRIPT_INFO, classify_request, make_failure, play_answer
+from codeloop.model.testing.scripted_model import SCRIPT_INFO, classify_request, make_script_error, play_answer
 
 
 class _NumberedAnswer(NamedTuple):
@@ -86,14 +86,14 @@ class ReplayModel:
         next_answer = _take_next(self._remaining[kind], kind, present)
         if next_answer is None:
             yield Finished(
-                "error", error=make_failure(f"The recording {self._path} ends here: no further {kind} answer.")
+                "error", error=make_script_error(f"The recording {self._path} ends here: no further {kind} answer.")
             )
             return
         number, answer = next_answer
         difference = _describe_difference(answer, present)
         if difference:
             message = f"The replay differs from {self._path} at answer {number}: {difference}"
-            yield Finished("error", error=make_failure(message))
+            yield Finished("error", error=make_script_error(message))
             return
         if kind == "main":
             original = answer.request

@@ -75,7 +75,9 @@ class ScriptedModel:
         kind = classify_request(request)
         scripted_answers = self._remaining[kind]
         if not scripted_answers:
-            yield Finished("error", error=make_failure(f"{self._name} has no further answer for a {kind} request."))
+            yield Finished(
+                "error", error=make_script_error(f"{self._name} has no further answer for a {kind} request.")
+            )
             return
         self._answer_count += 1
         async for event in play_answer(fill_paths(scripted_answers.pop(0), self._paths), self._answer_count):
@@ -143,6 +145,6 @@ def _split_text(text: str, count: int, ms: int) -> Iterator[tuple[float, str]]:
         yield ms / count / 1000, piece
 
 
-def make_failure(message: str) -> MessageError:
+def make_script_error(message: str) -> MessageError:
     """Return the error that ends a stream when the script does not fit the requests."""
     return UnknownError(data=UnknownData(message=message))
