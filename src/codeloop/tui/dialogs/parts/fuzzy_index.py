@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 _SEPARATORS = str.maketrans(dict.fromkeys("/\\-_.:,()[]\t\n", " "))
-# The ranks of a match: at the start of a word, within a word, and of single letters in order; 0: at the text's start. They
-# are added up over the words of a query: one found as single letters counts as much as two found within words.
+# The ranks of a match: at the start of a word, within a word, and of single letters in order; 0: at the text's start.
+# They are added up over the words of a query: one found as single letters counts as much as two found within words.
 _WORD_START_RANK = 1
 _WORD_INSIDE_RANK = 2
 _LETTERS_RANK = 4
 _RANK_WEIGHT = 1_000_000
-"""The weight of a rank in a score: more than a position adds, unless the text is very long, so the rank decides first."""
+"""The weight of a rank in a score: more than a position adds, but in very long texts, so that it decides first."""
 _POSITION_WEIGHT = 100
 """The weight of each character before a match; a character of the text's length weighs 1."""
 _SPREAD_WEIGHT = 1_000
