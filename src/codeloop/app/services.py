@@ -135,8 +135,8 @@ class Services(ToolServices):
     """The services of an open project. A costly one is imported and made at its first use; `close` ends them all.
 
     `goals`: each session's latest goal in this process, by session. `tree_budgets`: the budget of a session with its
-    subagents, by the topmost session. `begun_sessions`: the sessions that had a turn, as keys, the oldest turn first;
-    None: hooks have not needed them yet.
+    subagents, by the topmost session. `begun_sessions`: the sessions that had a prompt, as keys, in the order of their
+    first ones; None: hooks have not needed them yet.
     """
 
     def __init__(self, project: OpenProject, workspace: Workspace, agents: Mapping[str, Agent]) -> None:

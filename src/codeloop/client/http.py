@@ -13,7 +13,7 @@ from codeloop.client.client import ServerLost
 from codeloop.client.wire.connection_state import ConnectionState
 from codeloop.client.wire.error_responses import decode_error_response
 from codeloop.client.wire.request_encoding import EncodedRequest, encode_request
-from codeloop.client.wire.transport import Credential, HttpTransport, Renew
+from codeloop.client.wire.transport import HttpTransport, Renew, UserAndPassword
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import Event, StampedEvent
@@ -63,7 +63,7 @@ class HttpClient:
         self,
         url: str,
         directory: str | None = None,
-        credential: Credential | None = None,
+        credential: UserAndPassword | None = None,
         renew: Renew | None = None,
     ) -> None:
         """Open no connection yet. `renew` returns the new address and credential of a server that is gone or refuses.
@@ -154,7 +154,7 @@ class HttpClient:
             self._transport.connection.report_answer(self._transport.url)
         return response.status_code, answer
 
-    def _raise_if_retryable(self, refusal: CodeloopError, credential: Credential | None) -> None:
+    def _raise_if_retryable(self, refusal: CodeloopError, credential: UserAndPassword | None) -> None:
         """Raise _RetryNow if there is a new credential; ServerLost if a restarting server may still announce one.
 
         Otherwise return: the refusal is final.

@@ -34,9 +34,10 @@ from codeloop.schema.config import (
 )
 from codeloop.schema.wire import JSON
 
-# Keys that are accepted without a warning: they are converted to others, or have no use in codeloop. Here and below,
-# `*` joins lines of names: the formatter would give each name of one long tuple a line of its own.
-_SILENT_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
+# Keys that are no fields of the structs and yet known: they are converted to others, or have no use in codeloop. For
+# those of `_UNSUPPORTED_KEYS` there is another warning. Here and below, `*` joins lines of names: the formatter would
+# give each name of one long tuple a line of its own.
+_OTHER_KNOWN_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
     Config: frozenset(
         (
             *("$schema", "tools", "mode", "logLevel", "autoshare", "theme", "keybinds", "tui", "layout", "references"),
@@ -132,7 +133,7 @@ def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Key
     """Yield every unknown key; in sections that may have any key, only those similar to a known one."""
     if not is_object(value):
         return
-    known_keys = list_settings(kind) | _SILENT_KEYS.get(kind, frozenset())
+    known_keys = list_settings(kind) | _OTHER_KNOWN_KEYS.get(kind, frozenset())
     for key in value:
         if key not in known_keys:
             yield UnknownKey((*keys, key), find_similar(key, sorted(known_keys)))

@@ -49,7 +49,7 @@ def make_mcp_table(
         warn=warn,
         is_trusted=settings.trusted,
     )
-    table = McpTable(definitions, project, _RESERVED_TOOL_NAMES | list_named_permissions(), _start_servers)
+    table = McpTable(definitions, project, _RESERVED_TOOL_NAMES | list_named_permissions(), _make_servers)
     return table
 
 
@@ -80,7 +80,7 @@ async def read_attached_resource(table: McpTable | None, context: ToolContext, p
     return [text_part_input, *(FilePartInput(mime=each.mime, url=each.url, filename=each.filename) for each in files)]
 
 
-def _start_servers(table: McpTable) -> RunningServers:
+def _make_servers(table: McpTable) -> RunningServers:
     from codeloop.extend.mcp.mcp_servers import McpServers
 
     return McpServers(table)

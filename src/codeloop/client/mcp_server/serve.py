@@ -138,14 +138,14 @@ class McpRequestHandler:
     ) -> "CallToolResult | InputRequiredResult":
         """Carry out a call. Errors are returned as results, so that the calling model reads them."""
         if params.name not in TOOLS:
-            return _make_error(f"Unknown tool {params.name!r}. Available tools: {', '.join(TOOLS)}.")
+            return _make_error_result(f"Unknown tool {params.name!r}. Available tools: {', '.join(TOOLS)}.")
         try:
             arguments = read_arguments(params.name, params.arguments or {})
             return await self._run_tool(context, params, arguments)
         except msgspec.ValidationError as error:
-            return _make_error(f"Invalid arguments for {params.name}: {error}.")
+            return _make_error_result(f"Invalid arguments for {params.name}: {error}.")
         except CodeloopError as error:
-            return _make_error(str(error))
+            return _make_error_result(str(error))
 
     async def _run_tool(
         self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", arguments: ToolArguments
@@ -332,7 +332,7 @@ def _format_report(report: Report) -> str:
     return "\n".join([*([f"{report.answer}\n"] if report.answer else []), *lines])
 
 
-def _make_error(text: str) -> "CallToolResult":
+def _make_error_result(text: str) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

@@ -16,21 +16,21 @@ from codeloop.schema.limits import CLIENT_ANSWER, CLIENT_CONNECT, CLIENT_KEEPALI
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
 
-Credential = tuple[str, str]
+UserAndPassword = tuple[str, str]
 """User name and password."""
-Renew = Callable[[], tuple[str, Credential] | None]
+Renew = Callable[[], tuple[str, UserAndPassword] | None]
 """Returns the server's present address and credential, or None if the server can't be found."""
 
 
 class HttpTransport:
     """Sends requests to one server over connections that are kept open."""
 
-    def __init__(self, url: str, credential: Credential | None = None, renew: Renew | None = None) -> None:
+    def __init__(self, url: str, credential: UserAndPassword | None = None, renew: Renew | None = None) -> None:
         """Open no connection yet. `renew` finds the server again. Raises CodeloopError for an invalid `url`."""
         self.parts = _parse_address(url)
         self.url = self.parts.geturl().rstrip("/")
         self.connection = ConnectionState()
-        self.credential: Credential | None = credential
+        self.credential: UserAndPassword | None = credential
         """The credential that the next request carries."""
         self._renew = renew
         self._http: AsyncClient | None = None

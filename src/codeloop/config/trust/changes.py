@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from codeloop.config.paths import Paths
-from codeloop.config.trust.contents import TooManyFiles, TrustedContents, read_contents
+from codeloop.config.trust.contents import ProjectContents, TooManyFiles, read_contents
 from codeloop.config.trust.copies import read_copy
 from codeloop.config.trust.state import TrustChange, compare_files
 from codeloop.config.trust.store import TrustedDirectory, find_trust_record
@@ -18,23 +18,23 @@ def list_trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[Trust
     """
     record = find_trust_record(paths, root)
     try:
-        trusted_contents = read_contents(paths, root, directory) if record is not None else TrustedContents()
+        contents = read_contents(paths, root, directory) if record is not None else ProjectContents()
     except TooManyFiles as error:
         raise CodeloopError(f"{error} is more than can be compared with what was trusted.") from error
     if record is None or record.files is None:
         return ()
     return tuple(
-        TrustChange(change.path, change.what, _make_patch(paths, record, trusted_contents, change.path))
-        for change in compare_files(record, trusted_contents, root, directory)
+        TrustChange(change.path, change.what, _make_patch(paths, record, contents, change.path))
+        for change in compare_files(record, contents, root, directory)
     )
 
 
-def _make_patch(paths: Paths, record: TrustedDirectory, trusted_contents: TrustedContents, path: str) -> str:
+def _make_patch(paths: Paths, record: TrustedDirectory, contents: ProjectContents, path: str) -> str:
     digest = (record.files or {}).get(path)
     before = read_copy(paths, digest) if digest is not None else ""
     try:
-        after = trusted_contents.files.get(path, b"").decode()
+        after = contents.files.get(path, b"").decode()
     except UnicodeDecodeError:
         return ""
-    is_hidden = path in trusted_contents.hidden or before is None
+    is_hidden = path in contents.hidden or before is None
     return "" if is_hidden else make_unified_diff(path, before or "", after).patch

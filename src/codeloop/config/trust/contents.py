@@ -54,12 +54,13 @@ class TooManyFiles(Exception):
     """A project has too many or too large files to be compared; the message is the path that exceeded the limit."""
 
 
-class TrustedContents(Struct, frozen=True):
-    """The contents of the files, by path relative to the work tree's top.
+class ProjectContents(Struct, frozen=True):
+    """The present contents of a project's files that count for trust, by path relative to the work tree's top.
 
     `files`: configuration, agents, commands, skills, plugins and tools, and files that the configuration names:
     instructions, and programs that codeloop starts.
-    `hidden`: files that may hold secrets, and are never shown: those that `{file:..}` names, or links lead out to.
+    `hidden`: files that are never shown. They may hold secrets (those that `{file:..}` names, or links lead out to), or
+    are large programs, of which this has a digest (see `add_program`).
     `named_paths`: the paths that a configuration file names, by the path of that file.
     """
 
@@ -74,7 +75,7 @@ class TrustedContents(Struct, frozen=True):
         return {path: sha256(data).hexdigest() for path, data in sorted((self.files | self.hidden).items())}
 
 
-def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
+def read_contents(paths: Paths, root: Path, directory: Path) -> ProjectContents:
     """Read the files that take effect in a directory: those of the work tree's folders from `root` down to it.
 
     Both paths are resolved. Blocks while it reads. Raises TooManyFiles.
@@ -107,11 +108,11 @@ def encode_path(root: Path, file: Path) -> str:
 
 
 class _ContentReader:
-    """Reads files into `contents`, up to a limit of their total size."""
+    """Reads files into `contents`. Raises TooManyFiles at a limit of their number or total size."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.contents = TrustedContents()
+        self.contents = ProjectContents()
         self._remaining_bytes = TRUST_BYTES.value
 
     def add(self, file: Path, *, is_hidden: bool = False) -> bytes | None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from codeloop.config.files import write_private
 from codeloop.config.paths import Paths
-from codeloop.config.trust.contents import TrustedContents
+from codeloop.config.trust.contents import ProjectContents
 from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import CONFIG_BYTES
 
 
-def store_copies(paths: Paths, contents: TrustedContents) -> None:
+def store_copies(paths: Paths, contents: ProjectContents) -> None:
     """Store copies of the files that are text and may be shown. Raises OSError."""
     digests = contents.compute_digests()
     for path, data in contents.files.items():

@@ -1,4 +1,4 @@
-"""Filters the configuration of an untrusted project: only settings that make codeloop's own stricter are kept."""
+"""Filters the configuration of an untrusted project: settings that would permit more are left out."""
 
 import re
 from collections.abc import Callable
@@ -189,6 +189,8 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
+# A filter gets the value and the settings before it, and returns what is kept of the value; None: nothing. Settings
+# without a filter are ignored. `compaction` is kept whole, since it permits nothing.
 _FILTERS: dict[str, Callable[[Any, JSON], Any]] = {
     "instructions": _filter_instructions,
     "model": _make_model_filter("model"),

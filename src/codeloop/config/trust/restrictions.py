@@ -26,7 +26,7 @@ class OverlapCache:
         self._budget = _MAX_STEPS
 
     def find(self, one: str, other: str) -> tuple[str, ...]:
-        """Return the overlap of two wildcards (see `overlap`). Raises TooManyOverlaps."""
+        """Return the overlap of two wildcards (see `intersect_wildcards`). Raises TooManyOverlaps."""
         if other in {one, "*"}:
             return (one,)
         patterns = self._cache.get((one, other))

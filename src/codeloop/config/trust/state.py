@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.config.paths import Paths
-from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_read_for, read_contents
+from codeloop.config.trust.contents import ProjectContents, TooManyFiles, is_read_for, read_contents
 from codeloop.config.trust.store import TrustedDirectory, adopt_contents, find_trust_record
 from codeloop.schema.errors import CodeloopError
 
@@ -63,10 +63,10 @@ def find_trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
 
 
 def compare_files(
-    record: TrustedDirectory, trusted_contents: TrustedContents, root: Path, directory: Path
+    record: TrustedDirectory, contents: ProjectContents, root: Path, directory: Path
 ) -> list[TrustChange]:
     """Return the files that differ from a record, sorted by path, without patches."""
-    before, now = record.files or {}, trusted_contents.compute_digests()
+    before, now = record.files or {}, contents.compute_digests()
     missing = [path for path in before if path not in now and is_read_for(path, root, directory)]
     changes = [TrustChange(path, "removed") for path in missing]
     changes += [

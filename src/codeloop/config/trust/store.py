@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
-from codeloop.config.trust.contents import TooManyFiles, TrustedContents, encode_path, is_read_for, read_contents
+from codeloop.config.trust.contents import ProjectContents, TooManyFiles, encode_path, is_read_for, read_contents
 from codeloop.kit.small_files import lock, make_private, read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
@@ -73,7 +73,7 @@ def trust_directory(paths: Paths, root: Path, directory: Path | None = None) -> 
     Raises CodeloopError when the trust can't be stored, or there are too many files.
     """
     top = _resolve_root(root)
-    trusted_contents = _read_contents(paths, top, directory)
+    contents = _read_contents(paths, top, directory)
     with _edit_directories(paths) as directories:
         old = directories.get(str(top))
         other_files = {
@@ -81,9 +81,9 @@ def trust_directory(paths: Paths, root: Path, directory: Path | None = None) -> 
             for path, digest in ((old and old.files) or {}).items()
             if not is_read_for(path, top, directory or top)
         }
-        _keep_copies(paths, trusted_contents)
+        _keep_copies(paths, contents)
         now = int(time.time() * 1000)
-        directories[str(top)] = TrustedDirectory(time=now, files={**other_files, **trusted_contents.compute_digests()})
+        directories[str(top)] = TrustedDirectory(time=now, files={**other_files, **contents.compute_digests()})
 
 
 def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
@@ -92,12 +92,12 @@ def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
     Raises as `trust_directory` does.
     """
     path = _resolve_root(root)
-    trusted_contents = _read_contents(paths, path, directory)
+    contents = _read_contents(paths, path, directory)
     with _edit_directories(paths) as directories:
         old = directories.get(str(path))
         if old is not None and old.files is None:
-            _keep_copies(paths, trusted_contents)
-            directories[str(path)] = TrustedDirectory(time=old.time, files=trusted_contents.compute_digests())
+            _keep_copies(paths, contents)
+            directories[str(path)] = TrustedDirectory(time=old.time, files=contents.compute_digests())
 
 
 def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) -> None:
@@ -106,20 +106,18 @@ def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) ->
     Raises as `trust_directory` does.
     """
     top = _resolve_root(root)
-    trusted_contents = _read_contents(paths, top, directory)
+    contents = _read_contents(paths, top, directory)
     key = encode_path(top, file)
-    digests = trusted_contents.compute_digests()
+    digests = contents.compute_digests()
     with _edit_directories(paths) as directories:
         old = directories.get(str(top))
         if old is not None and old.files is not None:
-            _keep_copies(paths, trusted_contents)
-            changed = {
-                path: digests[path] for path in (key, *trusted_contents.named_paths.get(key, ())) if path in digests
-            }
+            _keep_copies(paths, contents)
+            changed = {path: digests[path] for path in (key, *contents.named_paths.get(key, ())) if path in digests}
             directories[str(top)] = TrustedDirectory(time=old.time, files={**old.files, **changed})
 
 
-def _read_contents(paths: Paths, root: Path, directory: Path | None) -> TrustedContents:
+def _read_contents(paths: Paths, root: Path, directory: Path | None) -> ProjectContents:
     try:
         return read_contents(paths, root, root if directory is None else directory)
     except TooManyFiles as error:
@@ -135,11 +133,11 @@ def distrust_directory(paths: Paths, root: Path) -> bool:
         return directories.pop(str(root.resolve()), None) is not None
 
 
-def _keep_copies(paths: Paths, trusted_contents: TrustedContents) -> None:
+def _keep_copies(paths: Paths, contents: ProjectContents) -> None:
     # Imported late: most runs trust nothing new.
     from codeloop.config.trust.copies import store_copies
 
-    store_copies(paths, trusted_contents)
+    store_copies(paths, contents)
 
 
 def _resolve_root(root: Path) -> Path:

@@ -31,8 +31,8 @@ async def run_prompt_hooks(
     hooks, new_parts = project.engine.hooks, list(parts)
     if not isinstance(hooks, ExtensionHooks):
         return message, new_parts
-    used_sessions = _find_used_sessions(project)
-    source = _find_source(project, used_sessions, message.session_id)
+    begun_sessions = _get_begun_sessions(project)
+    source = _find_source(project, begun_sessions, message.session_id)
     try:
         if hooks.runner.has_handler(SMALL_MODEL_HOOK):
             from codeloop.app.models.choose_small_model import choose_small_model
@@ -46,36 +46,42 @@ async def run_prompt_hooks(
     except HookRefused as error:
         # The session has not begun, so the hooks for its start run again with the next prompt.
         if source in {"startup", "resume"}:
-            used_sessions.pop(message.session_id, None)
+            begun_sessions.pop(message.session_id, None)
         raise OperationError("BadRequest", f"The prompt was not sent. {error}") from error
 
 
-def _find_used_sessions(project: Project) -> dict[str, None]:
-    """Return the sessions used since the project was opened; when it is closed, `session.end` runs for each of them."""
-    used_sessions = project.services.begun_sessions
-    if used_sessions is None:
-        used_sessions = project.services.begun_sessions = {}
+def _get_begun_sessions(project: Project) -> dict[str, None]:
+    """Return the sessions that had a prompt since the project was opened.
+
+    The first call has `session.end` run for each of them when the project is closed.
+    """
+    begun_sessions = project.services.begun_sessions
+    if begun_sessions is None:
+        begun_sessions = project.services.begun_sessions = {}
         hooks = project.engine.hooks.runner
         if hooks is not None and hooks.has_handler(SESSION_END_HOOK):
-            project.run_in_background(_end_sessions(hooks, used_sessions))
-    return used_sessions
+            project.run_in_background(_end_sessions(hooks, begun_sessions))
+    return begun_sessions
 
 
-async def _end_sessions(hooks: HookRunner, used_sessions: Iterable[str]) -> None:
+async def _end_sessions(hooks: HookRunner, begun_sessions: Iterable[str]) -> None:
     # A background task of the project: closing the project cancels it.
     try:
         await asyncio.Event().wait()
     finally:
-        ended = [hooks.run(SESSION_END_HOOK, {"sessionID": each, "reason": "other"}, {}) for each in used_sessions]
+        ended = [hooks.run(SESSION_END_HOOK, {"sessionID": each, "reason": "other"}, {}) for each in begun_sessions]
         # It is too late to refuse anything, so errors are dropped.
         await asyncio.gather(*ended, return_exceptions=True)
 
 
-def _find_source(project: Project, used_sessions: dict[str, None], session_id: str) -> str | None:
-    """Return how a session begins with this prompt: "startup", "resume" or "compact"; None: the session goes on."""
+def _find_source(project: Project, begun_sessions: dict[str, None], session_id: str) -> str | None:
+    """Return how a session begins with this prompt: "startup", "resume" or "compact"; None: the session goes on.
+
+    The session is added to `begun_sessions`.
+    """
     entries = project.store.read_context(session_id).entries
-    if session_id not in used_sessions:
-        used_sessions[session_id] = None
+    if session_id not in begun_sessions:
+        begun_sessions[session_id] = None
         return "resume" if entries else "startup"
     return "compact" if entries and is_summary(entries[-1].info) else None
 
