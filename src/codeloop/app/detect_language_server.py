@@ -1,6 +1,7 @@
 """Detects whether a language server can answer questions about a project, so that models get the tool `lsp`.
 
-A project is opened for each run, so this loads neither the room `lsp` nor any server: it looks for programs and files.
+A project is opened for each run, so this starts no server, and loads of the room `lsp` only a check of programs: it
+looks for programs and files.
 """
 
 import os

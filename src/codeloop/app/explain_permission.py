@@ -35,7 +35,8 @@ _NEW_SESSION_ID = "ses_new"
 class ExplainedNeed(Wire):
     """A need for permission and the decision about it.
 
-    `origin`: where the deciding `rule` is written. `always`: the patterns that the answer "always" would allow.
+    `origin`: where the deciding `rule` is written. `always`: the patterns that the answer "always" would allow; the
+    fields below it are those of the `Need`.
     """
 
     permission: str
@@ -53,8 +54,8 @@ class ExplainedNeed(Wire):
 class Explanation(Wire):
     """The needs of a call, in the order in which the tool states them.
 
-    `failure`: the error with which the tool itself refuses the call, or "". `sandbox`: the limits of a shell line that
-    is allowed; None for other calls.
+    `failure`: the error with which the tool itself refuses the call, or "". `sandbox`: the limits within which a shell
+    line would run if it is allowed; None for other calls.
     """
 
     profile: Profile
@@ -114,9 +115,9 @@ class _AllNeedsStated(Exception):
 
 
 class _DryRunContext(CallContext):
-    """Collects the needs of a tool, and stops the tool at the permission `last_permission`, by which rules know it.
+    """Collects the needs of a tool, and stops it when it needs `last_permission`, the permission that it is named by.
 
-    Tools state this one last: a file outside the project, for example, is asked about before it is read.
+    Tools state this need last: a file outside the project, for example, is asked about before it is read.
     """
 
     def __init__(self, engine: Engine, agent: Agent, part: ToolPart, last_permission: str) -> None:

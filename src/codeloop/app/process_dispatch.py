@@ -18,7 +18,7 @@ PROCESS_HANDLERS: dict[str, str] = {
     operation.INSTANCE_DISPOSE.id: "app.handlers.process:reload_directory",
     operation.GLOBAL_DISPOSE.id: "app.handlers.process:reload_all_directories",
 }
-"""The module and name of the handler of each operation, by operation id."""
+"""The module and name of each handler of the process itself, by operation id."""
 _TURN_OPERATIONS = frozenset((operation.PROMPT.id, operation.PROMPT_ASYNC.id, operation.COMMAND.id))
 """Operations that start a turn. They wait for the extensions' changes to the configuration."""
 

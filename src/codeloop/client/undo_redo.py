@@ -100,6 +100,7 @@ def _conjugate(verb: str, *, dry_run: bool) -> str:
 
 
 async def _list_turns(client: Client, session: Session) -> list[MessageWithParts]:
+    """Return the turns of a session, each as the user message that it begins with."""
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     return [message for message in messages if isinstance(message.info, UserMessage)]
 

@@ -13,7 +13,7 @@ from codeloop.schema.limits import CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
 _ORDERED_SECTIONS = frozenset(("permission", "tools"))
-"""Sections in which the order of keys matters: they are compared and replaced as one value."""
+"""Sections in which the order of keys matters: each is compared and written as one value, changed keys at its end."""
 _NOT_AN_OBJECT = "it is not an object in braces"
 _FIRST_INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
 """Matches the start of a file to the first key; its group is the indentation of that key."""

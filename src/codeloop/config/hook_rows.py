@@ -110,7 +110,7 @@ def list_hook_fields(kind: str) -> frozenset[str]:
 
 
 class HookRows(NamedTuple):
-    """The hooks of a layer in the form of `schema.config`, and a warning for each hook that is not run."""
+    """The hooks of a layer in the form of `schema.config`; warnings of hooks that are not run and of unknown fields."""
 
     rows: list[JSON]
     warnings: list[str]
@@ -196,7 +196,7 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
     if reason:
         result.warnings.append(f"{layer.format_location(keys)}: {reason}")
         return
-    # Only layers of plugins are not parsed from a text.
+    # A layer without a text is of a plugin (or of another extension, or the command line): files are parsed from one.
     is_from_plugin = not layer.document.text
     known_keys = list_hook_fields(kind)
     known_keys |= _COMMAND_FIELDS if kind == "command" else frozenset()

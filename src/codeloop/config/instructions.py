@@ -83,11 +83,12 @@ class _InstructionReader(Struct):
     remaining_entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
     def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
-        """Read a file, unless it was read already; return whether it exists. `is_ours`: the user named it.
+        """Read a file, unless it was read already. Return False if it is missing, unreadable or may not be read.
 
-        A file that the project names is not read if a link leads out of the project, even if the project is trusted: a
-        command may have created the link since. A file outside is read if a trusted configuration names it without a
-        pattern (`is_exact`), by a path without links.
+        `is_ours`: it is a global file, or named by an absolute path or pattern, so it may be anywhere: of an untrusted
+        configuration no such path is left. Any other file is not read if a link leads out of the project, even if the
+        project is trusted: a command may have created the link since. A file outside is read if a trusted configuration
+        names it without a pattern (`is_exact`), by a path without links.
         """
         try:
             real = file.resolve(strict=True)

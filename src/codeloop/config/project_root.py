@@ -31,7 +31,8 @@ class ProjectRoot(Struct, frozen=True):
     """The directory that a run works in, and its project. The paths are absolute, with all links resolved.
 
     `root`: the top of the work tree around `directory`, or `directory` itself outside repositories. `project_id`: the
-    hash of the repository's root commit; "global" outside repositories and in one without commits.
+    hash of the repository's root commit, or of its path where git can't say; "global" outside repositories and in one
+    without commits.
     """
 
     root: Path
@@ -76,7 +77,9 @@ class _CachedId(msgspec.Struct, frozen=True):
 
 
 def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, str]) -> ProjectRoot:
-    """Find the work tree around a directory. Git is only started the first time that a repository is seen.
+    """Find the work tree around a directory, and keep its programs from being found as codeloop's own (git, say).
+
+    Git is only started the first time that a repository is seen.
 
     Raises CodeloopError when the directory is missing or can't be read.
     """
@@ -179,7 +182,7 @@ def _read_cache(file: Path) -> _CachedId | None:
 def _find_root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str, bool]:
     """Return a repository's first root commit in sorted order, and whether the answer may be cached.
 
-    If git is missing, fails or takes too long, the id is a hash of the path.
+    If git is missing, may not be run there, fails or takes too long, the id is a hash of the path.
     """
     import subprocess
     from hashlib import sha1

@@ -28,8 +28,9 @@ _MIN_SECRET_LENGTH = 12
 _MASKED_SECTIONS = frozenset(
     ("provider", "agent", "command", "mcp", "lsp", "formatter", "plugin", "skills", "experimental", "instructions")
 )
-"""Sections in which secrets are masked within texts; the texts of other sections, and of `_CHOICE_KEYS`, stay."""
+"""Sections in which references are restored, and secrets masked within texts; the texts of other sections stay."""
 _CHOICE_KEYS = frozenset(("model", "agent", "mode", "variant", "color", "npm", "name"))
+"""Keys of a section's entries (`agent.NAME.model`) whose values clients work with: references there stay replaced."""
 # The largest integer that JavaScript reads exactly.
 _MAX_INTEGER = 1 << 53
 _LOG_LEVELS = frozenset(("DEBUG", "INFO", "WARN", "ERROR"))
@@ -66,7 +67,7 @@ def redact_full_config(loaded: LoadedConfig, username: str) -> JSON:
 
 
 def mask_secrets(value: Any, name: str = "") -> Any:
-    """Return a JSON value with texts masked whose key, or the key of whose group, is named like a secret."""
+    """Return a JSON value with texts masked whose key or group is named like a secret, and secrets within URLs."""
     if is_object(value):
         return {
             key: mask_secrets(inner, "secret" if name in _SECRET_GROUP_KEYS else key) for key, inner in value.items()
@@ -297,7 +298,7 @@ def _has_reference(origin: Origin) -> bool:
 
 
 def _restore_references(value: Any, keys: KeyPath, origins: dict[str, Origin]) -> Any:
-    """Replace values that came from variables and files by their references; rules and `_CHOICE_KEYS` stay."""
+    """Replace values that came from variables and files by their references, except rules and `_CHOICE_KEYS`."""
     if len(keys) == 3 and (
         keys[-1] in _CHOICE_KEYS or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})
     ):

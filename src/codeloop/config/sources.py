@@ -91,7 +91,7 @@ class ExtraLayers(Struct, frozen=True):
     ignored: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     distrust: str | None = None
-    """Why the project is not trusted any more; None: it never was."""
+    """Why the project is not trusted any more; None: it is trusted, or never was."""
 
 
 NO_EXTRA_LAYERS = ExtraLayers()

@@ -1,4 +1,7 @@
-"""Runs all checks of `codeloop doctor`, which change nothing, and orders their findings."""
+"""Runs all checks of `codeloop doctor`, and orders their findings.
+
+Only `--online` asks a model, which costs money, and starts MCP servers.
+"""
 
 import asyncio
 

@@ -32,6 +32,7 @@ async def examine_online(settings: ProjectSettings, ref: str) -> list[Finding]:
 
 
 async def _ask_model(settings: ProjectSettings, ref: str) -> Finding:
+    # The finding takes the place of the one about the key, which was not tried.
     name, fix = "key", f"Check the key and the address: codeloop auth list, codeloop models {ref.partition('/')[0]}"
     started_at = asyncio.get_running_loop().time()
     try:

@@ -84,7 +84,7 @@ async def _start_once(settings: ProjectSettings, workspace: Workspace, chosen_se
 
 
 def _make_callbacks(start: StartServer) -> ServerCallbacks:
-    """Return callbacks that do nothing: a test start needs no events."""
+    """Return callbacks of which only `start` does something: a test start needs no events."""
 
     async def find_no_dependents(_path: Path, _row: ServerRow) -> list[Path] | None:
         return []

@@ -30,7 +30,7 @@ def export_markdown(session: Session, messages: Sequence[MessageWithParts]) -> s
         if not answer:
             continue
         author = "You" if isinstance(message.info, UserMessage) else message.info.model_id
-        # The messages of one turn get one heading.
+        # Messages of the same author that follow each other get one heading.
         if author != speaker:
             pieces.append(f"## {_escape_markdown(author)}")
             speaker = author

@@ -89,7 +89,8 @@ class ServedSession:
     """A session that was prompted through this server. `lines`: its steps and calls, one line each.
 
     `pending_requests`: permission requests and questions without an answer, by id, oldest first.
-    `asked_id`: the id of the request that the user is being asked; empty: none.
+    `asked_id`: the id of the request that the user is being asked; empty: none. `can_ask`: the client that sent the
+    last prompt shows forms. `report`: what events and ended prompts have told; `ServedSessions.report` completes it.
     """
 
     def __init__(self, session: Session) -> None:

@@ -67,7 +67,11 @@ def _wrap_warning(text: str, columns: int) -> Iterator[tuple[TextStyle, str]]:
 
 
 def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Iterator[tuple[TextStyle, str]]:
-    """Yield the rows below the title: names that it can't hold, then the diff, the command or the arguments."""
+    """Yield the rows below the title.
+
+    In this order: why it is asked, names that the title can't hold, the diff, the command or the arguments, and the
+    directory and further effects of the answer.
+    """
     metadata = request.metadata
     other_details = _list_other_details(metadata)
     max_rows = max(max_rows - len(other_details), _REASON_ROWS)
@@ -78,7 +82,8 @@ def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Itera
     if isinstance(reason := metadata.get("reason"), str):
         for row in quote_text(f"because: {reason}", columns, _REASON_ROWS):
             yield "dim", row
-    # A command is quoted itself, and a diff of several files names each of them.
+    # A command is quoted itself, and a diff of several files names each of them. With `keep` the question is not about
+    # a command, but whether a file that it has written stays.
     is_command = request.permission in {"bash", "sandbox"} and "keep" not in metadata
     shows_names = not is_command and (not diff or len(request.patterns) == 1)
     if shows_names and not can_stand_in_title(request.patterns):

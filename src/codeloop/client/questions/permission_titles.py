@@ -53,9 +53,9 @@ def _describe_sandbox(request: PermissionRequest, _requester: Requester) -> str:
     return f"Keep {one_line(resource, MAX_LABEL)}" if isinstance(resource, str) else "Run a command outside the sandbox"
 
 
-def _describe_edit(request: PermissionRequest, _requester: Requester) -> str:
+def _describe_edit(request: PermissionRequest, requester: Requester) -> str:
     if "keep" in request.metadata:
-        return _describe_sandbox(request, _requester)
+        return _describe_sandbox(request, requester)
     if "command" in request.metadata:
         return f"Run a command that may change {_list_patterns(request)}"
     if len(request.patterns) > 1:
@@ -168,15 +168,14 @@ _TITLE_WRITERS: dict[str, Callable[[PermissionRequest, Requester], str]] = {
 }
 # The effect of the tool on a path outside the project.
 _VERBS_BY_TOOL = {
-    **dict.fromkeys(("read",), "Read"),
-    **dict.fromkeys(("list",), "List"),
+    "read": "Read",
+    "list": "List",
     **dict.fromkeys(("glob", "grep"), "Search"),
     **dict.fromkeys(("edit", "multiedit", "apply_patch"), "Change"),
     "write": "Write",
 }
-# What "always" allows, in front of the patterns, by permission.
+# What "always" allows, in front of the patterns, by permission; "every" for one that is not here.
 _ALWAYS_PREFIXES = {
-    "bash": "every",
     "external_directory": "every tool on every path of",
     "read": "reading",
     "skill": "loading",

@@ -57,7 +57,8 @@ async def run_comparison(
 ) -> list[ModelResult]:
     """Create a work tree for each model and run the turns in parallel; the failure of one does not stop the others.
 
-    `create_session`: creates the session of a work tree. Raises CodeloopError if a work tree can't be created.
+    `create_session`: creates the session of a work tree. Raises CodeloopError if a work tree or a session can't be
+    created.
     """
     models = [parse_model_name(name) for name in comparison.models]
     if len(models) < 2 or None in models:

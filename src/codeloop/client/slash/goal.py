@@ -11,7 +11,10 @@ _LIST_OPTIONS = {"--check": "checks", "--protect": "protect", "--unprotect": "un
 
 
 def parse_goal(words: str) -> tuple[str, Goal]:
-    """Parse `TEXT [--check COMMAND]...`; return the text and the goal with its checks. Raises UsageProblem."""
+    """Parse a text with the options --check, --protect, --unprotect and --rounds; return the text and the goal.
+
+    Raises UsageProblem.
+    """
     try:
         arguments = shlex.split(words)
     except ValueError as error:

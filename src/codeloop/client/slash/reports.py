@@ -198,5 +198,6 @@ def _stack_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     lines: list[str] = []
     for name, *cells in rest:
         figures = [f"{heading} {cell}" for heading, cell in zip(head, cells, strict=True) if cell not in {"", "0"}]
+        # The last column, the cost, is the most important one.
         lines += [name, f"  {' · '.join(reversed(figures))}"]
     return lines

@@ -49,7 +49,7 @@ async def list_origins(project: Project, _args: NoArguments) -> dict[str, str]:
 
 @handles(operation.CONFIG_WARNINGS)
 async def list_warnings(project: Project, _args: NoArguments) -> list[str]:
-    """Return the warnings about the configuration, one line each: errors, unsupported keys, keys that need trust."""
+    """Return the warnings about the configuration, one line each: of unknown keys, missing trust and others."""
     return list(project.settings.loaded.warnings)
 
 

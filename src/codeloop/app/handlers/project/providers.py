@@ -102,9 +102,10 @@ async def finish_sign_in(project: Project, args: FinishSignIn) -> bool:
 
 @handles(operation.AUTH_SET)
 async def set_auth(project: Project, args: SetAuth) -> bool:
-    """Store a key for a provider's address, as `codeloop auth login` does; it applies from the next request on.
+    """Store a key for a provider's address, as `codeloop auth login` does, or the sign-in of a plugin's provider.
 
-    A key is sent to this address alone. Raises OperationError: no such provider, an unknown address, an invalid key.
+    It applies from the next request on. A key is sent to this address alone. Raises OperationError: no such provider,
+    an unknown address, an invalid key.
     """
     if isinstance(args.auth, OAuth):
         sign_ins = await _get_plugin_sign_ins(project)

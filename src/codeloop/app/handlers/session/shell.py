@@ -93,6 +93,7 @@ class _UserCommand:
             command=self._line,
             timeout=SHELL_TIMEOUT_MAX.value,
             outside=self._unsandboxed_reason,
+            # A check runs in the sandbox, and must not depend on the directory and variables that earlier commands set.
             reset=not self._unsandboxed_reason,
         )
         try:
@@ -117,7 +118,7 @@ class _UserCommand:
             context.close()
 
     def _store_running_call(self) -> tuple[AssistantMessage, ToolPart]:
-        """Store the user's message and the answer with the running call, in one transaction."""
+        """Store the user's message, then the answer with the running call; an undo before them becomes final."""
         store, message = self._project.store, self._message
         note = TextPart(
             id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=_COMMAND_NOTE, synthetic=True
