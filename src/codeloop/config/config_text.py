@@ -32,7 +32,8 @@ def find_changed_settings(requested: JSON, present: JSON) -> JSON:
             inner = find_changed_settings(value, old)
             if inner:
                 changes[key] = inner
-        elif value != old:
+        # Two objects are equal in Python whatever the order of their keys; their texts are not.
+        elif value != old or (key in _ORDERED_SECTIONS and json.dumps(value) != json.dumps(old)):
             changes[key] = value
     return changes
 

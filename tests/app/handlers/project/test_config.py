@@ -275,6 +275,15 @@ def test_what_is_so_already_is_no_news() -> None:
     }
 
 
+def test_another_order_of_rules_is_a_change_and_of_other_settings_is_none() -> None:
+    now = {"permission": {"bash": {"*": "ask", "git *": "allow"}}, "server": {"port": 1, "hostname": "a"}}
+    stricter = {"bash": {"git *": "allow", "*": "ask"}}
+    change = find_changed_settings({"permission": stricter, "server": {"hostname": "a", "port": 1}}, now)
+    assert change == {"permission": stricter}
+    written = json.loads(edit_text(json.dumps(now), change))["permission"]["bash"]
+    assert list(written) == ["git *", "*"]
+
+
 @pytest.mark.parametrize("text", ["{", "[]", "5", '{"a": NaN}', ""])
 async def test_a_file_that_would_lose_something_is_left_to_its_owner(tmp_path: Path, text: str) -> None:
     with pytest.raises(NotEditable):
