@@ -61,6 +61,7 @@ _CONSTRAINT_KEYWORDS = {
     "minItems",
     "maxItems",
 }
+"""Constraints that OpenAI's format of an answer supports; the schemas of its tools are sent without them (`quirks`)."""
 _GEMINI_GRAMMAR = AnswerGrammar(
     _COMMON_KEYWORDS | {"format", "minimum", "maximum", "minItems", "maxItems"},
     frozenset({"date-time", "date", "time"}),
