@@ -5,7 +5,7 @@ from typing import Literal
 NetworkErrorKind = Literal[
     "connect", "refused", "connect-timeout", "certificate", "proxy", "offline", "first-byte", "idle", "cut", "protocol"
 ]
-"""`first-byte`: no answer began in time; `idle`: one stalled; `cut`: the connection ended early; `protocol`: no HTTP."""
+"""`first-byte`: no answer began in time; `idle`: it stalled; `cut`: the connection ended; `protocol`: no HTTP."""
 
 
 class NetworkError(Exception):
