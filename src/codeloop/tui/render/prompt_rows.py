@@ -68,7 +68,7 @@ def _fold_text(item: PromptItem, rows: list[Row], canvas: Canvas, width: int) ->
 
 
 def _draw_chip(part: Part, style: Style) -> Row:
-    """Return the segments that stand for an attachment or a mention, in brackets; a click on a picture opens it."""
+    """Return an attachment, a mention or a subagent's task as a text in brackets; a click on a picture opens it."""
     match part:
         case FilePart():
             chip_style = style + Style(meta={"image": part.id}) if is_picture(part) else style

@@ -1,4 +1,4 @@
-"""Writes updates of the screen. Characters on whose width terminals disagree, such as emoji, keep their cells."""
+"""Renders updates of the screen. Characters on whose width terminals disagree, such as emoji, keep their cells."""
 
 import re
 from collections.abc import Iterable, Iterator

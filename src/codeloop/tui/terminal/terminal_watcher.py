@@ -59,7 +59,7 @@ class TerminalWatcher:
             for name, bit in bits.items()
         ]
         self._process: subprocess.Popen[bytes] | None = None
-        # Without a watcher, only a killed UI leaves the terminal as it is.
+        # Without a watcher, only a UI that is killed leaves the terminal unrestored.
         with suppress(OSError):
             self._process = subprocess.Popen(
                 [

@@ -38,8 +38,8 @@ class RowsView(ScrollView, can_focus=False):
             self.view = view
             self.row = row
 
-    def __init__(self, name: str) -> None:
-        super().__init__(id=name)
+    def __init__(self, view_id: str) -> None:
+        super().__init__(id=view_id)
         self._rows: Sequence[Row] = ()
         self.is_drawn = False
         """Whether any of these rows were drawn."""

@@ -53,7 +53,7 @@ _STATUS_NOTES: dict[CallStatus, str] = {
     "denied": "not allowed",
     "interrupted": "interrupted",
 }
-"""The states that the heading names."""
+"""The words for the states that the heading names."""
 
 
 class CallBody(Struct, frozen=True):

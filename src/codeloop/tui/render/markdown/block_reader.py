@@ -258,6 +258,7 @@ class BlockReader:
         `interrupts_paragraph`: the item would interrupt a paragraph, which only some items may.
         """
         match = _LIST_ITEM.match(content)
+        # Outside of lists and quotations, four blanks begin an indented code block.
         if match is None or _RULE.fullmatch(content) or (len(match[1]) > 3 and depth == 0):
             return None
         text, number = content[match.end() :], match[3]

@@ -92,6 +92,7 @@ class MarkdownDocument:
         reader = self._reader.copy()
         line = self._line.rstrip("\r")
         fence = reader.open_fence
+        # Within code, a line may still become the fence that closes it.
         is_undecided = fence.startswith(line.strip()[:3]) if fence else _UNDECIDED_LINE.fullmatch(line)
         leaves: list[Leaf] = []
         if line and (self._is_line_begun or not is_undecided):

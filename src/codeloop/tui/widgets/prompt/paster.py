@@ -18,7 +18,7 @@ _MAX_PATHS_LENGTH = 8_000
 class Paster:
     """Inserts pasted texts and images into an editor.
 
-    `last_copy` returns the text last copied in this program, for machines whose clipboard can't be read.
+    `get_last_copy` returns the text last copied in this program, for machines whose clipboard can't be read.
     """
 
     def __init__(
@@ -27,13 +27,13 @@ class Paster:
         settings: PromptSettings,
         run_in_background: Callable[[Awaitable[None]], object],
         show_note: Callable[[str], None],
-        last_copy: Callable[[], str],
+        get_last_copy: Callable[[], str],
     ) -> None:
         self._editor = editor
         self._settings = settings
         self._run_in_background = run_in_background
         self._show_note = show_note
-        self._last_copy = last_copy
+        self._get_last_copy = get_last_copy
 
     def paste(self, text: str) -> None:
         """Insert a text from the terminal: a paste, or the paths of dropped files."""
@@ -60,7 +60,7 @@ class Paster:
             self._editor.buffer.insert(" ")
             self._editor.update()
             return
-        text = await read_clipboard_text() or self._last_copy()
+        text = await read_clipboard_text() or self._get_last_copy()
         if text:
             self.paste(text)
         elif not can_read_clipboard():
