@@ -146,7 +146,7 @@ class EditorConnection:
             _log.warning("%s: %s", method, error)
 
     def _make_answer(self, request_id: str | int, method: str, task: asyncio.Task[Any]) -> JSON:
-        """Return the answer to a request from its finished task."""
+        """Return the answer to a request from its finished task, which counts as running no longer."""
         self._running_tasks.pop(request_id, None)
         if task.cancelled():
             return _make_failure(request_id, CANCELLED, "Cancelled.")

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class EditorBuffers:
-    """The texts of files as the editor has them, with unsaved changes.
+    """Access to the texts of files as the editor has them, with unsaved changes.
 
     `is_offered`: the editor lets agents read and write them. `sessions`: the ids of the sessions that are open in it.
     """

@@ -36,7 +36,7 @@ class EditorSessions:
         self.editor = ConnectedEditor(connection, Version1(ClientCapabilities()), ClientCapabilities())
         self._open_client = open_client
         self._buffers = buffers
-        # By directory.
+        # By directory. The notes are those that no session has shown yet.
         self._clients: dict[str, Client] = {}
         self._notes: dict[str, tuple[str, ...]] = {}
         self._follow_tasks: dict[str, asyncio.Task[None]] = {}
@@ -110,7 +110,7 @@ class EditorSessions:
         task.add_done_callback(self._background_tasks.discard)
 
     async def _announce(self, editor_session: EditorSession) -> None:
-        """Send the session's commands and notes."""
+        """Send the session's commands, and the notes about its directory, which its first session shows."""
         # Editors ignore updates of a session that they don't know yet: first the answer with its id is sent.
         await asyncio.sleep(0)
         with suppress(CodeloopError):

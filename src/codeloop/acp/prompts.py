@@ -23,7 +23,7 @@ _TEXT_MIME = "text/plain"
 
 
 def join_text(blocks: Sequence[PromptBlock]) -> str:
-    """Return the typed text; a mention of a file is part of it as `@NAME`, as the editor shows it."""
+    """Return the typed text; a mention without content is part of it as `@NAME`, as the editor shows it."""
     texts: list[str] = []
     for block in blocks:
         if isinstance(block, EditorText):

@@ -223,6 +223,7 @@ def _read_object(value: Any) -> JSON:
 def _find_page(request: QuestionRequest) -> str | None:
     """Return the web page that an MCP server wants to have opened; None: the request is of another kind."""
     question = request.questions[0]
+    # The form of such a question, as `extend/mcp/server_requests.py` makes it: the address describes its first option.
     if len(request.questions) > 1 or question.header != "Open" or question.custom is not False:
         return None
     # Other schemes could start programs of the user's machine.

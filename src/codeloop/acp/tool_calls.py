@@ -138,7 +138,7 @@ def list_hunks(patch: str) -> Iterator[JSON]:
 
 
 def _build_output(tool: str, metadata: JSON, output: str, error: str) -> Iterator[JSON]:
-    """Yield the error, the output or neither as content, then the notes of the call."""
+    """Yield the error or the output as content, then the notes of the call; nothing for what is shown otherwise."""
     if error:
         yield make_text_content(escape_controls(error))
     elif find_kind(tool) == "edit" or tool in {"read", "todowrite"} or not output.strip():

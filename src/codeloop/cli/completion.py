@@ -98,7 +98,7 @@ def _list_grants(_prefix: str) -> Iterator[CompletableValue]:
 
 
 def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[CompletableValue]:
-    """Yield the ids of the project's sessions, newest first; the slugs when one is being typed."""
+    """Yield the ids of the project's sessions, newest change first; the slugs when one is being typed."""
     with closing(_open_project_queries()) as queries:
         # Practically all; the filter needs a number.
         sessions = queries.find_sessions(SessionFilter(limit=100_000))

@@ -1,5 +1,6 @@
 """The exit codes of the command line, and which errors and endings of a turn have which; docs/cli.md lists them."""
 
+from codeloop.cli.bootstrap import INTERRUPTED_EXIT_CODE
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import (
@@ -22,8 +23,7 @@ UNSTRUCTURED = 6
 NOT_DONE = 7
 # The code of `timeout(1)`.
 TIMEOUT = 124
-# What shells report for a program that SIGINT has ended: 128 + 2.
-INTERRUPTED = 130
+INTERRUPTED = INTERRUPTED_EXIT_CODE
 
 CODES_BY_STOP_REASON = {
     "done": DONE,

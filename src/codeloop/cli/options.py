@@ -1,4 +1,4 @@
-"""The click options that several commands share, and `Options`, their values for `run`, `attach` and conversations."""
+"""The click options that several commands share, and `Options`, their values for commands that open a project."""
 
 from collections.abc import Callable, Sequence
 from os import environ
@@ -110,7 +110,7 @@ def add_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[CommandFun
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """The options of `run`, `attach` and a conversation; those that a command lacks keep their defaults."""
+    """The options of `run`, conversations and others that open a project; those that a command lacks have defaults."""
 
     message: tuple[str, ...]
     directory: Path | None = None
@@ -124,6 +124,7 @@ class Options(Struct, frozen=True, kw_only=True):
     session: str | None = None
     fork: bool = False
     worktree: str | None = None
+    """The name of a work tree; "": one whose name is made from the prompt; None: the directory itself."""
     base: str | None = None
     at: str | None = None
     command: str | None = None
@@ -132,8 +133,10 @@ class Options(Struct, frozen=True, kw_only=True):
     """`text`; `json`: JSON Lines of codeloop's own; `stream-json`; or `result`: only the last line of `stream-json`."""
     input_format: str = "text"
     partial: bool = False
+    """`stream-json` has a line for each delta, too."""
     replay_messages: bool = False
     permission_tool: str | None = None
+    """`stdio`: the program at stdin and stdout is asked for permissions; None: it is not."""
     files: tuple[Path, ...] = ()
     schema: Path | None = None
     goal: str | None = None
@@ -159,3 +162,4 @@ class Options(Struct, frozen=True, kw_only=True):
     force: bool = False
     replay: Path | None = None
     pace: float = 0.0
+    """As `Startup.pace`; no flag sets it, only `codeloop demo`."""

@@ -205,9 +205,11 @@ class FunctionCall:
         self.directory = Path(client_tool_call.directory)
         self.worktree = Path(client_tool_call.worktree)
         self.options: Mapping[str, Any] = {}
+        """Always empty: a plugin has options, a function of a program has none."""
         self.abort = Flag()
         self._client = client
         self._arguments: dict[str, Any] = {
+            # The session of the offer; `self.session_id` is that of the call, which may be a subagent's.
             "session_id": session_id,
             "lease_id": client_tool_call.lease_id,
             "request_id": client_tool_call.request_id,

@@ -53,7 +53,8 @@ class AgentProject:
     ) -> AgentSession:
         """Start a session, or resume the one with this id, whichever process created it.
 
-        Options replace those of the project. Raises CodeloopError if there is no such session, agent or model.
+        Options replace those of the project, but a resumed session keeps its own profile and rules unless they are
+        given here. Raises CodeloopError if there is no such session or, for a new one, no such agent or model.
         """
         options = check_options(options, SessionOptions)
         session_options: SessionOptions = {**self._options, **options}
@@ -62,6 +63,7 @@ class AgentProject:
         if session_id is None:
             return AgentSession(self._target, await self._create(title, session_options), session_options)
         session = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
+        # Sessions of other directories of the repository can be resumed here; `/`: the directory is in no repository.
         if session.directory != self.directory and (self._worktree == "/" or session.root != self._worktree):
             raise UsageProblem(f"Session {session_id} belongs to {session.directory}: open that directory.")
         changes = UpdateSession(

@@ -41,7 +41,7 @@ class RequestAnswerer(Listener):
     """Answers the requests of one session and of its subagents.
 
     `on_permission`, `on_question`: the callbacks of the session; without one, its requests are refused. `on_failure`:
-    called with the exception of a callback.
+    called with the exception of a callback, or the error for a value of the wrong type.
     """
 
     def __init__(
@@ -163,6 +163,7 @@ def _convert_permission_reply(request: PermissionRequest, reply: object) -> Answ
         case False:
             return AnswerPermission(request_id=request.id, reply="reject", message=Deny().reason)
         case Deny(reason=reason, stop=stop):
+            # A refusal without words ends the turn.
             return AnswerPermission(request_id=request.id, reply="reject", message=None if stop else reason)
         case _:
             raise CodeloopError(f"on_permission returned {reply!r}. Return True, False, Allow(...) or Deny(...).")

@@ -145,14 +145,18 @@ class AgentSession:
     ) -> AsyncGenerator[SessionEvent, None]:
         """Send a prompt and yield the events of its turn; the last one is `TurnDone`, which has the answer.
 
-        Leaving the loop early stops the turn. The arguments and exceptions are those of `ask`.
+        Leaving the loop early stops the turn. `files`, `limits` and the exceptions are those of `ask`.
         """
         async with aclosing(self._run_turn(self._make_turn(prompt, files, limits, None))) as events:
             async for event in events:
                 yield event
 
     async def send(self, prompt: str) -> None:
-        """Add a prompt to the running turn, which includes it in its next step. Does not wait for the answer."""
+        """Add a prompt to the running turn, which includes it in its next step. Does not wait for the answer.
+
+        If no turn runs, this starts one. Nothing here follows it: it has no limits but the budget, functions are not
+        offered to it, and callbacks do not answer what it asks.
+        """
         await self._target.client.call(PROMPT_ASYNC, self._make_prompt(prompt, (), TurnLimits(), None))
 
     async def stop(self) -> None:

@@ -198,7 +198,7 @@ class RunningTurn(Listener):
                         raise item
                     for event in self._reader.convert_event(item):
                         yield event
-                    if self._has_ended(item) and send_task.done():
+                    if self._note_status(item) and send_task.done():
                         break
                 self.last_message = await send_task
             finally:
@@ -207,8 +207,11 @@ class RunningTurn(Listener):
                     await asyncio.shield(asyncio.ensure_future(self._stop(send_task)))
             yield TurnDone(await self._make_answer(self.last_message, before))
 
-    def _has_ended(self, event: Event) -> bool:
-        """Return whether the session is idle after this event. The end of an earlier turn may arrive late."""
+    def _note_status(self, event: Event) -> bool:
+        """Note the session's status if the event reports it; return whether the session is idle now.
+
+        The end of an earlier turn may arrive late, so an idle session may become busy again.
+        """
         if isinstance(event, SessionIdle):
             self._is_idle = True
         elif isinstance(event, StatusChanged) and isinstance(event.properties.status, Busy):
@@ -239,6 +242,7 @@ class RunningTurn(Listener):
 
     async def _make_answer(self, message: MessageWithParts, before: Session) -> Answer[None]:
         """Make the turn's answer; `before`: the session before the turn. Raises TurnFailed if the turn ended early."""
+        # `idle`: the conversation holds no prompt to answer, which counts as done.
         reason = message.stop.reason if message.stop is not None else "done"
         explanation = message.stop.message if message.stop is not None else ""
         if isinstance(message.info, AssistantMessage) and message.info.error is not None and reason in {"done", "idle"}:

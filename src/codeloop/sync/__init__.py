@@ -216,7 +216,7 @@ class SyncSession:
             self._thread.run(events.aclose())
 
     def send(self, prompt: str) -> None:
-        """Add a prompt to the running turn, which includes it in its next step."""
+        """Add a prompt to the running turn, which includes it in its next step; see `AgentSession.send`."""
         self._thread.run(self._session.send(prompt))
 
     def stop(self) -> None:

@@ -13,7 +13,10 @@ _NO_FILE = "/dev/null"
 
 
 def read_capabilities(draft: DraftCapabilities) -> ClientCapabilities:
-    """Convert capabilities to version 1's form. Features that are optional in version 1 alone are set."""
+    """Convert capabilities to version 1's form.
+
+    Updates that are optional in version 1 alone are set. `fs` and `terminal` are not: the draft has nothing like them.
+    """
     auth = AuthSupport(terminal=True) if draft.auth is not None and draft.auth.terminal is not None else None
     return ClientCapabilities(
         auth=auth, elicitation=draft.elicitation, session=SessionSupport(notices={}, compaction={})

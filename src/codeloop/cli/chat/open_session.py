@@ -31,9 +31,9 @@ ErrorCallback = Callable[[BaseException], object]
 class OpenSession:
     """Shows the events of a session, whoever caused them, and the sums of each turn, until `stop` is called.
 
-    `on_failure`: called with the error of a call made by `send`. `on_loss`: called with the error that ended the
-    following. `on_change`: called when the session starts or stops working, with the exit code of the turn that has
-    ended, else 0.
+    `on_failure`: called with the error of a call made by `send` or `abort`. `on_loss`: called with the error that
+    ended the following. `on_change`: called when the session starts or stops working, with the exit code of the turn
+    that has ended, else 0.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class OpenSession:
         self._handle_change()
 
     def _handle_change(self) -> None:
-        """Sum up a turn that is over."""
+        """Sum up a turn that is over, and report that the session has started or stopped working."""
         code = exit_codes.DONE
         if self.is_busy:
             self._start_time = self._start_time or time.monotonic()

@@ -15,7 +15,10 @@ from codeloop.schema.wire import replace
 
 
 class JsonView:
-    """Writes each finished part as one line: `{"type", "timestamp" (ms), "sessionID", "part" | "error"}`."""
+    """Writes finished parts, errors and retries as lines: `{"type", "timestamp" (ms), "sessionID", ...}`.
+
+    The last key is `part`, `error` or `status`.
+    """
 
     def __init__(self, answer: OutputStream, progress: OutputStream, session_id: str) -> None:
         self._answer = answer

@@ -95,7 +95,7 @@ def _draw_row(
             text = cell[number] if number < len(cell) else ""
             room = max(width - _measure_width(text), 0)
             before = {"left": 0, "right": room, "middle": room // 2}[alignment]
-            # Looks can't be nested, so those within a heading are removed.
+            # Styles can't be nested, so those within a heading are removed.
             text = paint(re.sub(SGR_PATTERN, "", text), "bold", colour=True) if is_header else text
             cells.append(" " * before + text + " " * (room - before))
         lines.append(separator.join(cells))
@@ -120,22 +120,22 @@ class _WrappedLines:
     def __init__(self) -> None:
         self.lines = [""]
         self.used = 0
-        self._look = ""
+        self._style = ""
 
     def add_text(self, text: str, columns: int) -> None:
         """Add text to the last line, which takes so many columns."""
         self.lines[-1] += text
         self.used += columns
 
-    def add_look(self, sequence: str) -> None:
+    def add_style(self, sequence: str) -> None:
         """Add a control sequence to the last line, which takes no column."""
         self.lines[-1] += sequence
-        self._look = "" if sequence == SGR_RESET else sequence
+        self._style = "" if sequence == SGR_RESET else sequence
 
     def break_line(self) -> None:
         """End the last line, and begin another one in the same style."""
-        self.lines[-1] += SGR_RESET if self._look else ""
-        self.lines.append(self._look)
+        self.lines[-1] += SGR_RESET if self._style else ""
+        self.lines.append(self._style)
         self.used = 0
 
 
@@ -145,7 +145,7 @@ def wrap_painted(text: str, width: int) -> list[str]:
     for token in re.findall(rf"{SGR_PATTERN}|\s+|[^\s\x1b]+|\x1b", text):
         if re.fullmatch(SGR_PATTERN, token):
             wrapped.add_text(gap, len(gap))
-            wrapped.add_look(token)
+            wrapped.add_style(token)
             gap = ""
             continue
         if token.isspace():

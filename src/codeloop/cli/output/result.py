@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Characters of a failed check's command that the message of an outcome quotes.
 MAX_COMMAND_CHARS = 200
-# The reasons for which a step finishes, and is followed by another one.
+# The reasons for which a step finishes, and is followed by another one; None: it has not finished.
 UNFINISHED_REASONS = {None, "tool-calls", "cut"}
 
 

@@ -132,7 +132,7 @@ class TextView:
         self._thinking_lengths: dict[str, int] = {}
         self._shown_parts: set[str] = set()
         # The agent and the model that were shown last.
-        self._shown_answerer = ""
+        self._shown_agent_and_model = ""
 
     @property
     def is_live(self) -> bool:
@@ -146,7 +146,7 @@ class TextView:
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
                 self._is_summary[p.info.id] = False
-                self._show_answerer(p.info)
+                self._show_agent_and_model(p.info)
                 self._answer_writer.show(event)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
                 self._is_summary[p.info.id] = True
@@ -207,12 +207,12 @@ class TextView:
         if outcome.session_id:
             self._write_line(paint(format_summary(outcome), "dim", colour=self._colour))
 
-    def _show_answerer(self, prompt: UserMessage) -> None:
+    def _show_agent_and_model(self, prompt: UserMessage) -> None:
         """Show the agent and the model that answer, if they have changed."""
-        answerer = f"{prompt.agent} · {prompt.model.provider_id}/{prompt.model.model_id}"
-        if answerer != self._shown_answerer:
-            self._shown_answerer = answerer
-            self._write_line(paint(escape_controls(answerer), "dim", colour=self._colour))
+        agent_and_model = f"{prompt.agent} · {prompt.model.provider_id}/{prompt.model.model_id}"
+        if agent_and_model != self._shown_agent_and_model:
+            self._shown_agent_and_model = agent_and_model
+            self._write_line(paint(escape_controls(agent_and_model), "dim", colour=self._colour))
 
     def _show_part(self, event: Event, part: object) -> None:
         match part:

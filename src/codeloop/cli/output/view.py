@@ -10,7 +10,7 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 
 
 class View(Protocol):
-    """Shows the events of one session; `finish` is called once, always."""
+    """Shows the events of one session; `finish` is called at the end of each turn, by `run` also without one."""
 
     @property
     def is_live(self) -> bool:
@@ -41,7 +41,7 @@ class View(Protocol):
 class ViewAbovePrompt:
     """A view that writes above the prompt or the question of a prompter.
 
-    Results of calls are shown even while a question waits for its answer; everything else is shown after it.
+    While a question waits for its answer, results of calls, notes and outcomes are shown, other events after it.
     """
 
     def __init__(self, view: View, prompter: Prompter) -> None:

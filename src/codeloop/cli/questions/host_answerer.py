@@ -33,7 +33,6 @@ class HostAnswerer(Answerer):
         self, write: Callable[[JSON], None], find_call: Callable[[str], tuple[str, JSON] | None], *, auto: bool
     ) -> None:
         super().__init__(None, auto=auto)
-        self._is_auto = auto
         self._write = write
         self._find_call = find_call
         self._is_closed = False
@@ -41,7 +40,7 @@ class HostAnswerer(Answerer):
 
     async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
         """Answer a permission request as the program decides."""
-        if self._is_auto or self._is_closed:
+        if self._auto or self._is_closed:
             await super().answer(client, view, request)
             return
         # Not every request belongs to a call that the program knows.

@@ -51,7 +51,10 @@ _WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
 
 
 class OptionChoice(Struct, frozen=True):
-    """The answer to a question of the model: the chosen `labels`, or the `problem` for which it is asked again."""
+    """The answer to a question of the model: `labels`, those chosen, or one text of the user's own words.
+
+    Without labels the question is asked again, because of the `problem`; "": the line was empty.
+    """
 
     labels: list[str] = []
     problem: str = ""

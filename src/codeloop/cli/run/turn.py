@@ -109,11 +109,11 @@ class RunTurn:
         start = time.monotonic()
         self._follower.tally = Tally(self._session, message_id)
         await self._follower.start()
-        turn = asyncio.create_task(send())
+        send_task = asyncio.create_task(send())
         is_answered = False
         try:
-            with self._watch_for_end(turn, timeout, signals):
-                answer = await turn
+            with self._watch_for_end(send_task, timeout, signals):
+                answer = await send_task
                 await self._follower.wait_until_shown()
                 is_answered = self._end is None
                 # The answer has been written, so a closed stdout is no reason to stop any more.
@@ -123,13 +123,13 @@ class RunTurn:
                 ):
                     self._end = TurnEnd(reason="limit", message=OVERDUE_MESSAGE)
         except CodeloopError as error:
-            return self._end_unsent(error, time.monotonic() - start)
+            return self._make_unanswered_outcome(error, time.monotonic() - start)
         except asyncio.CancelledError:
-            if self._end is None or not turn.cancelled() or signals.is_second:
+            if self._end is None or not send_task.cancelled() or signals.is_second:
                 raise
             # The turn was ended from here, but the request to abort it got no answer.
             hint = "The server does not answer, so the turn may still be running there."
-            return self._end_unsent(CodeloopError(f"{self._end.message} {hint}"), time.monotonic() - start)
+            return self._make_unanswered_outcome(CodeloopError(f"{self._end.message} {hint}"), time.monotonic() - start)
         finally:
             await asyncio.sleep(0)
             await self._follower.stop()
@@ -148,7 +148,7 @@ class RunTurn:
             return ending._replace(reason=end.reason, code=CODES_BY_REASON[end.reason], message=end.message)
         return ending
 
-    def _end_unsent(self, error: CodeloopError, seconds: float) -> Outcome:
+    def _make_unanswered_outcome(self, error: CodeloopError, seconds: float) -> Outcome:
         """Return the outcome of a message that got no answer, because of an end or a refusal; else raise the error."""
         end = self._end
         if isinstance(error, ServerLost) and (end is None or end.reason == "error"):
@@ -171,10 +171,10 @@ class RunTurn:
 
     @contextmanager
     def _watch_for_end(
-        self, turn: asyncio.Task[Any], timeout: float | None, signals: SignalHandlers
+        self, send_task: asyncio.Task[Any], timeout: float | None, signals: SignalHandlers
     ) -> Generator[None, None, None]:
         """While the context is open, end the turn on a signal, after the timeout, or if nobody reads stdout."""
-        self._send_task = turn
+        self._send_task = send_task
         before = signals.on_first
         self._stdout.on_gone = lambda: self.end("closed", "Nobody reads stdout any more.")
         if self._stdout.is_closed:

@@ -1,4 +1,4 @@
-"""Opens a project in this process, for `run` and `mcp serve`, and makes its `Target`."""
+"""Opens a project in this process, for `run`, `mcp serve` and recorded conversations, and makes `Target`s."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
@@ -28,8 +28,8 @@ async def open_local(options: Options, ask_trust: AskTrust | None = None) -> Asy
     """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it; None: nobody can be asked."""
     with open_log(options), _open_recording(options) as record_file:
         startup = make_startup(options, record_file.path if record_file is not None else None)
-        settings = await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup
-        project = await open_with_extensions(settings)
+        startup_or_settings = await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup
+        project = await open_with_extensions(startup_or_settings)
         try:
             yield make_local_target(LocalClient(project), project, options)
         finally:

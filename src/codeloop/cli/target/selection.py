@@ -84,9 +84,9 @@ async def find_local_session(client: Client, name: str | None) -> Session:
 
 
 async def find_latest_session(client: Client, directory: str) -> Session:
-    """Return the newest session of a directory that is not archived.
+    """Return the session of a directory that was changed last and is not archived.
 
-    Raises UsageProblem if there is none; its message names the latest session of the project.
+    Raises UsageProblem if there is none; its message names the one of the whole project, if there is one.
     """
     sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=MAX_SESSIONS))
     active = [session for session in sessions if not session.time.archived]
@@ -209,7 +209,7 @@ def _filter_by_name(sessions: list[Session], name: str) -> list[Session]:
 
 def _suggest_sessions(sessions: list[Session], query: str) -> str:
     """Return a suggestion of the sessions whose id, slug or title is similar, "" if there are none."""
-    # Reversed, so that the newest of several sessions with one title is kept.
+    # Reversed, so that the last changed of several sessions with one title is kept.
     ids_by_name = {name.lower(): session.id for session in reversed(sessions) for name in (session.title, session.slug)}
     similar_ids = find_similar(query, [session.id for session in sessions], most_edits=MAX_ID_EDITS)
     similar_ids += [ids_by_name[name] for name in find_similar(query, ids_by_name)]

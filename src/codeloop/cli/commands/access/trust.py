@@ -31,13 +31,13 @@ def trust(directory: Path | None, *, remove: bool, is_list: bool, show: bool) ->
     Trust is for what its files hold now: when they change, it is asked again, with the difference.
     """
     paths = find_paths(os.environ)
-    trust = store.read_trust(paths)
-    if trust.warning:
-        click.echo(f"codeloop: {trust.warning}", err=True)
+    trust_list = store.read_trust(paths)
+    if trust_list.warning:
+        click.echo(f"codeloop: {trust_list.warning}", err=True)
     if is_list + remove + show > 1 or (is_list and directory):
         raise click.UsageError("--list, --remove and --show can't be combined, nor --list with a directory.")
     if is_list:
-        _list_trusted(paths, trust)
+        _list_trusted(paths, trust_list)
     elif remove:
         _revoke_trust(paths, directory or Path.cwd())
     else:

@@ -386,10 +386,10 @@ async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
 @click.argument("name")
 def logout(name: str) -> None:
     """Forget a sign-in at a server, and have its provider end it."""
-    problem = _run_in_project(lambda project: open_mcp_servers(project).sign_out(_find_server(project, name)))
-    if problem is None:
+    outcome = _run_in_project(lambda project: open_mcp_servers(project).sign_out(_find_server(project, name)))
+    if outcome is None:
         raise CodeloopError(f"You are not signed in at {escape_controls(name)}.")
-    click.echo(escape_controls(problem))
+    click.echo(escape_controls(outcome))
 
 
 def _find_server(project: Project, name: str) -> McpServer:

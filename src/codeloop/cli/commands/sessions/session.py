@@ -122,8 +122,7 @@ async def _load_subagent_messages(client: Client, session_id: str) -> dict[str, 
     """Return the messages of a session's subagents, and of their subagents, by session id."""
     messages: dict[str, list[MessageWithParts]] = {}
     children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
-    # The server lists the newest first.
-    for child in reversed(children):
+    for child in children:
         messages[child.id] = await client.call(SESSION_MESSAGES, ListMessages(session_id=child.id))
         messages |= await _load_subagent_messages(client, child.id)
     return messages

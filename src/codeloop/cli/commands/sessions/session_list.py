@@ -89,9 +89,9 @@ def _belongs_to(session: Session, directory: str) -> bool:
 
 
 def _walk_family(session: Session, by_parent: dict[str, list[Session]], depth: int) -> Iterator[tuple[int, Session]]:
-    """Yield a session and the sessions of its subagents below it, oldest first, each with its depth from 0 on."""
+    """Yield a session and those of its subagents below it, oldest change first, each with its depth from 0 on."""
     yield depth, session
-    # The server lists the newest first.
+    # The server lists the newest change first.
     for child in reversed(by_parent.get(session.id, ())):
         yield from _walk_family(child, by_parent, depth + 1)
 

@@ -19,7 +19,7 @@ from codeloop.schema.operation import SESSION_OVERVIEW
 
 # Seconds between two requests of `--watch`.
 WATCH_INTERVAL = 1.0
-STATE_LOOKS: dict[str, TextStyle] = {"waits": "yellow", "running": "cyan", "failed": "red", "finished": "green"}
+STATE_STYLES: dict[str, TextStyle] = {"waits": "yellow", "running": "cyan", "failed": "red", "finished": "green"}
 # Control sequences: the cursor to the top left, and everything erased.
 _CLEAR_SCREEN = "\x1b[H\x1b[2J"
 _TITLE_CHARS, _DETAIL_CHARS = 48, 60
@@ -68,7 +68,7 @@ def _show_rows(rows: list[SessionOverview], limit: int, *, as_json: bool) -> Non
     click.echo(f"{len(rows)} sessions: {sums}" if rows else "No sessions.")
     colour = has_colour(sys.stdout)
     for row in rows[:limit]:
-        state = paint(f"{row.state:11}", STATE_LOOKS.get(row.state, "dim"), colour=colour)
+        state = paint(f"{row.state:11}", STATE_STYLES.get(row.state, "dim"), colour=colour)
         folder = _shorten_path(row.directory)
         detail = f"  {one_line(row.detail, _DETAIL_CHARS)}" if row.detail else ""
         click.echo(
