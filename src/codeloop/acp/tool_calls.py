@@ -7,6 +7,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any, cast
 
+from codeloop.client.formatting import find_subject
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON
@@ -22,8 +23,6 @@ _KINDS = {
 }
 """The protocol's kind of each tool, by which editors choose an icon; every other tool is of the kind `other`."""
 _TITLE_CHARS = 200
-# The arguments that tell most about a call; the first that is present is part of its title.
-_SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
 # Such as `@@ -12,7 +12,8 @@ def main():`. Groups: the first old line, the number of old lines, the first new line.
 _HUNK_HEADER = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
 # Such as `Index: src/main.py`: begins the patch of a file.
@@ -92,8 +91,7 @@ def make_title(tool: str, arguments: JSON, title: str) -> str:
     command = arguments.get("command")
     if tool == "bash" and isinstance(command, str) and command:
         return one_line(command.replace("\n", "⏎"), _TITLE_CHARS)
-    subject = title or next((str(arguments[key]) for key in _SUBJECT_ARGUMENTS if arguments.get(key)), "")
-    return one_line(f"{tool} {subject}".strip(), _TITLE_CHARS)
+    return one_line(f"{tool} {title or find_subject(arguments)}".strip(), _TITLE_CHARS)
 
 
 def list_patches(metadata: JSON, directory: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Formats durations, counts, costs, times, exit codes and tables, the same way in every user interface."""
+"""Formats durations, counts, costs, times, calls, exit codes and tables, the same way in every user interface."""
 
 import signal
 import unicodedata
@@ -10,6 +10,8 @@ from codeloop.schema.message import Tokens
 
 TextStyle = Literal["bold", "dim", "italic", "underline", "red", "green", "yellow", "cyan"]
 """How a text is emphasised or coloured in a terminal."""
+# The arguments that tell most about a tool call, the most telling first.
+_SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
 
 
 def format_duration(ms: float) -> str:
@@ -108,6 +110,11 @@ def align_table(rows: Sequence[Sequence[str]], right_aligned: Sequence[int] = ()
             cells.append(padding + cell if number in right_aligned else cell + padding)
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def find_subject(arguments: Mapping[str, Any]) -> str:
+    """Return the argument that tells most about a tool call; "": none does."""
+    return next((str(arguments[key]) for key in _SUBJECT_ARGUMENTS if arguments.get(key)), "")
 
 
 def describe_command_end(metadata: Mapping[str, Any]) -> str:

@@ -3,14 +3,12 @@
 from typing import Any, cast
 
 from codeloop.cli.output.style import TextStyle, paint
-from codeloop.client.formatting import compute_elapsed_ms, describe_command_end, format_duration
+from codeloop.client.formatting import compute_elapsed_ms, describe_command_end, find_subject, format_duration
 from codeloop.kit.text.readable_json import format_arguments, format_json
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 
-# The arguments that say what a call is about, the most telling first.
-SUBJECT_KEYS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
 # Characters of a subject, or of a line of output.
 LINE_CHARS = 100
 MAX_DIFF_LINES = 60
@@ -27,7 +25,7 @@ def format_heading(part: ToolPart) -> str:
     # The model called a tool that does not exist: show the name that it used.
     if part.tool == "invalid":
         return f"{part.tool:<6} {one_line(str(part.state.input.get('tool', '')), LINE_CHARS)}".rstrip()
-    subject = next((str(part.state.input[key]) for key in SUBJECT_KEYS if part.state.input.get(key)), "")
+    subject = find_subject(part.state.input)
     if isinstance(part.state, ToolStateCompleted) and part.state.title and part.tool != "bash":
         subject = part.state.title
     # No argument says what the call is about, so all of them are shown.

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.client.client import Client
+from codeloop.client.formatting import find_subject
 from codeloop.client.mcp_server.tools import Report, Status
 from codeloop.client.mentions import find_mentions
 from codeloop.client.questions.forms import (
@@ -60,8 +61,6 @@ _MAX_LINE, _MAX_REQUEST = 120, 400
 """Characters of a line about a call, and of a line about a request."""
 _ABORT_RETRY_DELAY = 0.01
 """Seconds between two tries to stop a turn."""
-_SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
-"""The arguments that show best what a call is about; the first that is present is shown."""
 _NO_SECRETS = "A secret is not asked for through another program. Say in your answer what is missing."
 _NOBODY_ASKED = (
     "Denied, because the program that uses this server can't ask anybody: {}. Start `codeloop mcp serve` "
@@ -347,9 +346,7 @@ class ServedSessions:
 
 def _describe_call(part: ToolPart) -> str:
     """Return one line with the tool and the subject of a call."""
-    arguments = part.state.input
-    subject = next((str(arguments[key]) for key in _SUBJECT_ARGUMENTS if arguments.get(key)), "")
-    return one_line(f"{part.tool} {subject}", _MAX_LINE)
+    return one_line(f"{part.tool} {find_subject(part.state.input)}", _MAX_LINE)
 
 
 def _describe_request(request: Request) -> str:
