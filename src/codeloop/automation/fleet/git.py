@@ -15,15 +15,15 @@ from codeloop.schema.errors import CodeloopError
 
 
 def run_git(
-    repository: str,
+    name_in_errors: str,
     *arguments: str,
     variables: Mapping[str, str] | None = None,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> str:
     """Run a git command, and return its output.
 
-    `repository`: the name of the repository in errors; `variables`: to add to the environment. Raises FleetStopped soon
-    after `is_stopping` returns True, and CodeloopError if git fails or takes too long.
+    `name_in_errors`: the repository, as errors name it; `variables`: to add to the environment. Raises FleetStopped
+    soon after `is_stopping` returns True, and CodeloopError if git fails or takes too long.
     """
     # No questions on the terminal, and no downloads of large files that the job may not need.
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
@@ -40,7 +40,7 @@ def run_git(
         start_new_session=True,
     )
     try:
-        output, errors = _wait_for_output(program, repository, deadline, is_stopping)
+        output, errors = _wait_for_output(program, name_in_errors, deadline, is_stopping)
     finally:
         if program.poll() is None:
             # The group: git starts other programs, such as ssh and index-pack.
@@ -48,17 +48,17 @@ def run_git(
             program.communicate()
     if program.returncode:
         message = errors.decode("utf-8", "replace").strip()
-        raise CodeloopError(f"git failed for {repository}: {message}")
+        raise CodeloopError(f"git failed for {name_in_errors}: {message}")
     return output.decode("utf-8", "replace")
 
 
 def _wait_for_output(
-    program: "subprocess.Popen[bytes]", repository: str, deadline: float, is_stopping: Callable[[], bool]
+    program: "subprocess.Popen[bytes]", name_in_errors: str, deadline: float, is_stopping: Callable[[], bool]
 ) -> tuple[bytes, bytes]:
     """Return a program's stdout and stderr. Raises FleetStopped, and CodeloopError if it takes too long."""
     while not is_stopping():
         with suppress(subprocess.TimeoutExpired):
             return program.communicate(timeout=FLEET_POLL.seconds)
         if time.monotonic() > deadline:
-            raise CodeloopError(f"git took longer than {FLEET_GIT.seconds:g} s for {repository}.")
+            raise CodeloopError(f"git took longer than {FLEET_GIT.seconds:g} s for {name_in_errors}.")
     raise FleetStopped("The fleet was stopped.")

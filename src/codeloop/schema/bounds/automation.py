@@ -65,6 +65,7 @@ FLEET_API_ANSWER = Limit("fleet.api_answer", 30_000, "ms", "the Kubernetes API a
 FLEET_API_TRIES = Limit("fleet.api_tries", 8, "count", "tries of a request to the Kubernetes API, then it has failed")
 FLEET_API_RETRY = Limit("fleet.api_retry", 500, "ms", "before the second try; doubled with each try")
 FLEET_API_RETRY_MOST = Limit("fleet.api_retry_most", 15_000, "ms", "the longest wait between two of those tries")
+FLEET_API_STOP = Limit("fleet.api_stop", 1_000, "ms", "a request ending as the fleet stops; then it is cancelled")
 FLEET_API_WATCH = Limit("fleet.api_watch", 300_000, "ms", "Jobs are watched by one request; then by the next one")
 FLEET_API_RESPONSE = Limit("fleet.api_response", 64 * 1024 * 1024, "bytes", "a longer answer of that API is an error")
 FLEET_POD_CHECK = Limit(

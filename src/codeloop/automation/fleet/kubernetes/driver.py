@@ -51,7 +51,7 @@ class KubernetesDriver:
                 self._watcher.run_request(self._api.delete_job(name), lambda: time.monotonic() > deadline)
             raise
         except ApiProblem as problem:
-            raise _make_failure(problem) from None
+            raise _make_error(problem) from None
         try:
             _fetch_commits(task, result)
         except CodeloopError:
@@ -87,9 +87,9 @@ class KubernetesDriver:
                 job = self._watcher.run_request(self._api.read_job(name), is_stopping)
                 is_deleted = job is None or job["metadata"]["uid"] != uid
                 if problem := self._watcher.run_request(self._api.find_start_problem(name), is_stopping):
-                    return _make_error(f"The pod can't start ({problem}).")
+                    return _make_failed_result(f"The pod can't start ({problem}).")
             if is_deleted:
-                return _make_error("Somebody deleted the job in the cluster.")
+                return _make_failed_result("Somebody deleted the job in the cluster.")
             end_condition = _find_end_condition(job) if job is not None else None
             if end_condition is not None:
                 log = self._watcher.run_request(self._api.read_log(name), is_stopping)
@@ -124,22 +124,22 @@ def _read_result(log: Sequence[str] | None, end_condition: Mapping[str, str]) ->
             result: JSON = msgspec.json.decode(line, type=dict[str, Any])
             if isinstance(result.get("exitCode"), int) and "reason" in result:
                 if result["exitCode"] == INTERRUPTED_EXIT_CODE:
-                    return _make_error("The pod was told to end too early.")
+                    return _make_failed_result("The pod was told to end too early.")
                 return result
     short_reason = end_condition.get("reason") or end_condition["type"]
     reason = f"{short_reason}: {end_condition.get('message') or 'no reason given'}"
     if end_condition.get("reason") == "DeadlineExceeded":
-        return _make_error(f"The job took too long ({reason}).")
+        return _make_failed_result(f"The job took too long ({reason}).")
     last_line = f" It last wrote: {log[-1]}" if log else ""
-    return _make_error(f"The pod ended without a result ({reason}).{last_line}")
+    return _make_failed_result(f"The pod ended without a result ({reason}).{last_line}")
 
 
-def _make_error(message: str) -> JSON:
+def _make_failed_result(message: str) -> JSON:
     """Return the result of a job that failed, with the advice to retry it."""
     return {"reason": "error", "exitCode": 1, "message": f"{message} {_RETRY_ADVICE}"}
 
 
-def _make_failure(problem: ApiProblem) -> CodeloopError:
+def _make_error(problem: ApiProblem) -> CodeloopError:
     """Return the error to raise for a problem of the API."""
     # A refused request would be refused again, so the job has failed. Without an answer, the job waits for the API.
     return problem if 400 <= problem.status < 500 else DriverLost(str(problem))

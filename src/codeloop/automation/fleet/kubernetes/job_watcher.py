@@ -10,13 +10,10 @@ from typing import Any, TypeVar
 from codeloop.automation.fleet.driver import FleetStopped
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
 from codeloop.automation.fleet.kubernetes.manifest import FLEET_LABEL
-from codeloop.schema.bounds.automation import FLEET_API_RETRY_MOST, FLEET_POLL
+from codeloop.schema.bounds.automation import FLEET_API_RETRY_MOST, FLEET_API_STOP, FLEET_POLL
 from codeloop.schema.wire import JSON
 
 Response = TypeVar("Response")
-# When the fleet is stopped, a request that creates a Job may be under way. It gets this time, so that the driver
-# deletes the Job after it was created.
-_STOP_GRACE_SECONDS = 1.0
 
 
 class JobWatcher:
@@ -60,7 +57,9 @@ class JobWatcher:
                 return future.result(FLEET_POLL.seconds)
             except TimeoutError:
                 if deadline is None and is_stopping():
-                    deadline = time.monotonic() + _STOP_GRACE_SECONDS
+                    # A request that creates a Job may be under way. It gets this time, so that the driver deletes
+                    # the Job after it was created.
+                    deadline = time.monotonic() + FLEET_API_STOP.seconds
                 if deadline is not None and time.monotonic() > deadline:
                     future.cancel()
                     raise FleetStopped("The fleet was stopped.") from None
