@@ -1,6 +1,6 @@
 """The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
 
-from codeloop.agent.answer.reminders import end_turn
+from codeloop.agent.answer.reminders import stop_or_remind
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover, Stop, decide_next_move
 from codeloop.agent.recovery import recover
@@ -17,7 +17,7 @@ async def run(engine: Engine, session_id: str) -> Stop:
         match decide_next_move(engine.store.read_context(session_id), engine.turn_settings):
             case Stop() as stop:
                 # A run that found nothing to do sends no reminder: it would wake the model for nothing.
-                end = await end_turn(engine, session_id, stop) if has_asked else stop
+                end = await stop_or_remind(engine, session_id, stop) if has_asked else stop
                 if end is not None:
                     return end
             case Recover() as move:

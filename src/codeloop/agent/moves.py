@@ -14,7 +14,7 @@ from codeloop.agent.request.window import find_compaction_part
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, get_error_message
 from codeloop.schema.limits import COMPACT_RESERVE, COMPACT_THRESHOLD
-from codeloop.schema.message import AssistantMessage, Session, UserMessage, describe_move, format_model_ref
+from codeloop.schema.message import AssistantMessage, Session, UserMessage, describe_relocation, format_model_ref
 from codeloop.schema.part import (
     LOOPED_KEY,
     Part,
@@ -113,7 +113,7 @@ def decide_next_move(conversation: Conversation, settings: TurnSettings) -> Move
         stop = None if _is_replaced(last.info, user, settings) else _find_stop(last.info, last.parts)
         if stop is not None:
             return _find_fallback(last.info, user, settings) or stop
-    if move_note := describe_move(conversation.session):
+    if move_note := describe_relocation(conversation.session):
         return Stop("moved", move_note)
     limit = _check_limits(conversation, settings)
     if limit is not None:
@@ -156,7 +156,8 @@ def find_required_format(conversation: Conversation) -> JSON | None:
 def compute_compaction_threshold(info: ModelInfo, reserved: int | None) -> int | None:
     """Return how many tokens a request may hold before the conversation is compacted; None: no limit is known.
 
-    That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).
+    That is 90 % of the model's input limit; where it has none, of its context less what is kept free for the answer:
+    `reserved`, or the smallest of the model's output limit, 32,000 tokens and a quarter of the context.
     """
     total = info.limits.input or info.limits.context
     if not total:

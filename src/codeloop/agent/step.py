@@ -75,11 +75,11 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             draft.close()
             snapshot = await _store_changes(engine, usage.add_to(info), recorder, is_complete=is_complete)
         await fault_injection.pass_point_async("step.finish")
-        has_called = calls.has_tool_calls
+        continues = calls.has_tool_calls
         extra_events: list[StoredEvent] = []
         if structured is not None:
-            info, finished, has_called, extra_events = await structured.finish(info, finished, has_called=has_called)
-        store_finish(engine, info, finished, usage, snapshot, has_called=has_called, extra_events=extra_events)
+            info, finished, continues, extra_events = await structured.finish(info, finished, has_called=continues)
+        store_finish(engine, info, finished, usage, snapshot, continues=continues, extra_events=extra_events)
 
 
 async def _prepare_request(

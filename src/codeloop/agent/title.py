@@ -66,7 +66,7 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *
     return False
 
 
-def find_missing_title(entries: Iterable[Entry], title: str) -> tuple[str, UserMessage] | None:
+def find_prompts_for_title(entries: Iterable[Entry], title: str) -> tuple[str, UserMessage] | None:
     """Return the first prompt's text and the last prompt, if the session still needs a title.
 
     It needs one if it is untitled, or has few prompts and is titled by the first line of the first one.

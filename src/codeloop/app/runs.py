@@ -15,11 +15,11 @@ from codeloop.agent.answer.turn_diffs import store_diffs
 from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.loop import run as run_loop
 from codeloop.agent.moves import Stop, decide_next_move
-from codeloop.agent.title import find_missing_title, is_untitled, make_title, store_first_line
+from codeloop.agent.title import find_prompts_for_title, is_untitled, make_title, store_first_line
 from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
-from codeloop.schema.message import describe_move, format_model_ref
+from codeloop.schema.message import describe_relocation, format_model_ref
 from codeloop.schema.wire import replace
 from codeloop.store.lease import get_session_stop_file, request_stop, wait_for_stop
 from codeloop.tool.toolbox import Toolbox
@@ -140,7 +140,7 @@ class Runs:
 
     def check_free(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError) if a session was moved away, or its files are being restored."""
-        if moved := describe_move(self._engine.store.get_session(session_id)):
+        if moved := describe_relocation(self._engine.store.get_session(session_id)):
             raise OperationError("SessionBusyError", moved)
         if self._get_run(session_id).state == "restoring":
             raise OperationError(
@@ -303,7 +303,7 @@ class Runs:
     def _start_naming(self, run: SessionRun, engine: Engine, session_id: str, *, is_turn_over: bool = False) -> None:
         """Name the session by its first prompt, and ask a model for a better title in the background."""
         conversation = self._engine.store.read_context(session_id)
-        untitled = find_missing_title(conversation.entries, conversation.session.title)
+        untitled = find_prompts_for_title(conversation.entries, conversation.session.title)
         if untitled is None or not (is_turn_over or is_untitled(conversation.session.title)):
             return
         prompt, message = untitled

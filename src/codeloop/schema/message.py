@@ -174,7 +174,7 @@ class Session(Wire):
         return (self.directory.removesuffix(self.path).rstrip("/") or "/") if self.path else self.directory
 
 
-def describe_move(session: Session) -> str:
+def describe_relocation(session: Session) -> str:
     """Return a text that says where a session was moved and how to continue it here; empty if it was not moved."""
     moved = (session.metadata or {}).get(MOVED_KEY)
     if not isinstance(moved, dict):

@@ -5,8 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.agent.request.request_cache import TOOLS_NOT_FOR_SMALL_MODELS
-from codeloop.agent.request.system_prompt import is_small
+from codeloop.agent.request.system_prompt import TOOLS_NOT_FOR_SMALL_MODELS, is_small
 from codeloop.app.toolbox import make_toolbox
 from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.chat import ModelInfo, ModelRequest

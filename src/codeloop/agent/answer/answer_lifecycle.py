@@ -62,20 +62,21 @@ def store_finish(
     usage: Usage,
     snapshot: str | None = None,
     *,
-    has_called: bool = False,
+    continues: bool = False,
     extra_events: Sequence[StoredEvent] = (),
 ) -> None:
     """Store how the step ended, the session's new sums, and `extra_events`, in one transaction.
 
-    `has_called`: the answer holds calls. It decides, not the service's reason, whether another step follows.
+    `continues`: another step follows, as after calls. The stored reason is made to fit it: the loop decides by that
+    reason, and the service's may contradict it.
     """
     info = usage.add_to(info)
     reason = finished.reason
-    if has_called and reason != "cut":
+    if continues and reason != "cut":
         reason = "tool-calls"
-    elif not has_called and reason == "tool-calls":
+    elif not continues and reason == "tool-calls":
         reason = "stop"
-    elif not has_called and reason == "cut":
+    elif not continues and reason == "cut":
         data = UnknownData(message="The connection broke before the answer was complete.")
         finished = Finished("error", finished.tokens, finished.error or UnknownError(data=data))
     info = replace(

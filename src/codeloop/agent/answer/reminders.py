@@ -57,8 +57,8 @@ _TEXT_CALL = re.compile(
 _EXCERPT_CHARS = 100
 
 
-async def end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-    """Return how a turn ends, with what it did to tests; None: it continues, since a reminder was stored.
+async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
+    """Return how a turn ends, with what it did to tests; None: it continues, after a reminder or a prompt that came.
 
     Where a user is there, who saw what the turn did, only an empty answer is worth a reminder.
     """
@@ -105,7 +105,7 @@ def find_reminder(
 ) -> str | None:
     """Return the reminder that follows the last answer; None if nothing is unfinished, or a reminder said so already.
 
-    `review`: of the turn; None: the turn has no calls. `root`: the session's directory.
+    `review`: of the turn; None: the turn has no calls, or a user attends it. `root`: the session's directory.
     A check that did not pass is the exception: its reminder comes again after new calls, at most 3 times in a turn.
     """
     last = entries[-1]

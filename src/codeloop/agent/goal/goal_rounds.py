@@ -27,7 +27,7 @@ from codeloop.schema.api.session_inputs import Goal, GoalCheck, GoalEnd
 from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_OUTPUT, GOAL_ROUNDS, GOAL_STUCK
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.live_events import Toast, ToastShown
-from codeloop.schema.message import GOAL_KEY, AssistantMessage, UserMessage, describe_move, format_model_ref
+from codeloop.schema.message import GOAL_KEY, AssistantMessage, UserMessage, describe_relocation, format_model_ref
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
@@ -127,7 +127,7 @@ class GoalRounds:
         return stop_of_turn
 
     async def _end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-        if move_note := describe_move(engine.store.read_context(session_id).session):
+        if move_note := describe_relocation(engine.store.read_context(session_id).session):
             self._finish("not_done", move_note)
             return Stop("moved", move_note)
         self._rounds += 1

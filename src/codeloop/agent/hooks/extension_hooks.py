@@ -32,7 +32,10 @@ COMPACTING_HOOK, CONTINUE_HOOK = "experimental.session.compacting", "experimenta
 
 
 class ExtensionHooks(TurnHooks):
-    """Calls the extensions' hooks. A method does nothing when no extension handles its hook."""
+    """Calls the hooks of extensions, and those of the configuration's rows in `hooks`, which are handlers like them.
+
+    A method does nothing when there is no handler of its hook.
+    """
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks

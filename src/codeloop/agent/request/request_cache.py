@@ -6,7 +6,7 @@ from operator import is_
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
 from codeloop.agent.request.projection import make_model_messages
-from codeloop.agent.request.system_prompt import is_small, make_system_prompt
+from codeloop.agent.request.system_prompt import TOOLS_NOT_FOR_SMALL_MODELS, is_small, make_system_prompt
 from codeloop.agent.request.window import Window, find_last_summary, make_window
 from codeloop.model.chat import ModelInfo, ModelMessage, ToolSpec
 from codeloop.schema.api.agents import Agent
@@ -17,14 +17,6 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, find_context_start
 from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
-
-TOOLS_NOT_FOR_SMALL_MODELS = frozenset(
-    (
-        *("apply_patch", "batch", "list", "lsp", "multiedit", "question", "task", "task_output"),
-        *("todoread", "todowrite", "webfetch"),
-    )
-)
-"""Tools that small models are not offered: redundant or too complex for them."""
 
 # Entries of a conversation up to which dropping outputs never pays for writing the cache again.
 _SHORT_CONVERSATION_ENTRIES = 8
@@ -46,10 +38,11 @@ class RequestCache:
         self._rejected_images: frozenset[str] = frozenset()
         self._superseded = SupersededOutputs()
         self.takes_format = True
-        """Whether no service of the run has refused a response format."""
+        """Whether no service of the run has refused a response format: set and read by StructuredStep alone, kept here
+        because it must outlive a step."""
 
     def get_system_prompt(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
-        """Return the system prompt, built once a run."""
+        """Return the system prompt, built once for each agent and model of the run."""
         key = (agent.name, info.ref)
         if key not in self._systems:
             self._systems[key] = make_system_prompt(engine, session, agent, info)

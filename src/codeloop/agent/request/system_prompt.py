@@ -21,6 +21,13 @@ SMALL_FAMILIES = ("*gemma-3n*", "*gemma3n*", "*phi-3-mini*", "*phi-4-mini*", "*p
 """Wildcards over small models whose names contain no size."""
 # The size in a name, such as `qwen3:4b` or `1.5b`; not `a3b`, the active part of a mixture of experts.
 _BILLIONS_PATTERN = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?)b(?![a-z0-9])")
+TOOLS_NOT_FOR_SMALL_MODELS = frozenset(
+    (
+        *("apply_patch", "batch", "list", "lsp", "multiedit", "question", "task", "task_output"),
+        *("todoread", "todowrite", "webfetch"),
+    )
+)
+"""Tools that small models are not offered: redundant or too complex for them."""
 
 
 def is_small(info: ModelInfo) -> bool:

@@ -58,12 +58,12 @@ _FORMAT_REFUSAL_STATUSES = frozenset({400, 404, 415, 422, 501})
 class CheckedAnswer(NamedTuple):
     """An answer after its check, how its stream ended, and further events to store.
 
-    `has_called`: another step follows, as after calls.
+    `continues`: another step follows.
     """
 
     info: AssistantMessage
     finished: Finished
-    has_called: bool
+    continues: bool
     extra_events: list[StoredEvent]
 
 
@@ -93,12 +93,12 @@ class StructuredStep:
         fields = make_format_fields(info, find_quirks(info), self._shape) if self._cache.takes_format else None
         schema = msgspec.json.encode(self._shape.schema).decode()
         as_text = replace(request, system=f"{request.system}\n\n{TEXT_INSTRUCTIONS}\n{schema}")
-        second_request = self._ask_by_tool(info, request) if info.tool_call else as_text
+        fallback_request = self._ask_by_tool(info, request) if info.tool_call else as_text
         if fields is not None:
             self._retry_instructions = RETRY_BY_TEXT
-            return _FallbackModel(model, second_request, self._fall_back), replace(as_text, body=fields)
+            return _FallbackModel(model, fallback_request, self._fall_back), replace(as_text, body=fields)
         self._retry_instructions = RETRY_BY_TOOL if info.tool_call else RETRY_BY_TEXT
-        return model, second_request
+        return model, fallback_request
 
     def _ask_by_tool(self, info: ModelInfo, request: ModelRequest) -> ModelRequest:
         tools: list[ToolSpec] = [each for each in request.tools if each.name != STRUCTURED_OUTPUT_TOOL]
@@ -126,7 +126,7 @@ class StructuredStep:
         accepted = [part.state.input for part in _list_answers(parts) if isinstance(part.state, ToolStateCompleted)]
         if accepted:
             answer = replace(info, structured=self._shape.unwrap(accepted[-1]))
-            return CheckedAnswer(answer, Finished("stop", finished.tokens), has_called=False, extra_events=[])
+            return CheckedAnswer(answer, Finished("stop", finished.tokens), continues=False, extra_events=[])
         # A cut or filtered answer is not worth checking; the reason says more.
         if finished.reason not in {"stop", "tool-calls"}:
             return unchanged
@@ -135,17 +135,17 @@ class StructuredStep:
             wrong_calls = [part.state for part in parts if isinstance(part, ToolPart) and _is_wrong(part)]
             if wrong_calls and _count_wrong_answers(entries) > self._retries:
                 failure = self._make_failure(finished, _read_reason(wrong_calls[-1]))
-                return CheckedAnswer(info, failure, has_called=True, extra_events=[])
+                return CheckedAnswer(info, failure, continues=True, extra_events=[])
             return unchanged
         text = "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic).strip()
         value, problems = await self._read_answer(text)
         if not problems:
-            return CheckedAnswer(replace(info, structured=value), finished, has_called=False, extra_events=[])
+            return CheckedAnswer(replace(info, structured=value), finished, continues=False, extra_events=[])
         problems_text = format_problems(problems)
         if _count_wrong_answers(entries) >= self._retries:
             failure = self._make_failure(finished, problems_text)
-            return CheckedAnswer(info, failure, has_called=False, extra_events=[])
-        return CheckedAnswer(info, finished, has_called=True, extra_events=self._make_repair_events(problems_text))
+            return CheckedAnswer(info, failure, continues=False, extra_events=[])
+        return CheckedAnswer(info, finished, continues=True, extra_events=self._make_repair_events(problems_text))
 
     async def _take_answer(self, value: Any, _ctx: ToolContext) -> ToolResult:
         problems = await find_value_problems(
@@ -188,11 +188,11 @@ class StructuredStep:
 
 
 class _FallbackModel:
-    """A model that sends `second_request` when its service refuses the format of the first request."""
+    """A model that sends `fallback_request` when its service refuses the format of the first request."""
 
-    def __init__(self, model: ChatModel, second_request: ModelRequest, fall_back: Callable[[], None]) -> None:
+    def __init__(self, model: ChatModel, fallback_request: ModelRequest, fall_back: Callable[[], None]) -> None:
         self._model = model
-        self._second_request = second_request
+        self._fallback_request = fallback_request
         self._fall_back = fall_back
 
     @property
@@ -211,7 +211,7 @@ class _FallbackModel:
             else:
                 return
         self._fall_back()
-        async with aclosing(self._model.stream(self._second_request)) as events:
+        async with aclosing(self._model.stream(self._fallback_request)) as events:
             async for event in events:
                 yield event
 

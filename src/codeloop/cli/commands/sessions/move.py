@@ -28,7 +28,7 @@ from codeloop.schema.bounds.session import MOVE_STEP_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import IMPORT_BYTES
-from codeloop.schema.message import MOVED_KEY, Session, describe_move
+from codeloop.schema.message import MOVED_KEY, Session, describe_relocation
 from codeloop.schema.operation import ABORT, SESSION_IMPORT, SESSION_OVERVIEW, SESSION_UPDATE
 from codeloop.schema.server_operation import WORKTREE_CREATE
 from codeloop.schema.wire import JSON
@@ -68,7 +68,7 @@ async def _pack_session(client: Client, session: Session, output: Path) -> tuple
         raise UsageProblem(
             f"{session.id} is a subagent's session. Move the one that it belongs to, {session.parent_id}."
         )
-    was_moved = bool(describe_move(session))
+    was_moved = bool(describe_relocation(session))
     destination = {"to": str(output), "at": now_ms()}
     # The mark is stored before anything is written, and the file gets its name at the end. So if this process is
     # killed, the session goes on nowhere, instead of in two places, until it is moved again or `--cancel` is given.
@@ -88,7 +88,7 @@ async def _pack_session(client: Client, session: Session, output: Path) -> tuple
 
 
 async def _cancel_move(client: Client, session: Session) -> Session:
-    if not describe_move(session):
+    if not describe_relocation(session):
         raise UsageProblem(f"{session.id} was not moved.")
     session = await _store_destination(client, session, None)
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=None)))
@@ -188,7 +188,7 @@ async def _import_session(source: Path) -> None:
 
 def _check_new(session: Session | None) -> None:
     """Raise UsageProblem if a session goes on here already. One that was moved away may come back, as a copy."""
-    if session is not None and not describe_move(session):
+    if session is not None and not describe_relocation(session):
         raise UsageProblem(f"{session.id} is here already, in {session.directory}. Go on there: --session {session.id}")
 
 
