@@ -114,6 +114,18 @@ async def test_a_service_that_refuses_the_format_is_asked_by_a_tool(tmp_path: Pa
 
 
 @pytest.mark.slow
+async def test_a_model_without_tools_whose_format_is_refused_is_never_told_to_call_one(tmp_path: Path) -> None:
+    refused = APIError(data=APIErrorData(message="unknown field", is_retryable=False, status_code=400))
+    answers = [ScriptedAnswer(error=refused), text("no"), text(GOOD)]
+    sides = [replace(answer, kind="side") for answer in answers]
+    async with open_scripted_project(tmp_path, sides, info=replace(NATIVE, tool_call=False)) as it:
+        assert of(await it.prompt("count", format=FORMAT)).structured == GOOD
+        correction = str(it.model.requests[-1].messages[-1])
+    assert "Answer with the whole JSON" in correction
+    assert "StructuredOutput" not in correction
+
+
+@pytest.mark.slow
 async def test_an_answer_that_is_no_object_comes_in_one(tmp_path: Path) -> None:
     schema = {"type": "array", "items": {"$ref": "#/$defs/row"}, "$defs": {"row": {"type": "integer"}}}
     async with open_scripted_project(tmp_path, [structured(result=[1, "2"]), structured(result=[1, 2])]) as it:

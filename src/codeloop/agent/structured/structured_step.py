@@ -94,11 +94,17 @@ class StructuredStep:
         schema = msgspec.json.encode(self._shape.schema).decode()
         as_text = replace(request, system=f"{request.system}\n\n{TEXT_INSTRUCTIONS}\n{schema}")
         fallback_request = self._ask_by_tool(info, request) if info.tool_call else as_text
-        if fields is not None:
-            self._retry_instructions = RETRY_BY_TEXT
-            return _FallbackModel(model, fallback_request, self._fall_back), replace(as_text, body=fields)
-        self._retry_instructions = RETRY_BY_TOOL if info.tool_call else RETRY_BY_TEXT
-        return model, fallback_request
+        fallback_instructions = RETRY_BY_TOOL if info.tool_call else RETRY_BY_TEXT
+        if fields is None:
+            self._retry_instructions = fallback_instructions
+            return model, fallback_request
+
+        def fall_back() -> None:
+            self._cache.takes_format = False
+            self._retry_instructions = fallback_instructions
+
+        self._retry_instructions = RETRY_BY_TEXT
+        return _FallbackModel(model, fallback_request, fall_back), replace(as_text, body=fields)
 
     def _ask_by_tool(self, info: ModelInfo, request: ModelRequest) -> ModelRequest:
         tools: list[ToolSpec] = [each for each in request.tools if each.name != STRUCTURED_OUTPUT_TOOL]
@@ -108,10 +114,6 @@ class StructuredStep:
             tools=(*tools, self._spec),
             body=make_forced_call_fields(info, find_quirks(info), request.options),
         )
-
-    def _fall_back(self) -> None:
-        self._cache.takes_format = False
-        self._retry_instructions = RETRY_BY_TOOL
 
     async def finish(self, info: AssistantMessage, finished: Finished, *, has_called: bool) -> CheckedAnswer:
         """Check the answer of the step. `has_called`: it made calls.
