@@ -395,7 +395,7 @@ def is_signed_in(providers: Providers, provider: Provider) -> bool:
 
 
 def _sort_by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provider]:
-    """Return the providers in the order in which a default model is looked for; addresses that may want a key last."""
+    # `none` comes last here: a configured address without a key may want one.
     ranks = {provider_id: rank for rank, provider_id in enumerate(PREFERRED_PROVIDERS)}
     providers: list[Provider] = []
     for source in ("configuration", "environment", "credentials", "none"):
