@@ -1,6 +1,5 @@
 """Cached listings of servers' offers, so that requests can name tools of servers not started."""
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -79,12 +78,6 @@ class Listing(Wire):
         ]
         return "\n".join(lines) + "\n" if lines else ""
 
-    @property
-    def digest(self) -> str:
-        """The hash of `text`."""
-        # A server's JSON may hold lone surrogates, which plain UTF-8 can't encode.
-        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
 
 def _format_tools(tools: list[ListedTool]) -> Iterator[str]:
     # Sorted, so that another order of the same tools is no change that the user is asked about.
@@ -98,7 +91,10 @@ def _format_tools(tools: list[ListedTool]) -> Iterator[str]:
 
 
 def has_new_text(before: Listing, after: Listing) -> bool:
-    """Return whether `after` has text for the model that `before` lacked: new tools, changed descriptions."""
+    """Return whether `after` has text for the model that `before` lacked: new tools, changed descriptions.
+
+    A tool of which only `title` or `read_only` changed counts too; `diff_listings` shows nothing of these.
+    """
     listed_tools = {tool.name: tool for tool in before.tools}
     return after.instructions_line not in {"", before.instructions_line} or any(
         listed_tools.get(tool.name) != tool for tool in after.tools
@@ -111,27 +107,27 @@ def diff_listings(before: Listing, after: Listing) -> str:
 
 
 class Listings:
-    """The listings on disk: a file for each definition, by its hash. What can't be read counts as unknown."""
+    """The listings on disk: a file for each definition, by its `listing_key`. What can't be read counts as unknown."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, digest: str) -> Listing | None:
+    def get(self, key: str) -> Listing | None:
         """Return the stored listing of a definition's server, the last that the user agreed to."""
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return msgspec.json.decode(read_start(self._file(digest), MCP_FILE.value), type=Listing)
+            return msgspec.json.decode(read_start(self._file(key), MCP_FILE.value), type=Listing)
         return None
 
-    def put(self, digest: str, listing: Listing) -> None:
+    def put(self, key: str, listing: Listing) -> None:
         """Store a listing; if writing fails, the server is asked again next time."""
         with suppress(OSError):
             make_private(self._folder)
-            write_atomically(self._file(digest), msgspec.json.encode(listing))
+            write_atomically(self._file(key), msgspec.json.encode(listing))
 
-    def forget(self, digest: str) -> None:
+    def forget(self, key: str) -> None:
         """Remove the listing of a definition."""
         with suppress(OSError):
-            self._file(digest).unlink(missing_ok=True)
+            self._file(key).unlink(missing_ok=True)
 
-    def _file(self, digest: str) -> Path:
-        return self._folder / f"{digest}.json"
+    def _file(self, key: str) -> Path:
+        return self._folder / f"{key}.json"

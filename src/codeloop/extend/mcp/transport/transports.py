@@ -121,21 +121,21 @@ def _describe_end(code: int | None) -> str:
     return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
 
 
-def open_http(url: str, client: "httpx2.AsyncClient") -> "Transport":
+def open_http(url: str, http_client: "httpx2.AsyncClient") -> "Transport":
     """Speak streamable HTTP."""
     from mcp.client.streamable_http import streamable_http_client
 
-    return streamable_http_client(url, http_client=client, max_sse_event_size=MCP_MESSAGE.value)
+    return streamable_http_client(url, http_client=http_client, max_sse_event_size=MCP_MESSAGE.value)
 
 
-def open_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
+def open_sse(url: str, http_client: "httpx2.AsyncClient") -> "Transport":
     """Speak the older transport: an event stream, and posted messages. Closes the client."""
     from mcp.client.sse import sse_client
 
     def reuse_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> "httpx2.AsyncClient":
         # The given client has these already.
         del headers, timeout, auth
-        return client
+        return http_client
 
     return sse_client(url, httpx_client_factory=reuse_client)
 
@@ -215,7 +215,7 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
         if listing is not None:
             return connection, listing
         tried.append(connection)
-        if not _may_be_older(connection):
+        if not _should_try_next(connection):
             break
     first = tried[0]
     error = find_cause(first.fatal)
@@ -232,8 +232,8 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
     raise last.fatal or CodeloopError("the connection ended")
 
 
-def _may_be_older(connection: ServerConnection) -> bool:
-    """Return whether the server may be one that supports only another transport or an older version."""
+def _should_try_next(connection: ServerConnection) -> bool:
+    """Return whether to try the next connection after this one failed: the server may support only that."""
     if connection.transport == "stdio":
         return bool(connection.ended)
     return connection.transport == "sse" or connection.status in _OLDER_TRANSPORT_STATUSES
@@ -297,13 +297,13 @@ async def _open_remote(
     def note_status(status: int) -> None:
         connection.status = status
 
-    client = make_http_client(config.headers, dependencies.make_auth(target.definition), note_status)
+    http_client = make_http_client(config.headers, dependencies.make_auth(target.definition), note_status)
     if transport == "sse":
-        async with _make_client(open_sse(config.url, client), target, mode) as session:
-            yield session
+        async with _make_client(open_sse(config.url, http_client), target, mode) as client:
+            yield client
         return
-    async with client, _make_client(open_http(config.url, client), target, mode) as session:
-        yield session
+    async with http_client, _make_client(open_http(config.url, http_client), target, mode) as client:
+        yield client
 
 
 def _make_client(transport: "Transport", target: ServerTarget, mode: str) -> "Client":
