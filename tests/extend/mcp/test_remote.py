@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from codeloop.extend.mcp.cache.definition import parse_definition
+from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.login import sign_in
 from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns, get_sign_ins, sign_out
@@ -58,6 +59,24 @@ async def test_an_older_server_is_reached_by_sse(tmp_path: Path) -> None:
             listing = it.server().listing
             assert listing is not None
             assert listing.transport == "sse"
+
+
+async def test_a_server_last_reached_by_sse_that_is_down_is_reported_as_unreachable(tmp_path: Path) -> None:
+    async with world(tmp_path, remote("http://127.0.0.1:9/sse")) as it:
+        it.table.project.listings.put(it.table.definitions["p"].listing_key, Listing(transport="sse"))
+        with pytest.raises(CodeloopError, match=r"127\.0\.0\.1:9 can't be reached") as caught:
+            await it.server().connect()
+    assert "streamable HTTP" not in str(caught.value), "it has not answered that"
+
+
+async def test_a_server_last_reached_by_sse_that_asks_for_a_sign_in_now_waits_for_one(
+    tmp_path: Path, oauth: tuple[str, Path]
+) -> None:
+    async with world(tmp_path, remote(oauth[0])) as it:
+        it.table.project.listings.put(it.table.definitions["p"].listing_key, Listing(transport="sse"))
+        with pytest.raises(CodeloopError):
+            await it.server().connect()
+        assert it.server().status.state == "needs_auth"
 
 
 async def test_a_server_that_was_started_again_is_reached_again(tmp_path: Path, http: str) -> None:

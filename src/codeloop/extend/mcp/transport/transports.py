@@ -217,16 +217,17 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
         tried.append(connection)
         if not _should_try_next(connection):
             break
-    first = tried[0]
-    error = find_cause(first.fatal)
-    if isinstance(target.config, RemoteDefinition) and isinstance(error, SignInNeeded) and error.can_sign_in:
-        await check_registration(target.definition.name, target.config, error)
-    # Both transports failed: without their names the second error would puzzle.
-    if len(tried) > 1 and not isinstance(target.config, LocalDefinition):
-        reason = describe_error(tried[-1].fatal)
-        tries = f"tried as streamable HTTP, which was answered with {first.status}, and SSE"
-        raise CodeloopError(f"{reason} ({tries})") from first.fatal
     last = tried[-1]
+    error = find_cause(last.fatal)
+    needs_sign_in = isinstance(error, SignInNeeded)
+    if isinstance(target.config, RemoteDefinition) and needs_sign_in and error.can_sign_in:
+        await check_registration(target.definition.name, target.config, error)
+    # Both transports failed: without their names the last error would puzzle. A status of 0: there was no answer.
+    status = next((each.status for each in tried if each.transport == "http"), 0)
+    if len(tried) > 1 and status and not needs_sign_in:
+        reason = describe_error(last.fatal)
+        tries = f"tried as streamable HTTP, which was answered with {status}, and SSE"
+        raise CodeloopError(f"{reason} ({tries})") from tried[0].fatal
     if last.ended:
         raise ProgramEnded(last.ended) from last.fatal
     raise last.fatal or CodeloopError("the connection ended")
