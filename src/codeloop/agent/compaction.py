@@ -170,7 +170,7 @@ def _list_entries_before(conversation: Conversation, request: UserMessage) -> tu
 
 
 def _find_reported_limit(conversation: Conversation) -> int | None:
-    """Return the tokens that the service said a request may have when it last refused one; None: it named none."""
+    """Return the `read_request_limit` of the last refusal of a request as too long; None: there is none."""
     for entry in reversed(conversation.entries):
         if isinstance(entry.info, AssistantMessage) and isinstance(entry.info.error, ContextOverflowError):
             return read_request_limit(entry.info.error.data.message)

@@ -113,8 +113,8 @@ def decide_next_move(conversation: Conversation, settings: TurnSettings) -> Move
         stop = None if _is_replaced(last.info, user, settings) else _find_stop(last.info, last.parts)
         if stop is not None:
             return _find_fallback(last.info, user, settings) or stop
-    if move_note := describe_relocation(conversation.session):
-        return Stop("moved", move_note)
+    if relocation_note := describe_relocation(conversation.session):
+        return Stop("moved", relocation_note)
     limit = _check_limits(conversation, settings)
     if limit is not None:
         return limit

@@ -125,7 +125,7 @@ class CallContext:
         return list_denied_patterns(permission, self._rules.current.lists)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
-        """Show progress to every client, at most ten times a second; the last report always shows."""
+        """Show progress to every client, at most ten times a second: of the reports in between only the last one."""
         state = self._part.state
         if not isinstance(state, ToolStateRunning):
             return

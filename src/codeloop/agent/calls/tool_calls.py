@@ -152,7 +152,7 @@ class ToolCalls:
             duplicates = self._incomplete_parts.get(call.id)
             if duplicates:
                 part = duplicates.pop(0)
-                self._engine.store.append(make_part_updated(replace(part, state=_make_error(_DUPLICATE_REASON))))
+                self._engine.store.append(make_part_updated(replace(part, state=_make_error_state(_DUPLICATE_REASON))))
             return
         self._ready_calls.append(call)
         if not self._incomplete_parts.get(call.id):
@@ -182,7 +182,7 @@ class ToolCalls:
         reason = _CUT_SHORT_REASONS.get(finished.reason, _CUT_SHORT_REASONS["cut"])
         advice = _SHORTER_CALL_ADVICE if finished.reason == "length" else None
         for part in self._list_open_calls():
-            self._engine.store.append(make_part_updated(replace(part, state=_make_error(reason, advice))))
+            self._engine.store.append(make_part_updated(replace(part, state=_make_error_state(reason, advice))))
 
     def _list_open_calls(self) -> list[ToolPart]:
         """Return the stored calls without a result, including those of an abandoned attempt."""
@@ -314,7 +314,7 @@ def add_model_note(metadata: JSON, note: str) -> JSON:
     return {**metadata, TOLD_KEY: text} if note else metadata
 
 
-def _make_error(reason: str, metadata: JSON | None = None) -> ToolStateError:
+def _make_error_state(reason: str, metadata: JSON | None = None) -> ToolStateError:
     return ToolStateError(input={}, error=reason, metadata=metadata, time=ToolTime(start=now_ms(), end=now_ms()))
 
 

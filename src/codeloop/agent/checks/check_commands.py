@@ -71,6 +71,7 @@ _SCRIPT_NAME = re.compile(
 )
 # Matches the name of a file that may run tests when it is run itself: `test_a.py`, `a.spec.js`, `runtests.rb`, `a.t`.
 _TEST_FILE = re.compile(r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t")
+# With `t`, the folder of Perl's tests, which those of `file_kinds.py` are without.
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
 # Matches code that runs tests: `python -c "import pytest; pytest.main()"`.
 _CODE_RUN = re.compile(r"\b(?P<runner>pytest|unittest)\.main\((?P<arguments>[^)]*)")

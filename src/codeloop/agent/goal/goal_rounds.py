@@ -127,9 +127,9 @@ class GoalRounds:
         return stop_of_turn
 
     async def _end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-        if move_note := describe_relocation(engine.store.read_context(session_id).session):
-            self._finish("not_done", move_note)
-            return Stop("moved", move_note)
+        if relocation_note := describe_relocation(engine.store.read_context(session_id).session):
+            self._finish("not_done", relocation_note)
+            return Stop("moved", relocation_note)
         self._rounds += 1
         await _end_background(engine, session_id)
         self._last_outcome = await self._run_checks(engine, session_id)

@@ -48,7 +48,7 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     """
     agent = engine.get_subagent(task.agent)
     parent = engine.store.get_session(call.session_id)
-    child = _find_or_make_child(engine, parent, agent, task, _list_ceilings(engine, call))
+    child = _find_or_make_child(engine, parent, agent, task, _make_ceilings(engine, call))
     if engine.supervisor.find_task(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with task_output.")
     engine.store.leases.acquire(child.id)
@@ -152,8 +152,8 @@ async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
         await asyncio.wait([running, watching, stopping])
 
 
-def _list_ceilings(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
-    """Return the ceiling of a call's subagent: the agent that makes the call; empty: that is not known."""
+def _make_ceilings(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
+    """Return the ceilings to store with a call's subagent: the agent that makes the call; empty: that is not known."""
     # The agent of the message, since the user may have switched the session's agent during the turn.
     agent = engine.store.read_context(call.session_id).find_agent(call.message_id)
     return (Ceiling(agent=agent),) if agent else ()
