@@ -1,4 +1,4 @@
-"""Errors as they are stored in a message and sent in `session.error`, and the exceptions that become them."""
+"""Errors as they are stored in a message and sent in `session.error`, and the exceptions that all rooms raise."""
 
 from typing import Literal
 

@@ -270,6 +270,6 @@ class Todo(Wire):
 
 
 def parse_model_ref(ref: str) -> ModelRef:
-    """Parse `provider/model`; the model's part may contain slashes."""
+    """Parse `provider/model`; the model's part may contain slashes. Unlike `parse_model_name` it takes any text."""
     provider_id, _, model_id = ref.partition("/")
     return ModelRef(provider_id=provider_id, model_id=model_id)

@@ -34,7 +34,7 @@ AUTO_MESSAGE = "Approved by --auto."
 
 
 def is_category_pattern(pattern: str) -> bool:
-    """Return whether a rule's pattern names a trait (`<read-only>`) or a kind of file (`<secret>`), no text."""
+    """Return whether a rule's pattern is `<remote>`, a trait (`<read-only>`) or a kind of file (`<secret>`)."""
     return pattern.startswith("<") and pattern.endswith(">") and pattern[1:-1].replace("-", "").isalpha()
 
 

@@ -1,6 +1,6 @@
 """uvicorn's HTTP protocol with further limits on the size and duration of a request, and on slow readers.
 
-It overrides undocumented methods of uvicorn: docs/decisions/0028. Nothing else in the package does.
+It overrides undocumented methods of uvicorn's protocol and flow control: docs/decisions/0028. Only this file does.
 """
 
 import asyncio

@@ -49,7 +49,7 @@ _ID_FIELDS: dict[ErrorKind, str] = {
     "McpUnsupportedOAuthError": "error",
     "ProjectNotFoundError": "projectID",
 }
-"""Errors in the tagged form (`_tag`, `message`) -> the field with the id of what is not there.
+"""Errors in the tagged form (`_tag`, `message`) -> their third field: an id, a name, or the message once more.
 
 The contract has two forms of errors; all others have the one with `name` and `data`.
 """

@@ -148,8 +148,8 @@ class CallSession:
     def find_last_failure(self, tool: str) -> LastCallFailure:
         """Return the last failure of a tool, with the user's prompts since then.
 
-        Failures before a call that succeeded do not count. Without a failure the metadata is empty, and the prompts are
-        those since the successful call, or all.
+        Failures before a call that succeeded, and those without metadata, do not count. Without a failure the metadata
+        is empty, and the prompts are those since the successful call, or all.
         """
         this_call = (self._call.message_id, self._call.call_id)
         prompts: list[str] = []

@@ -140,7 +140,7 @@ class Toolbox(Struct, dict=True):
     ) -> PreparedCall | InvalidToolCall:
         """Parse and validate a model's call. Mistakes whose meaning is certain are repaired (`tool/repair`) and noted.
 
-        `offered`: the names of the tools that the model was offered; None: all.
+        `offered`: the names that the error for an unknown tool lists; None: all. Calls of others are prepared, too.
         """
         # Imported late: a request without calls does not need it.
         from codeloop.tool.repair.calls import match_editor, match_tool

@@ -40,7 +40,7 @@ class BenchSum(Struct, frozen=True):
 
 
 def sum_runs(runs: Sequence[BenchRun]) -> list[BenchSum]:
-    """Return the sums for each agent and model, the best rate first; of equal rates the cheaper first."""
+    """Return the sums for each agent and model, the best rate first; of equal rates the cheaper (unknown is 0)."""
     groups: dict[tuple[str, str], list[BenchRun]] = {}
     for run in runs:
         groups.setdefault((run.agent, run.model), []).append(run)

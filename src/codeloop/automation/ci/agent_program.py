@@ -148,7 +148,7 @@ class AgentProgram:
     async def _run_session(
         self, directory: Path, *, title: str, options: Sequence[str], prompt: str, seconds: float
     ) -> AgentResult:
-        """Run `codeloop run`; its result is an error if it ends without a last output line that is one."""
+        """Run `codeloop run`; return the result in its last output line, or a failed one if there is none."""
         shared_options = (
             *("--format", "json", "--profile", self._limits.profile),
             *("--dir", str(directory), "--title", title),

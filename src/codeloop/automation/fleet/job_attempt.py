@@ -37,7 +37,7 @@ class JobAttempt:
     def run(self, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """Do the job and return its result, or return the result of an earlier attempt that has finished the job.
 
-        `is_stopping` is called regularly. Raises FleetStopped, DriverLost, and CodeloopError when git fails.
+        `is_stopping` is called regularly. Raises FleetStopped, DriverLost, and CodeloopError when git or the job fails.
         """
         if (earlier_result := read_result(self._final_folder)) is not None:
             return earlier_result

@@ -15,8 +15,8 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 JobState = Literal["waiting", "running", "done", "failed"]
-# `owner` is the coordinator that runs the job, `child` the process on its machine. Process ids are reused, so each has
-# the start time of its process next to it.
+# `owner` and `owner_started` are the LedgerOwner that runs the job, `child` the process on its machine. Process ids are
+# reused, so `child_started` is the start time of that process. `place`: the position in the file that listed the jobs.
 _TABLE_DEFINITIONS = (
     """CREATE TABLE IF NOT EXISTS job (
     id TEXT PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL,

@@ -61,14 +61,14 @@ class SqliteDatabase:
         self._file = file
         # One thread of this process at a time: SQLite would poll for its turn, and some of many threads would wait too
         # long.
-        self._turn = threading.Lock()
+        self._transaction_lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     @contextmanager
     def open_transaction(self) -> Generator[Cursor]:
         """See FleetDatabase."""
-        with self._turn:
+        with self._transaction_lock:
             connection = self._connection = self._connection or self._connect()
             # IMMEDIATE takes the write lock now; a transaction that reads first could fail when it begins to write.
             connection.execute("BEGIN IMMEDIATE")
@@ -118,16 +118,16 @@ class PostgresDatabase:
         # PostgreSQL cuts names to 63 bytes, and two fleets with long names would share a schema.
         name = f"codeloop_fleet_{fleet}"
         self._schema = name if len(name) < 63 else f"{name[:50]}_{hashlib.sha256(name.encode()).hexdigest()[:10]}"
-        self._turn_key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
+        self._transaction_key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
         self.owner = _make_lease_owner()
-        self._turn = threading.Lock()
+        self._transaction_lock = threading.Lock()
         self._connection: Connection | None = None
 
     @contextmanager
     def open_transaction(self) -> Generator[Cursor]:
         """See FleetDatabase."""
         try:
-            with self._turn:
+            with self._transaction_lock:
                 connection = self._begin()
                 try:
                     yield _PostgresCursor(connection.cursor())
@@ -152,14 +152,14 @@ class PostgresDatabase:
     def _begin(self) -> "Connection":
         """Begin a transaction, on a new connection if the server has closed the old one."""
         try:
-            return self._wait_for_turn(self._connect())
+            return self._begin_exclusively(self._connect())
         except self._psycopg.OperationalError:
-            return self._wait_for_turn(self._connect())
+            return self._begin_exclusively(self._connect())
 
-    def _wait_for_turn(self, connection: "Connection") -> "Connection":
+    def _begin_exclusively(self, connection: "Connection") -> "Connection":
         """Begin a transaction, and wait for those of other machines on this fleet."""
         connection.execute("BEGIN")
-        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._turn_key))
+        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._transaction_key))
         return connection
 
     def _connect(self) -> "Connection":
@@ -183,7 +183,7 @@ class PostgresDatabase:
             new_connection.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCK_CLASS, self.owner.number))
             name = sql.Identifier(self._schema)
             with new_connection.transaction():
-                new_connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._turn_key))
+                new_connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._transaction_key))
                 # The schema may exist already, made by an account with more rights.
                 with suppress(self._psycopg.errors.InsufficientPrivilege), new_connection.transaction():
                     new_connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))

@@ -158,7 +158,10 @@ class ScheduleStore:
             return True
 
     def _change(self, change: Callable[[list[Schedule]], list[Schedule]]) -> list[Schedule]:
-        """Replace the schedules by the result of `change`, under a lock, and return it. Raises CodeloopError."""
+        """Replace the schedules by the result of `change`, under a lock, and return it. Raises CodeloopError.
+
+        Without the folder nothing is scheduled, and `change` is not called.
+        """
         if not self.folder.exists():
             return []
         try:

@@ -1,4 +1,4 @@
-"""Limits of unattended runs: schedules, CI jobs, benchmarks, programs that send messages."""
+"""Limits of unattended runs: schedules, CI jobs, benchmarks, fleets, programs that send messages."""
 
 from codeloop.kit.limit import Limit
 

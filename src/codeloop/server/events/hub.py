@@ -29,7 +29,7 @@ from codeloop.store.store import Store
 log = logging.getLogger("codeloop.server")
 
 _encode = msgspec.json.Encoder().encode
-_EVENTS_PER_TURN = 500
+_EVENTS_BEFORE_PAUSE = 500
 """Events that are delivered before other tasks of the event loop get to run."""
 
 
@@ -49,7 +49,7 @@ class SessionDirectories:
         self._directories: dict[str, str] = {}
 
     def find_directory(self, store: Store, stamped: StampedEvent) -> str | None:
-        """Return the directory of an event; None: its session no longer exists. Raises StoreError."""
+        """Return the directory of an event; None: it has none, or its session is gone. Raises StoreError."""
         if stamped.directory is not None:
             return stamped.directory
         match stamped.event:
@@ -281,7 +281,7 @@ class Hub:
                     async for event in events:
                         self._deliver(source, event)
                         count += 1
-                        if count % _EVENTS_PER_TURN == 0:
+                        if count % _EVENTS_BEFORE_PAUSE == 0:
                             # Stored events come without a pause.
                             await asyncio.sleep(0)
             except GapError as error:

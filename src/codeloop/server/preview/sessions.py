@@ -215,7 +215,7 @@ async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -
 
 @answers("v2.session.context")
 async def list_context_messages(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
-    """Return the messages since the last compaction, its summary first."""
+    """Return the messages from the last compaction on: its request, its summary, and what follows; without one, all."""
     messages = await preview.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id))
     start = 0
     for position, message in enumerate(messages):

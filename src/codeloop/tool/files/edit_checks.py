@@ -44,7 +44,7 @@ def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
 
 
 def check_may_reveal(ctx: ToolContext, target: ResolvedPath) -> None:
-    """Raise ToolFailure for a file with keys, or one that a rule forbids to read, which this session has not read.
+    """Raise ToolFailure for a file with keys, or one that a rule forbids to read, unless the session may quote it.
 
     Otherwise the model could find out the content by trying edits: one that matches succeeds, others fail.
     """

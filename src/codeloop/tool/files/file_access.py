@@ -91,7 +91,7 @@ async def resolve_allowed(ctx: ToolContext, path: str, needs: ListNeeds) -> Reso
 async def resolve_search_target(
     ctx: ToolContext, path: str | None, needs: ListNeeds, *, only_folder: bool = False
 ) -> ResolvedPath:
-    """Resolve the path that a search is for (default: the agent's directory) and ask for all that it needs at once.
+    """Resolve the path that a search is for (default: the working directory) and ask for all that it needs at once.
 
     Raises ToolFailure if there is no such file or folder, Denied or Rejected if it may not be searched.
     """

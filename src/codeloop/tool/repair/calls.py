@@ -1,6 +1,6 @@
 """Translates calls that use the names of other agents' tools, parameters and values, when their meaning is certain.
 
-`aliases.py` has the names. Each translation adds a note for the model.
+`aliases.py` has the names. A translation that the model should learn of adds a note for it.
 """
 
 import re

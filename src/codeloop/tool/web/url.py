@@ -105,7 +105,7 @@ def _escape_target(path: str, query: str) -> str:
 
 
 def _set_host(url: WebUrl, raw: str, text: str) -> WebUrl:
-    """Return the URL with its host, which `raw` has as it was written. `text`: the whole URL, for errors."""
+    """Return the URL with its host. `raw`: the host as it was written; `text`: the whole URL, for errors."""
     if raw.startswith("["):
         try:
             ip = IPv6Address(raw[1:-1])

@@ -40,7 +40,7 @@ class CoordinatorConnection:
         self._must_end = threading.Event()
 
     def read_order(self) -> Order:
-        """Read the order. Raises UsageProblem if the first line is no order."""
+        """Read the order. Raises UsageProblem for another first line, FleetStopped if the connection ends before it."""
         while b"\n" not in self._buffer and len(self._buffer) < FLEET_ORDER.value:
             self._buffer += self._read(_CHUNK_BYTES)
         line, _, self._buffer = self._buffer.partition(b"\n")
@@ -168,7 +168,7 @@ def _make_folder(root: Path) -> Generator[Path]:
 
 
 def _end_session(folder: Path) -> None:
-    """Kill the agent, remove the folder, and kill all processes of this session, with this one."""
+    """End the agent, remove the folder, and kill all processes of this session, with this one."""
     owner = _read_owner(folder)
     if owner.child:
         end_program(owner.child, owner.child_started)

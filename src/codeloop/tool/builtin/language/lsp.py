@@ -77,6 +77,7 @@ _CAPABILITIES: dict[str, str] = {
     "subtypes": "typeHierarchyProvider",
     "rename": "renameProvider",
 }
+"""The capability that a server needs for each operation; for `diagnostics` it needs none."""
 _WITHOUT_POSITION = frozenset(("documentSymbols", "diagnostics", "workspaceSymbols"))
 """The operations that need no line and no symbol on it."""
 # Matches `path:12` and `path:12:5`.

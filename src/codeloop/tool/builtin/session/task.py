@@ -44,7 +44,7 @@ async def _check_fan_out(ctx: ToolContext) -> None:
 
 
 def _make_need(ctx: ToolContext, limit: FanOutLimit, calls: Sequence[ToolPart]) -> Need:
-    """Return the permission for more subagents: their number, the number that runs, their models and likely cost."""
+    """Return the permission for more subagents: how many have started and how many follow, their models and cost."""
     agents = [str(call.state.input.get("subagent_type", "")) for call in calls[limit.max_subagents :]]
     models = sorted({limit.find_model(agent) or ctx.session.model_name for agent in agents})
     each = ctx.session.compute_mean_subagent_cost()

@@ -28,9 +28,9 @@ _STATUS_WORDS = {"completed": "done", "in_progress": "in progress", "pending": "
 
 
 def _make_result(todos: list[Todo], output: str) -> ToolResult:
-    """Return a result with the list for clients in its metadata, and the number of open tasks as its title."""
-    open_todos = [todo for todo in todos if todo.status != "completed"]
-    return ToolResult(f"{len(open_todos)} todos", output, {"todos": msgspec.to_builtins(todos)})
+    """Return a result with the list in its metadata; its title counts the tasks not completed, cancelled ones too."""
+    not_completed = [todo for todo in todos if todo.status != "completed"]
+    return ToolResult(f"{len(not_completed)} todos", output, {"todos": msgspec.to_builtins(todos)})
 
 
 def _format_counts(todos: list[Todo]) -> str:

@@ -36,7 +36,7 @@ from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxUnavailable
 TERMINAL_KEY = "terminal"
 """The metadata key for the id of the editor's terminal in which a command runs."""
 _NO_TOUCHES = Touches()
-# A line's files are looked up again after each question, as they may have changed; then the call fails.
+# A line's files are looked up again after each question, as they may have changed; after so many the call fails.
 _MAX_LOOKUPS = 3
 # A sooner answer was a rule's, not the user's; the disk is not read again after it.
 _AUTOMATIC_ANSWER_SECONDS = 0.05

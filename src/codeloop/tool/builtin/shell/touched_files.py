@@ -47,7 +47,10 @@ class TouchedFiles(Struct, frozen=True):
     """Whether the line may write any file, in the same way."""
 
     def map_paths(self, resolve: Callable[[Path], Path | None]) -> "TouchedFiles":
-        """Return a copy with each path replaced by `resolve` (None drops it): a sandbox may show other files there."""
+        """Return a copy whose paths, except `git_files`, `resolve` has replaced: a sandbox may show others there.
+
+        None drops a path.
+        """
         fields = ("paths", "reads", "files_below", "writes", "filled_folders", "unpacked")
         mapped = {name: filter(None, map(resolve, getattr(self, name))) for name in fields}
         return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in mapped.items()})
