@@ -208,6 +208,12 @@ class KubernetesServer:
             self._oldest, self._cuts = self._version, self._cuts + 1
             self.changed.notify_all()
 
+    def end_watches(self) -> None:
+        """End all watches; they may continue from where they were."""
+        with self.changed:
+            self._cuts += 1
+            self.changed.notify_all()
+
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         """Answer one request."""
         url = urlsplit(handler.path)

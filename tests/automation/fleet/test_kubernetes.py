@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import yaml
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
 from codeloop.automation.fleet.kubernetes.cluster_access import ClusterAccess, find_access, read_pod_access
+from codeloop.automation.fleet.kubernetes.job_watcher import JobWatcher
 from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest
 from codeloop.schema.errors import CodeloopError
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
@@ -243,6 +244,36 @@ def test_a_client_certificate_and_a_pods_account_open_a_cluster(tmp_path: Path) 
         tls.load_verify_locations(tmp_path / "ca.crt")
         assert asyncio.run(list_jobs(find_access({"KUBECONFIG": str(file)}))) == []
     finally:
+        server.close()
+
+
+def test_a_watch_that_was_refused_is_right_again_when_the_access_is(tmp_path: Path) -> None:
+    server = KubernetesServer(tmp_path, {}, {}, TOKEN)
+    tokens = [TOKEN]
+    watcher = JobWatcher(KubernetesApi(ClusterAccess(server.url, "work", None, lambda: tokens[-1])), "f" * 16)
+
+    def is_refused() -> bool:
+        try:
+            watcher.find_job("none")
+        except ApiProblem as problem:
+            return problem.status == 401
+        return False
+
+    def wait_until(is_met: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 20
+        while not is_met():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    try:
+        wait_until(lambda: any("watch=true" in path for _, path in server.requests))
+        tokens.append("expired")
+        server.end_watches()
+        wait_until(is_refused)
+        tokens.append(TOKEN)
+        wait_until(lambda: not is_refused())
+    finally:
+        watcher.close()
         server.close()
 
 

@@ -95,7 +95,7 @@ class JobWatcher:
                     version = ""
                 elif problem.status in {400, 401, 403, 404, 422}:
                     # A wrong setup, so jobs fail now; a list that succeeds later clears it.
-                    self._problem = problem
+                    self._problem, version = problem, ""
             await asyncio.sleep(wait)
             wait = min(wait * 2, FLEET_API_RETRY_MOST.seconds)
 
