@@ -54,7 +54,7 @@ def build_agents(
     """
     names = [
         *BUILT_IN_AGENTS,
-        *(name for name, own in config.agent.items() if name not in BUILT_IN_AGENTS and not _is_empty(own)),
+        *(name for name, own in config.agent.items() if name not in BUILT_IN_AGENTS and not _only_restricts(own)),
     ]
     overlaps = OverlapCache()
     agents = {name: _build_agent(name, config, base, overlaps) for name in names}
@@ -92,7 +92,7 @@ def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Itera
 
     A name in `only` may be a wildcard.
     """
-    # Rules that already follow are repeated behind the general denial, as the last match counts.
+    # Rules that come before the general denial are repeated behind it, as the last match counts.
     names = dict.fromkeys((*only, *_TOOL_INDEPENDENT_PERMISSIONS))
     yield PermissionRule(permission="*", pattern="*", action="deny")
     for rule in rules:
@@ -103,7 +103,7 @@ def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Itera
                 yield rule
 
 
-def _is_empty(own: AgentConfig) -> bool:
+def _only_restricts(own: AgentConfig) -> bool:
     """Return whether an entry only restricts an agent: an untrusted project may name one that the user lacks."""
     return own == AgentConfig(restrictions=own.restrictions, steps=own.steps) and own != AgentConfig(steps=own.steps)
 

@@ -13,7 +13,7 @@ from codeloop.schema.limits import CONFIG_BYTES
 
 ENTRY_POINT_GROUP = "codeloop.plugins"
 Stamps = list[tuple[str, int]]
-"""Folders of installed distributions, each with its change time (ns)."""
+"""Folders of installed distributions, each with its modification time (ns)."""
 
 
 class InstalledPlugins(Struct, frozen=True):

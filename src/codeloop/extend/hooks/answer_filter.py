@@ -3,6 +3,7 @@
 from pathlib import PurePath
 from typing import Literal
 
+from codeloop.extend.mcp.cache.definition import CONTAINER_PROGRAMS
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.wire import JSON
 
@@ -11,8 +12,6 @@ Reach = Literal["project", "own", "all"]
 # Configuration keys that can run programs without a sandbox, or without a question.
 _ESCAPING_KEYS = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
 _RULE_KEYS = frozenset(("permission", "tools"))
-# MCP servers that run in containers have no sandbox, so adding one would lead out of it.
-_CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
 
 
 def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
@@ -51,10 +50,10 @@ def _filter_config(new: JSON, old: JSON) -> JSON:
 
 
 def _is_container(value: object, before: object) -> bool:
-    """Return whether a value is a new containerised server, which runs without a sandbox."""
+    """Return whether a value is a new MCP server in a container: it runs without a sandbox, so it would lead out."""
     command = value.get("command") if is_object(value) else None
     first = command[0] if is_list(command) and command else ""
-    return value != before and isinstance(first, str) and PurePath(first).name in _CONTAINER_PROGRAMS
+    return value != before and isinstance(first, str) and PurePath(first).name in CONTAINER_PROGRAMS
 
 
 def _tighten(value: object, before: object) -> object:

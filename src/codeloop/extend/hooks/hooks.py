@@ -1,4 +1,4 @@
-"""Runs the hooks of a session: calls the handlers of extensions in order, with deadlines, failures and refusals."""
+"""Runs the hooks of a session: calls their handlers in order, with deadlines, failures and refusals."""
 
 import asyncio
 import time
@@ -37,11 +37,11 @@ class ExtensionRaised(Exception):
 
 
 class Handler(Protocol):
-    """An extension's handler of its hooks."""
+    """A handler of hooks: an extension, or a row of the configuration's `hooks`."""
 
     @property
     def label(self) -> str:
-        """The extension's name, for messages."""
+        """Its name in messages: the extension's, or what the row runs."""
         ...
 
     @property

@@ -81,7 +81,7 @@ class _Request(Struct):
     deadline: asyncio.Timeout | None = None
 
     def reschedule(self) -> None:
-        """Restart the deadline after the user's answer."""
+        """Restart the deadline; while questions wait for the user there is none."""
         if self.deadline is not None and not self.deadline.expired():
             self.deadline.reschedule(None if self.questions else asyncio.get_running_loop().time() + self.seconds)
 
@@ -402,6 +402,7 @@ class ExtensionHost:
         self._stuck.clear()
         for request in self._requests.values():
             if not request.answer.done():
+                # "missing", since `convert_error` makes a HookFailed of that.
                 request.answer.set_result(
                     AnswerError(0, "missing", f"the extension host {self.callbacks.name} has failed: {why}")
                 )

@@ -76,8 +76,9 @@ def is_empty_offer(offer: ExtensionOffer) -> bool:
 
 
 class OfferCache:
-    """The offers by extension and surroundings, a file each. `digest_surroundings` returns the current digest of these.
+    """The offers by extension and surroundings, a file each.
 
+    `digest_surroundings` returns the current digest of the surroundings; `str`, which returns "": they don't matter.
     A file that can't be read counts as missing.
     """
 

@@ -153,6 +153,7 @@ class McpServer:
         if not is_patient:
             self._failures = _Failures()
         if not self.is_running:
+            # Notes the state that is approved once the server has started; the caller has handled the differences.
             await self.consent.check()
         await self._ensure_connected()
         return self._latest.listing or Listing()
@@ -375,7 +376,10 @@ def _make_need(server: str, patch: str) -> Need:
 
 
 class _Failures(Struct, frozen=True):
-    """A server's last failure, and until when it is not retried automatically (`until`: monotonic seconds)."""
+    """A server's last failure, and until when it is not retried automatically (`until`: monotonic seconds).
+
+    `count`: the failures in a row.
+    """
 
     reason: str = ""
     state: ServerState = "failed"

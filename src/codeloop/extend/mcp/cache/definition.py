@@ -22,8 +22,8 @@ _FOREIGN_KEYS = {
     "serverUrl": "`url`",
     "httpUrl": "`url`",
 }
-# Container programs can't reach their service from inside a sandbox; the container itself confines the server.
-_CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
+CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
+"""Programs that run a server in a container: they can't reach their service from a sandbox, so they get none."""
 ProtocolVersion = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
@@ -59,7 +59,7 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
     def effective_sandbox(self) -> bool | ProgramSandboxConfig:
         """Whether the program runs in a sandbox, or its settings. By default all but container programs do."""
         if self.sandbox is None:
-            return Path(self.command[0]).name not in _CONTAINER_PROGRAMS
+            return Path(self.command[0]).name not in CONTAINER_PROGRAMS
         return self.sandbox
 
 

@@ -30,7 +30,7 @@ _RENEWAL_MARGIN_SECONDS = 30.0
 class ServerSignIn(Wire):
     """The tokens of one server. `expires`: seconds since 1970, 0 for unknown; `client`: our registration.
 
-    `wanted`: missing scopes, for the next sign-in.
+    `wanted`: the scopes for the next sign-in, once some were missing: those of this one and the missing ones.
     """
 
     url: str

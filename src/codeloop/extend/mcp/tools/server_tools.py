@@ -39,7 +39,8 @@ def make_tools(table: McpTable) -> tuple[Tool, ...]:
 def make_fit(table: McpTable, share: int | None) -> FitTools:
     """Return a function that drops the servers' tools where they would fill too much of a window, else the search tool.
 
-    `share`: percent of the window; None: what costs less over a session.
+    The search tool stays while a server's tools are unknown. `share`: percent of the window; None: what costs less
+    over a session.
     """
     servers = {name: tool.server for name, tool in table.name_tools(table.listings).items()}
     is_all_known = not table.unknown
