@@ -60,6 +60,15 @@ def test_a_change_of_a_file_or_of_one_beside_it_makes_another_extension(tmp_path
     assert len({first, second, found(tmp_path).extensions[0].digest}) == 3
 
 
+@pytest.mark.parametrize("name", ["plugin.py", "index.js"])
+def test_a_change_of_any_file_of_a_configured_folder_makes_another_extension(tmp_path: Path, name: str) -> None:
+    file = own(tmp_path, f"mine/{name}")
+    first = found(tmp_path, plugin=[str(file.parent)]).extensions[0].digest
+    assert found(tmp_path, plugin=[str(file.parent)]).extensions[0].digest == first
+    file.write_text("def other(): ...\n")
+    assert found(tmp_path, plugin=[str(file.parent)]).extensions[0].digest != first
+
+
 def test_entries_of_the_configuration_are_paths_with_options_or_said_to_be_none(tmp_path: Path) -> None:
     file = own(tmp_path, "mine.py")
     entries = [[str(file), {"colour": "red"}], "/nowhere.py", f"file://{file}", "not a name!"]

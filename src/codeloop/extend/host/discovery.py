@@ -295,11 +295,15 @@ def _list_candidates(folder: Path) -> list[Path]:
 
 def _list_importable(folder: Path) -> list[Path]:
     """Return the files that a folder's extensions may import: all files that are not extensions themselves."""
-    extensions = set(_list_extensions(folder))
+    return _walk_files(folder, frozenset(_list_extensions(folder)))
+
+
+def _walk_files(folder: Path, left_out: frozenset[Path] = frozenset()) -> list[Path]:
+    """Return the files below a folder, up to a limit, without those that are left out."""
     paths: list[Path] = []
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
-        paths += [file for name in sorted(names) if (file := Path(top, name)) not in extensions]
+        paths += [file for name in sorted(names) if (file := Path(top, name)) not in left_out]
         # All of these files are read or watched at each start, so their number is bounded.
         if len(paths) > HOST_WATCHED_FILES.value:
             break
@@ -315,9 +319,7 @@ def _read_content(file: Path) -> bytes:
 
 def _describe_folder(folder: Path) -> bytes:
     """Return the names, sizes and times of a folder's files as bytes: a change of one changes the digest."""
-    return "\n".join(_describe_file(file, folder) for file in _list_importable(folder)).encode(
-        "utf-8", "surrogateescape"
-    )
+    return "\n".join(_describe_file(file, folder) for file in _walk_files(folder)).encode("utf-8", "surrogateescape")
 
 
 def _describe_file(file: Path, folder: Path) -> str:
