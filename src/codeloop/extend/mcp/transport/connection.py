@@ -24,8 +24,8 @@ OpenClient = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]
 class ServerConnection:
     """A connection. `ended`: why it has ended, or ""; `fatal`: the error that ended it.
 
-    `status`: the HTTP status of the latest answer, 0 before one. `open_client` opens the package's client. `listing_seconds`: how
-    long listing what the server offers may take.
+    `status`: the HTTP status of the latest answer, 0 before one. `open_client` opens the package's client.
+    `listing_seconds`: how long listing what the server offers may take.
     """
 
     def __init__(self, transport: str, open_client: OpenClient, listing_seconds: float) -> None:
