@@ -3,7 +3,6 @@
 from pathlib import PurePath
 from typing import Literal
 
-from codeloop.extend.mcp.cache.definition import CONTAINER_PROGRAMS
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.wire import JSON
 
@@ -51,6 +50,9 @@ def _filter_config(new: JSON, old: JSON) -> JSON:
 
 def _is_container(value: object, before: object) -> bool:
     """Return whether a value is a new MCP server in a container: it runs without a sandbox, so it would lead out."""
+    # Imported late: few extensions answer with a configuration.
+    from codeloop.extend.mcp.cache.definition import CONTAINER_PROGRAMS
+
     command = value.get("command") if is_object(value) else None
     first = command[0] if is_list(command) and command else ""
     return value != before and isinstance(first, str) and PurePath(first).name in CONTAINER_PROGRAMS
