@@ -93,7 +93,7 @@ class ServerTools(Struct, frozen=True):
 class Toolbox(Struct, dict=True):
     """The tools of a project in a fixed order, so that a service's cache of the start of a request stays valid.
 
-    The contents change only when the user adds an MCP server, or a server announces a change of its tools.
+    The contents change only when MCP servers or extensions offer other tools than before.
     `fit_specs` and `find_tool`: see ServerTools.
     """
 
