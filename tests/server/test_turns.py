@@ -5,13 +5,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from codeloop.model.testing.script import CallBlock, ScriptedAnswer, ScriptedBlock, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.model.wrappers.retrying_model import RetryingModel
+from codeloop.schema.bounds.server import SERVER_TURN_ANSWER
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, OverflowData
-from codeloop.schema.ids import now_ms
+from codeloop.schema.ids import new_id, now_ms
 from tests.server.support.hearing import Event, Hearing, hearing, of
 from tests.server.support.serving import Served, served
 from tests.support.scripted_project import make_answer, make_call
@@ -55,6 +57,20 @@ async def test_a_plain_answer(tmp_path: Path) -> None:
         assert heard.events[0]["type"] == "server.connected"
         updated = of(heard.events, "session.updated")[0]["info"]
         assert (updated["agent"], updated["model"]["id"]) == ("build", answer["info"]["modelID"])
+
+
+async def test_the_answer_to_an_init_is_held_back_as_that_to_a_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = msgspec.structs.replace(SERVER_TURN_ANSWER, value=300)
+    monkeypatch.setattr("codeloop.server.application.SERVER_TURN_ANSWER", wait)
+    async with served(tmp_path, [ScriptedAnswer(text="Done.")]) as it, hearing(it) as heard:
+        session = await titled(it)
+        began = asyncio.get_running_loop().time()
+        body = {"providerID": "scripted", "modelID": "scripted", "messageID": new_id("msg")}
+        await it.post(f"/session/{session}/init", body)
+        assert asyncio.get_running_loop().time() - began > 0.29
+        assert "session.idle" in heard.lines(session)
 
 
 async def test_a_first_prompt_gets_its_title_by_an_event(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from codeloop.schema.operation import (
     OPERATIONS,
     PROMPT,
     PTY_TICKET,
+    SESSION_INIT,
     SESSION_MESSAGES,
     SESSION_SHELL,
     SUMMARIZE,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-TURN_OPERATIONS = frozenset({PROMPT.id, COMMAND.id, SESSION_SHELL.id, SUMMARIZE.id})
+_ANSWERED_AFTER_TURN = frozenset({PROMPT.id, COMMAND.id, SESSION_INIT.id, SESSION_SHELL.id, SUMMARIZE.id})
 """Operations that are answered when the turn is over.
 
 The answer waits `SERVER_TURN_ANSWER`, since some clients stop reading the event stream when they have it.
@@ -108,7 +109,7 @@ def _make_endpoint(app: App, operation: AnyOperation) -> Endpoint:
     async def run_operation(request: Request) -> Any:
         args = await read_arguments(operation, request)
         result = await carry_out(app, operation, args, app.resolve_directory(get_directory(request)))
-        if operation.id in TURN_OPERATIONS:
+        if operation.id in _ANSWERED_AFTER_TURN:
             await asyncio.sleep(SERVER_TURN_ANSWER.seconds)
         if operation.id in MEDIA_TYPES:
             # A diff may hold lone surrogates, from bytes of a file that are not UTF-8.
