@@ -88,7 +88,7 @@ class OutputLimits(Struct, frozen=True):
 
 
 class Spawn(Protocol):
-    """Runs a subagent for a call and waits for its last text."""
+    """Runs a subagent for a call and, unless it works in the background, waits for its last text."""
 
     async def __call__(
         self, engine: "Engine", call: ToolPart, task: Subtask, report: Callable[[JSON], None]

@@ -198,7 +198,10 @@ def _count_pruned_tokens(entry: Entry, since: int) -> int:
 
 
 def _has_progress(entries: tuple[Entry, ...]) -> bool:
-    """Return whether more than one step followed the last compaction; otherwise another compaction gains nothing."""
+    """Return whether more than one step followed the last compaction, if there was one.
+
+    Otherwise another compaction gains nothing.
+    """
     steps = 0
     for entry in reversed(entries):
         if isinstance(entry.info, AssistantMessage):

@@ -1,4 +1,7 @@
-"""Has a model judge for hooks of the configuration: by one request, or as a subagent that can read files."""
+"""Has a model judge for hooks of the configuration: by one request, or as a subagent that can read files.
+
+Goals without checks are judged by such a request, too.
+"""
 
 from collections.abc import Callable
 

@@ -43,6 +43,8 @@ _NO_NESTING_RULE = PermissionRule(permission="task", pattern="*", action="deny")
 async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
     """Run an agent on a task in a child session until it stops; its cost is added to the parent's.
 
+    A task in the background is only started; the result then says so.
+
     Its messages stay in its session, whatever happens to the call that waits for it.
     Raises ToolFailure when there is no such agent or session, or when the child ends with an error.
     """
@@ -137,7 +139,7 @@ def _make_turn_settings(engine: Engine, parent: Session, child: Session) -> Turn
 
 
 async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
-    """Run a child until it stops, or exceeds its time limit or shows no progress."""
+    """Run a child until it stops, exceeds its time limit, shows no progress, or everything is to stop."""
     running = asyncio.create_task(engine.hooks.run_turn(partial(run, engine, session_id), engine.store, session_id))
     watching = asyncio.create_task(wait_until_overdue(engine.store, session_id))
     stopping = asyncio.create_task(wait_for_stop(engine.stop_file))

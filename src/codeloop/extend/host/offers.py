@@ -41,7 +41,7 @@ def _are_in_one_package(one: Extension, other: Extension) -> bool:
 
 
 def is_needed_each_turn(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
-    """Return whether an extension is called in each turn, or is a policy, which is always loaded."""
+    """Return whether an extension is called in each turn, or has a policy's hook: then it is always loaded."""
     hooks = offers[extension.name].hooks if extension.name in offers else ()
     return bool(extension.policy and hooks) or any(hook.policy or hook.name in _EACH_TURN_HOOKS for hook in hooks)
 

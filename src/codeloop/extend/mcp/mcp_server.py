@@ -45,6 +45,7 @@ ServerState = Literal[
     "failed",
     "disabled",
 ]
+"""`configured`: what it offers was never listed; `known`: it was, and the server is not running."""
 CHANGED_PERMISSION = "mcp_changed"
 """The permission for a server whose definition or tools differ from the approved ones."""
 # Versions are dates in ISO form, so they can be compared as text.
@@ -63,7 +64,7 @@ class ServerRecords(Struct, frozen=True):
 
 
 class ServerStatus(Struct, frozen=True):
-    """A server's state; `reason`: why the server can't be used, or ""."""
+    """A server's state; `reason`: why the server can't be used, or that its tools have changed; "": neither."""
 
     state: ServerState
     reason: str = ""

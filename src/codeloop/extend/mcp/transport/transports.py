@@ -319,7 +319,7 @@ def _make_client(transport: "Transport", target: ServerTarget, mode: str) -> "Cl
 
 
 def _import_package() -> "type[Client]":
-    """Import the package in a thread, since it takes half a second."""
+    """Import the package. Called in a thread, since it takes half a second."""
     from mcp import Client
 
     silence_package_logging()
