@@ -74,6 +74,7 @@ FLEET_POD_CHECK = Limit(
 FLEET_POD_START = Limit("fleet.pod_start", 600_000, "ms", "beyond --timeout, for a pod's start, clone and commit")
 FLEET_POD_TIME = Limit("fleet.pod_time", 86_400_000, "ms", "a Job may take, unless --timeout says otherwise")
 FLEET_POD_STOP = Limit("fleet.pod_stop", 4_000, "ms", "deleting the Job of a fleet that is stopped; then it stays")
+FLEET_POD_END = Limit("fleet.pod_end", 5_000, "ms", "a pod ending when it is told to; then it is killed")
 FLEET_BUNDLE = Limit("fleet.bundle", 4 * 1024 * 1024, "bytes", "of commits in a pod's log; with more the job fails")
 FLEET_ENVIRONMENT = Limit("fleet.environment", 100_000, "bytes", "of a job as a pod's variable; a longer one fails")
 FLEET_CONNECT = Limit("fleet.connect", 15_000, "ms", "for a host that `ssh` connects to, then it is lost")

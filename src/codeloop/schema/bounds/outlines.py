@@ -1,4 +1,4 @@
-"""Limits of outlines of files, of the grammars that make them, and of the lines that a search shows."""
+"""Limits of outlines of files, of the grammars that make them, and of the lines and callers that a search shows."""
 
 from codeloop.kit.limit import Limit
 
@@ -16,6 +16,9 @@ OUTLINED_FILE = Limit("read.parsed", 2 * 1024 * 1024, "bytes", "a larger file ha
 SEARCH_SHOWN_BYTES = Limit("search.bytes", 24 * 1024, "bytes", "lines shown of one search, shared between its files")
 SEARCH_BLOCK_LINES = Limit(
     "search.block", 120, "lines", "of a larger function its head and two lines around a match are shown"
+)
+SEARCH_CALLERS_TIME = Limit(
+    "search.callers_time", 2_000, "ms", "looking for callers of a function that an edit changed, then none are listed"
 )
 GRAMMAR_TEXT = Limit(
     "read.tree_size", 500_000, "characters", "a larger text is not parsed by a grammar of its language"

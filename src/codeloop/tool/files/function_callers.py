@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from codeloop.schema.bounds.outlines import SEARCH_CALLERS_TIME
 from codeloop.tool.files.edit_finisher import FileChange
 from codeloop.tool.files.file_access import filter_free_to_read, format_path
 from codeloop.tool.tool import ToolContext
@@ -28,8 +29,6 @@ _MAX_SEARCHED_NAMES = 2
 _MAX_SHOWN_FILES = 5
 # With calls in more files the name means more than one function, or the model knows that it is used everywhere.
 _MAX_FILES = 15
-# The list is left out where the search takes longer.
-_SEARCH_SECONDS = 2.0
 
 
 async def describe_callers(ctx: ToolContext, changes: Sequence[FileChange], result: str) -> str:
@@ -61,7 +60,7 @@ async def _find_callers(ctx: ToolContext, name: str) -> list[Path]:
     workspace = ctx.workspace
     query = GrepQuery(rf"\b{name}\(", mode="files", max_shown_matches=_MAX_FILES * 4)
     try:
-        async with asyncio.timeout(_SEARCH_SECONDS):
+        async with asyncio.timeout(SEARCH_CALLERS_TIME.seconds):
             result = await workspace.ripgrep.grep(workspace.directory, query, workspace.environment)
     except (SearchFailed, TimeoutError):
         return []

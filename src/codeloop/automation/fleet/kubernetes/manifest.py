@@ -9,15 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.fleet.jobs import FleetJob
-from codeloop.schema.bounds.automation import FLEET_ENVIRONMENT, FLEET_POD_START, FLEET_POD_TIME
+from codeloop.schema.bounds.automation import FLEET_ENVIRONMENT, FLEET_POD_END, FLEET_POD_START, FLEET_POD_TIME
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
 # The environment variable of the pod that holds its order.
 ORDER_VARIABLE = "CODELOOP_FLEET_JOB"
 FLEET_LABEL = "codeloop/fleet"
-# A pod that is told to end is killed after this time.
-_TERMINATION_GRACE_SECONDS = 5
 
 
 class PodOrder(Struct, frozen=True):
@@ -100,7 +98,7 @@ def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: f
     pod: JSON = {
         # The fleet decides about another attempt, not the cluster: see also backoffLimit.
         "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": _TERMINATION_GRACE_SECONDS,
+        "terminationGracePeriodSeconds": int(FLEET_POD_END.seconds),
         # Without an account of its own, the agent gets no token of the cluster.
         "automountServiceAccountToken": bool(settings.service_account),
         "containers": [container],
