@@ -121,9 +121,9 @@ def describe_project_checks(folder: Path, root: Path, names: Iterable[str], path
     checks = _collect_commands(folder, root, names, path)
     clauses = [f"{kind}: {', '.join(_choose_usable(commands))}" for kind, commands in checks.items() if commands]
     usable_tests = (command.text for command in checks["test"] if command.is_usable)
-    single_test = next(filter(None, map(_format_single_test, usable_tests)), "")
-    if single_test:
-        clauses.append(f"one test: {single_test}")
+    single_tests = [text for text in map(_format_single_test, usable_tests) if text]
+    if single_tests:
+        clauses.append(f"one test: {single_tests[0]}")
     return "; ".join(clauses)
 
 

@@ -83,7 +83,7 @@ async def test_an_undo_that_was_missed_names_the_files_that_it_restored() -> Non
     sessions = OpenSessions(target, lambda _event: None, lambda _words: None)
     await sessions.start()
     view = await sessions.open(client.session())
-    revert = Revert(IDS[2], diff="Index: cart.py\n")
+    revert = Revert(message_id=IDS[2], diff="Index: cart.py\n")
     client.answers[f"{SESSION_GET.id} {client.main}"] = msgspec.to_builtins(replace(client.session(), revert=revert))
     client.say(ServerConnected())
     await wait_until(lambda: view.display_state.undone_from == IDS[2])
