@@ -183,7 +183,7 @@ class Toolbox(Struct, dict=True):
 
 def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) -> PreparedCall | InvalidToolCall:
     """Convert the arguments of a call to the tool's struct. Repairs are added to `notes`."""
-    from codeloop.tool.repair.calls import MeansAnotherTool, repair_for_tool, repair_parameters
+    from codeloop.tool.repair.calls import CallNotSupported, repair_for_tool, repair_parameters
 
     try:
         # An optional parameter that is null counts as left out: strict services make their models send every one.
@@ -191,7 +191,7 @@ def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) 
         # The rules of a tool apply to other agents' parameters, and again to ours once they are renamed.
         translated = repair_for_tool(tool.name, without_nulls, notes)
         repaired = repair_for_tool(tool.name, repair_parameters(translated, schema, notes), notes)
-    except MeansAnotherTool as error:
+    except CallNotSupported as error:
         return InvalidToolCall(str(error), arguments, is_unusable=False)
     try:
         params = msgspec.convert(repaired, tool.params, strict=False)

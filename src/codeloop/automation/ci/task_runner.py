@@ -44,7 +44,7 @@ class StartPoint(Struct, frozen=True):
 
 
 async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
-    """Run a task, and return its outcome. Raises HostProblem, GitProblem and UsageProblem.
+    """Run a task, and return its outcome. Raises CodeloopError, such as HostProblem.
 
     If the push fails, the changes are in the output folder as a patch.
     """

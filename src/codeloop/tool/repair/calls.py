@@ -30,8 +30,8 @@ _APPEND_VALUES = frozenset({"a", "append", "true"})
 _MIN_MILLISECONDS = 1000
 
 
-class MeansAnotherTool(ValueError):
-    """A call asks for something that its tool can't do; the message names the tool that can."""
+class CallNotSupported(ValueError):
+    """A call asks for something that its tool can't do; the message says which call does it."""
 
 
 def match_tool(name: str, tools: list[str]) -> str | None:
@@ -136,9 +136,9 @@ def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
             arguments = {"patchText": patch}
         case "write", _ if str(arguments.get("append", arguments.get("mode"))).lower() in _APPEND_VALUES:
             # The text before the addition would be lost.
-            raise MeansAnotherTool("write replaces a whole file. To add to one, use edit, or `>>` in a command.")
+            raise CallNotSupported("write replaces a whole file. To add to one, use edit, or `>>` in a command.")
         case "webfetch", {"method": str(method)} if method.upper() not in {"GET", "HEAD"}:
-            raise MeansAnotherTool(f"webfetch only gets pages. For {method.upper()} use a command, such as curl.")
+            raise CallNotSupported(f"webfetch only gets pages. For {method.upper()} use a command, such as curl.")
         case "webfetch", _:
             arguments = _repair_webfetch(arguments, notes)
         case "batch", _:
@@ -239,7 +239,7 @@ def _repair_file_list(arguments: JSON, notes: list[str]) -> JSON:
     paths = [str(each) for each in cast("list[Any]", files)]
     if len(paths) > 1:
         calls = ", ".join(f"read(filePath={path!r})" for path in paths[:5])
-        raise MeansAnotherTool(f"read takes one file. Make a call for each, all in one step: {calls}.")
+        raise CallNotSupported(f"read takes one file. Make a call for each, all in one step: {calls}.")
     notes.append(f"`{name}` was taken for `filePath`")
     return {**{key: value for key, value in arguments.items() if key != name}, "filePath": paths[0]}
 
@@ -286,7 +286,7 @@ def _repair_multiedit(arguments: JSON, notes: list[str]) -> JSON:
         objects = [cast("JSON", each) for each in cast("list[Any]", edits) if isinstance(each, dict)]
         paths = {str(path) for each in objects for name, path in each.items() if _match_name(name, ["filePath"], [])}
         if len(paths) > 1:
-            raise MeansAnotherTool(
+            raise CallNotSupported(
                 "multiedit changes one file, `filePath`. Make a call for each file, all in one step."
             )
         return {**arguments, "filePath": paths.pop()} if paths else arguments

@@ -77,7 +77,7 @@ class ReviewTrees(Struct, frozen=True):
 
 
 async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
-    """Review a pull request, and post the confirmed findings. Raises HostProblem, GitProblem and UsageProblem."""
+    """Review a pull request, and post the confirmed findings. Raises CodeloopError, such as HostProblem."""
     pull = await job.host.read_pull(event.number)
     head, base = await job.repository.fetch(pull.head), await job.repository.fetch(pull.base)
     if head is None or base is None:
