@@ -121,7 +121,7 @@ def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
 
 
 def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
-    """Apply the rules of one tool to the arguments of a call. Raises MeansAnotherTool."""
+    """Apply the rules of one tool to the arguments of a call. Raises CallNotSupported."""
     match tool, arguments:
         case "bash", {"command": [*words]} if words and all(isinstance(word, str) for word in words):
             arguments = {**arguments, "command": _join_command(cast("list[str]", words), notes)}
@@ -231,7 +231,7 @@ def _has_parameter(arguments: JSON, parameter: str) -> bool:
 
 
 def _repair_file_list(arguments: JSON, notes: list[str]) -> JSON:
-    """Return the arguments of `read`; a list of one file becomes that file. Raises MeansAnotherTool for more files."""
+    """Return the arguments of `read`; a list of one file becomes that file. Raises CallNotSupported for more files."""
     name = next((each for each in arguments if _fold_name(each) in {"filepaths", "paths", "files"}), None)
     files = arguments.get(name) if name is not None else None
     if not isinstance(files, list) or name is None or not files:
