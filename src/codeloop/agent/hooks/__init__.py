@@ -1,1 +1,1 @@
-"""Extension hooks of a turn: requests, permissions, prompts, the end. Imported only when an extension has one."""
+"""Hooks during a turn: requests, permissions, prompts, the end; and the model that judges for hooks and goals."""

@@ -1,1 +1,1 @@
-"""Hooks: extensions and users' own programs called at points of a session."""
+"""Hooks: extensions and the configuration's rows called at points of a session."""

@@ -1,1 +1,1 @@
-"""Extension hosts: processes, one for each language, that run extensions and speak a small protocol."""
+"""Extension hosts: processes, one for each language and confinement, that run extensions; their small protocol."""

@@ -1,1 +1,1 @@
-"""Command hooks: users' own programs, run with JSON on stdin like in Claude Code."""
+"""The rows of the configuration's `hooks`: programs, addresses, models; they get JSON as in Claude Code."""
