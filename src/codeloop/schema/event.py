@@ -1,7 +1,8 @@
 """Events: a change of the stored state ("this part is now X"), or something that is only live.
 
 A stored event carries the whole new value, so applying one is an upsert by id, and applying it twice changes nothing.
-A LiveEvent (`schema.live_events`) is never stored: a client that missed one sees the same in the next stored event.
+A LiveEvent (`schema.live_events`) is never stored: a client that missed one learns the state from the next stored
+event, or by asking.
 """
 
 from typing import Any

@@ -20,7 +20,10 @@ _MAX_EVENT_BYTES = 32 * 1024 * 1024
 
 
 class JobFlags(Struct, frozen=True, kw_only=True):
-    """The flags of `codeloop ci run` and `review` about the event; "" and 0: the variables of the host decide."""
+    """The flags of `codeloop ci run` and `review` about the event; "" and 0: the variables of the host decide.
+
+    `key`: used in place of the host's id of the job.
+    """
 
     host: str = ""
     event: str = ""

@@ -15,7 +15,7 @@ RESULT_KEYS = ("reason", "message", "text", "cost", "steps", "durationMs", "sess
 
 
 class FleetStopped(CodeloopError):
-    """The fleet is being stopped: the job is set to waiting."""
+    """The fleet is being stopped, or the coordinator of a worker is gone: the job is set to waiting."""
 
 
 class DriverLost(CodeloopError):
