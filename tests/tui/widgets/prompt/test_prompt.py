@@ -287,7 +287,8 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         queue.open_session(server, "ses_1")
         queue.add(PromptEntry("then write\nthe docs"))
         queue.add(PromptEntry("make", "shell"))
-        await hand.until(lambda: "next step" in hand.screen())
+        # The rows are there before the prompt has grown to show them all.
+        await hand.until(lambda: "↑ edits" in hand.screen())
         assert hand.screen() == (
             "  at the next step  fix the tests first\n"
             "  after this turn  then write the docs\n"
