@@ -133,7 +133,8 @@ class Gate(Struct, frozen=True):
         metadata. Its "always" covers the first one alone. Every decision is stored with its reason.
         A need that offers no "always" is asked every time: no earlier "always" covers it.
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
-        `extensions` may allow or deny what would be asked; they are not asked about what a rule denies.
+        `extensions` may allow or deny what would be asked; they are not asked about what a rule denies, nor about a
+        need that was decided before (`Need.preset`).
         Raises Denied when a rule or an extension forbids one, Rejected when the user does.
         """
         judgements = [self._judge(need, session_id, tool, rules) for need in needs]
@@ -145,8 +146,8 @@ class Gate(Struct, frozen=True):
         judgements = [await self._ask_extensions(each, session_id, tool, extensions) for each in judgements]
         open_judgements = [each for each in judgements if each.verdict.action == "ask"]
         answer: PermissionAnswer | None = None
-        # A question that a hook asks for is for the user, whatever the profile: yolo answers only those of rules.
-        is_for_user = not rules.approves_questions or any(each.need.hooked is not None for each in open_judgements)
+        # A question of a hook or of the tool itself is for the user: the profile yolo answers only those of rules.
+        is_for_user = not rules.approves_questions or any(each.need.preset is not None for each in open_judgements)
         if open_judgements and is_for_user:
             answer = await self._ask_user(open_judgements, session_id, tool)
         by = _describe_answerer(answer) if answer is not None else "profile yolo"
@@ -165,14 +166,18 @@ class Gate(Struct, frozen=True):
     async def _ask_extensions(
         self, judgement: _Judgement, session_id: str, tool: QuestionTool | None, extensions: AskExtensions | None
     ) -> _Judgement:
-        """Let extensions allow or deny a need that would be asked; return the judgement after that. Raises Denied."""
+        """Apply what was decided before the gate (`need.preset`), then let extensions answer; return the judgement.
+
+        A need that rules allow becomes a question if that decision is "ask". One that would be asked is allowed if it
+        is "allow"; without such a decision extensions may allow or deny it. Raises Denied, and HookRefused when an
+        extension ends the turn.
+        """
         need, verdict, reason = judgement.need, judgement.verdict, ""
-        # A hook has judged the whole call (`need.hooked`): it can ask where rules allow, or answer their question.
-        if verdict.action == "allow" and need.hooked == "ask":
+        if verdict.action == "allow" and need.preset == "ask":
             verdict = replace(verdict, action="ask", patterns=need.patterns)
         action = verdict.action
-        if action == "ask" and need.hooked != "ask":
-            action = need.hooked or action
+        if action == "ask" and need.preset != "ask":
+            action = need.preset or action
             if action == "ask" and extensions is not None:
                 try:
                     action = await extensions(_make_request(need, verdict, session_id, tool))

@@ -88,10 +88,11 @@ class Need(Wire):
     """Other spellings of a pattern, which rules that deny or ask about particular commands match as well."""
     once: bool = False
     """Where a rule for a kind of file asks, a user who has allowed this is not asked again in the session."""
-    hooked: Literal["ask", "allow"] | None = None
-    """The decision of an extension: "allow" answers what would be asked, "ask" asks about what would be allowed.
+    preset: Literal["ask", "allow"] | None = None
+    """What was decided before the gate, by a hook or by the tool itself; a hook's decision replaces the tool's.
 
-    What is denied stays denied.
+    "allow" answers what would be asked, "ask" has the user asked about what would be allowed; what is denied stays
+    denied.
     """
     remote: tuple[str, ...] = ()
     """Those of `patterns` and `possible` that change another machine or service; rules for `<remote>` match these."""

@@ -37,7 +37,7 @@ class HookedContext:
 
     async def ask(self, *needs: Need) -> bool:
         """Wait until all needs are permitted; return whether the user was asked. Raises Denied or Rejected."""
-        return await self._inner.ask(*(replace(need, hooked=self._hook_verdict) for need in needs))
+        return await self._inner.ask(*(replace(need, preset=self._hook_verdict) for need in needs))
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client; throttled."""

@@ -143,4 +143,4 @@ async def test_without_a_sandbox_what_could_go_around_a_denied_path_is_asked(
     ctx.workspace.sandbox = SandboxConfig(mode="off")
     await run(ctx, line)
     bashes = [need for need in ctx.asked if need.permission == "bash"]
-    assert [need.hooked for need in bashes] == ["ask" if is_asked else None]
+    assert [need.preset for need in bashes] == ["ask" if is_asked else None]

@@ -1,6 +1,7 @@
 """Bash builtins: the few forms of each whose effect is certain, and those that may evaluate their words.
 
-To evaluate is to run text as shell: `test -v 'a[$(cmd)]'` runs `cmd`, since bash evaluates subscripts.
+To evaluate is to run text as shell: `test -v 'a[$(cmd)]'` runs `cmd`, since bash evaluates subscripts. The keywords
+`((...))` and `[[ ... ]]` are checked here too, by their text.
 """
 
 import re
@@ -84,7 +85,7 @@ def _make_pattern_check(pattern: str) -> Callable[[Sequence[Word]], bool]:
     return lambda words: all(word.is_known and regex.fullmatch(word.value) for word in words)
 
 
-HARMLESS_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
+CERTAIN_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
     ":": _accept_any,
     "[": _is_certain_bracket,
     "cd": _is_plain_cd,
@@ -117,7 +118,7 @@ def _may_assign_subscript(words: Sequence[Word]) -> bool:
 
 
 def _test_may_evaluate(words: Sequence[Word]) -> bool:
-    """Return whether `test` may evaluate: `-v NAME` does, and an unknown word may be `-v`."""
+    """Return whether `test`, given as words, may evaluate: `-v NAME` does, and an unknown word may be `-v`."""
     values = [word.value for word in words]
     if not {"-v", "-R"}.isdisjoint(values):
         return True
@@ -168,7 +169,11 @@ _EVALUATION_CHECKS: dict[str, Callable[[Sequence[Word]], bool]] = {
 
 
 def may_evaluate(words: Sequence[Word]) -> bool:
-    """Return whether a builtin may evaluate its words, or the values of variables, so that it may run anything."""
+    """Return whether a builtin may evaluate its words, or the values of variables, so that it may run anything.
+
+    False does not mean that it runs nothing: `wrappers.unwrap` takes those that are there to run something first, by
+    UNWRAPPERS (`eval`, `source`, `.`, `trap`) or WRAPPERS (`command`, `exec`), so they have no check here.
+    """
     check = _EVALUATION_CHECKS.get(words[0].value)
     return check is not None and check(words[1:])
 
@@ -191,8 +196,8 @@ def may_evaluate_arithmetic(text: str) -> bool:
     return text.startswith("for")
 
 
-def may_evaluate_test(text: str) -> bool:
-    """Return whether `[ ... ]` or `[[ ... ]]` may evaluate the value of a variable."""
+def may_evaluate_test_text(text: str) -> bool:
+    """Return whether `[ ... ]` or `[[ ... ]]`, given as the text of the script, may evaluate a variable's value."""
     if MARKS.intersection(text):
         return True
     masked = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'", "Q", text, flags=re.DOTALL)

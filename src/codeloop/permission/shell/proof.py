@@ -12,7 +12,7 @@ from posixpath import join, normpath
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_TEXT
-from codeloop.permission.shell.builtins import BUILTINS, HARMLESS_FORMS, is_whole_variable
+from codeloop.permission.shell.builtins import BUILTINS, CERTAIN_FORMS, is_whole_variable
 from codeloop.permission.shell.effects import explain_change
 from codeloop.permission.shell.grammar import is_harmless_assignment, read_line
 from codeloop.permission.shell.leading_options import find_operand
@@ -211,7 +211,7 @@ class _Prover:
         self._note_change(explain_change(name, words[1:], program_facts.path))
 
     def _check_builtin(self, name: str, words: Sequence[Word]) -> None:
-        check = HARMLESS_FORMS.get(name)
+        check = CERTAIN_FORMS.get(name)
         if check is None or not check(words[1:]):
             raise _Unproven(f"`{name}` is the shell's own and may evaluate or change more than it says")
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from codeloop.permission.shell.builtins import CONSTANT_ARITHMETIC, may_evaluate_arithmetic, may_evaluate_test
+from codeloop.permission.shell.builtins import CONSTANT_ARITHMETIC, may_evaluate_arithmetic, may_evaluate_test_text
 from codeloop.permission.shell.simple_command import Redirect, SimpleCommand
 from codeloop.permission.shell.tree.tree_words import read_word
 from codeloop.permission.shell.word import Word, make_word
@@ -188,7 +188,7 @@ class TreeReader:
                 self.script.is_unknown |= _EVALUATING_EXPANSION.search(self._read_plain_text(node)) is not None
                 self.script.is_unknown |= substring is not None and not CONSTANT_ARITHMETIC.fullmatch(substring[1])
             case "test_command":
-                self.script.is_unknown |= may_evaluate_test(self._read_text(node))
+                self.script.is_unknown |= may_evaluate_test_text(self._read_text(node))
             case "arithmetic_expansion" | "c_style_for_statement" | "compound_statement":
                 self.script.is_unknown |= may_evaluate_arithmetic(self._read_text(node))
             case "subscript":

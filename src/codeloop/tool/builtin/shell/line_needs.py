@@ -63,7 +63,7 @@ class LineNeeds:
         command_need = self._make_command_need(workspace)
         if must_ask:
             metadata = {**command_need.metadata, "reason": _EVASION_REASON}
-            command_need = replace(command_need, hooked="ask", metadata=metadata)
+            command_need = replace(command_need, preset="ask", metadata=metadata)
         return [
             *self._list_outside_needs(workspace),
             *guarded,
