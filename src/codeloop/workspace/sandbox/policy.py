@@ -147,7 +147,10 @@ class _LastPolicy(NamedTuple):
 
 
 class PolicyMaker:
-    """Makes the policies of one work tree. Paths outside the project are searched again only after a change."""
+    """Makes the policies of one work tree. Paths outside the project are not searched for each command.
+
+    They are searched again after a change of a watched path, and after a while for new sockets.
+    """
 
     def __init__(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
         self._input = policy_input

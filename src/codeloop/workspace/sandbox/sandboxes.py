@@ -319,11 +319,11 @@ class Sandboxes:
         if private is not None:
             rows += [f"private {private.path}", *(f"layered {make_layer_name(path)} {path}" for path in policy.layered)]
         if backend == "bubblewrap":
-            from codeloop.workspace.sandbox.backends.bubblewrap import OwnFolders, wrap_command
+            from codeloop.workspace.sandbox.backends.bubblewrap import MountedFolders, wrap_command
 
-            own_folders = OwnFolders(temporary, private and private.path)
+            mounted_folders = MountedFolders(temporary, private and private.path)
             hidden = [path for path in policy.hidden if os.path.lexists(path)]
-            wrap = partial(wrap_command, policy=policy, own_folders=own_folders)
+            wrap = partial(wrap_command, policy=policy, mounted_folders=mounted_folders)
             try:
                 return await self._launcher.make_wrapped_sandbox(wrap, rows)
             except OSError:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.workspace.sandbox.network.host_list import ConnectionBlocked, HostPort
-from codeloop.workspace.sandbox.network.proxy_request import ProxyRequest, is_client_hello_complete, parse_request
+from codeloop.workspace.sandbox.network.proxy_request import ProxyRequest, check_client_hello, parse_request
 from tests.workspace.sandbox.network.hello import extension, hello, made, names, record, split
 
 PYPI = HostPort("pypi.org", 443)
@@ -129,11 +129,11 @@ def test_any_bytes_are_a_request_or_refused(data: bytes) -> None:
 
 def test_tls_clients_name_the_server_that_they_ask_for() -> None:
     data = hello("pypi.org")
-    assert is_client_hello_complete(data, PYPI)
-    assert is_client_hello_complete(made(names(b"PyPI.org")), PYPI)
-    assert is_client_hello_complete(split(data, len(data) // 3), PYPI)
-    assert not any(is_client_hello_complete(data[:length], PYPI) for length in range(len(data)))
-    assert is_client_hello_complete(hello(None), HostPort("10.0.0.5", 443, is_literal=True))
+    assert check_client_hello(data, PYPI)
+    assert check_client_hello(made(names(b"PyPI.org")), PYPI)
+    assert check_client_hello(split(data, len(data) // 3), PYPI)
+    assert not any(check_client_hello(data[:length], PYPI) for length in range(len(data)))
+    assert check_client_hello(hello(None), HostPort("10.0.0.5", 443, is_literal=True))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_tls_clients_name_the_server_that_they_ask_for() -> None:
 )
 def test_whoever_does_not_name_the_host_in_tls_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(ConnectionBlocked, match=why):
-        is_client_hello_complete(data, PYPI)
+        check_client_hello(data, PYPI)
 
 
 @given(st.binary(max_size=300), st.integers(0, 300))
@@ -177,6 +177,6 @@ def test_any_first_bytes_are_a_greeting_or_refused(data: bytes, at: int) -> None
     good = made(names(b"pypi.org"))
     for tried in (data, record(data), good[:at] + data + good[at + len(data) :]):
         try:
-            is_client_hello_complete(tried, PYPI)
+            check_client_hello(tried, PYPI)
         except ConnectionBlocked:
             continue

@@ -68,8 +68,8 @@ def find_configured_files(
     """Yield the files and folders of a project that git runs, or reads more settings from, because of its settings.
 
     `folders`: the git directory, and where its settings are, if that is another; `tree`: the work tree in which git
-    runs. A missing path counts where only a program or a folder of hooks can be meant: whoever creates it
-    decides what git runs.
+    runs. A missing path counts where only a program, included settings or a folder such as that of hooks can be meant:
+    whoever creates it decides what git runs.
     """
     home = Path(environment.get("HOME") or "/nonexistent")
     own_files = [folder / name for folder in folders for name in ("config", "config.worktree")]
@@ -92,12 +92,14 @@ def find_configured_files(
             words = [word for word in line_words if "/" in word or word in scripts]
         for position, word in enumerate(words):
             path = Path(os.path.realpath(included_file or tree / expand_config_path(word, home)))
-            # The first word of a command line is its program, unless it is a URL.
-            is_program = is_path or word.startswith(("./", "../")) or (position == 0 and "://" not in word)
+            # Paths are of included settings, hook folders and the like. The first word of a command line is its
+            # program, unless it is a URL.
+            counts_if_missing = is_path or word.startswith(("./", "../")) or (position == 0 and "://" not in word)
             if not word or not _is_inside(path, roots) or (not is_path and path.is_dir()):
                 continue
-            if is_program or path.is_file():
-                # The hooks of husky are run by programs of its own in the folder below.
+            if counts_if_missing or path.is_file():
+                # husky sets core.hooksPath to `.husky/_`, whose wrappers run the hooks in `.husky`: so the folder above
+                # counts.
                 yield path.parent if is_path and path.name == "_" and path.parent not in roots else path
 
 

@@ -35,15 +35,21 @@ def find_bubblewrap() -> str:
     raise FileNotFoundError("bubblewrap is not installed")
 
 
-class OwnFolders(Struct, frozen=True):
-    """Folders of ours: `temporary` is mounted as `/tmp`; `private` holds the private home and caches, if any."""
+class MountedFolders(Struct, frozen=True):
+    """Folders of ours that are mounted for the command, which writes to them.
+
+    `temporary` is mounted as `/tmp`; `private` holds the private home and caches, if any.
+    """
 
     temporary: Path
     private: Path | None
 
 
-def wrap_command(program: Sequence[str], policy: SandboxPolicy, own_folders: OwnFolders) -> list[str]:
-    """Return the command that runs a program under a policy. Raises FileNotFoundError without bubblewrap."""
+def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders: MountedFolders) -> list[str]:
+    """Return the command that runs a program under a policy. Raises FileNotFoundError without bubblewrap.
+
+    `policy.replica`, if any, is mounted at the project's root; what is visible below the root is read-only in it.
+    """
     writable, protected, hidden = (
         list(map(str, paths)) for paths in (policy.writable, (*policy.protected, *policy.foreign_files), policy.hidden)
     )
@@ -56,7 +62,7 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, own_folders: Own
     command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_list_proc_options(), *_list_run_options()]
     for point in TEMPORARY_FOLDERS:
         if os.path.realpath(point) == point and Path(point).is_dir():
-            command += ["--bind", str(own_folders.temporary), point]
+            command += ["--bind", str(mounted_folders.temporary), point]
     emptied_folders = [path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()]
     emptied_folders = [path for path in emptied_folders if not is_below(str(Path(path).parent), emptied_folders)]
     homes = [str(policy.home)] if policy.home is not None else []
@@ -64,18 +70,18 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, own_folders: Own
         if path in emptied_folders:
             command += ("--tmpfs", path)
         else:
-            command += ("--bind", f"{own_folders.private}/{HOME_NAME}", path)
+            command += ("--bind", f"{mounted_folders.private}/{HOME_NAME}", path)
     replica_by_root = {} if policy.replica is None else {writable[0]: str(policy.replica)}
     binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(binds):
-        _prepare_mount_point(Path(path), policy, own_folders)
+        _prepare_mount_point(Path(path), policy, mounted_folders)
         if path in layered:
             # Two sandboxes can't mount the same layer, so an empty folder replaces the cache.
-            command += ("--bind", str(make_cache_folder(own_folders.private, path)), path)
+            command += ("--bind", str(make_cache_folder(mounted_folders.private, path)), path)
         elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica_by_root)):
             command += (binds[path], replica_by_root.get(path, path), path)
     for path, target in policy.links:
-        command += _add_link(path, target, policy, own_folders)
+        command += _add_link(path, target, policy, mounted_folders)
     for path in emptied_folders:
         command += ("--remount-ro", path)
     for path in list_pinned_folders(writable, (*protected, *filter(os.path.lexists, hidden))):
@@ -88,27 +94,27 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, own_folders: Own
     return [*command, "--chdir", "/", "--", *program]
 
 
-def _add_link(path: Path, target: str, policy: SandboxPolicy, own_folders: OwnFolders) -> Iterable[str]:
+def _add_link(path: Path, target: str, policy: SandboxPolicy, mounted_folders: MountedFolders) -> Iterable[str]:
     """Return the option that makes a link. In a folder of ours the link is made here, and no option is returned."""
-    point = _find_own_path(path, policy, own_folders)
+    point = _find_own_path(path, policy, mounted_folders)
     if point is None:
         return ("--symlink", target, str(path))
     make_link(str(point), target)
     return ()
 
 
-def _prepare_mount_point(path: Path, policy: SandboxPolicy, own_folders: OwnFolders) -> None:
+def _prepare_mount_point(path: Path, policy: SandboxPolicy, mounted_folders: MountedFolders) -> None:
     """Make a mount point in a folder of ours, since bubblewrap would follow a link that a command left there."""
-    point = _find_own_path(path, policy, own_folders)
+    point = _find_own_path(path, policy, mounted_folders)
     if point is not None:
         os.close(open_point(str(point), is_folder=path.is_dir(), is_ours=True))
 
 
-def _find_own_path(path: Path, policy: SandboxPolicy, own_folders: OwnFolders) -> Path | None:
+def _find_own_path(path: Path, policy: SandboxPolicy, mounted_folders: MountedFolders) -> Path | None:
     """Return the path in a folder of ours that a path of the home or `/tmp` leads to in the sandbox; None elsewhere."""
-    folder_by_point = {Path(point): own_folders.temporary for point in TEMPORARY_FOLDERS}
-    if policy.home is not None and own_folders.private is not None:
-        folder_by_point = {policy.home: own_folders.private / HOME_NAME, **folder_by_point}
+    folder_by_point = {Path(point): mounted_folders.temporary for point in TEMPORARY_FOLDERS}
+    if policy.home is not None and mounted_folders.private is not None:
+        folder_by_point = {policy.home: mounted_folders.private / HOME_NAME, **folder_by_point}
     for point, folder in folder_by_point.items():
         if path.is_relative_to(point) and path != point:
             return folder / path.relative_to(point)

@@ -11,7 +11,7 @@ import struct
 from _socket import AF_INET, SOCK_DGRAM, socket
 
 from codeloop.workspace.sandbox.launcher.cache_overlays import overlay_caches
-from codeloop.workspace.sandbox.launcher.landlock import read_landlock_version, restrict_file_access, restrict_ipc_scope
+from codeloop.workspace.sandbox.launcher.landlock import read_landlock_version, restrict_by_landlock, restrict_ipc_scope
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call_libc, make_undumpable
 from codeloop.workspace.sandbox.launcher.mounts import mount_all
 from codeloop.workspace.sandbox.launcher.plan import Plan
@@ -56,7 +56,7 @@ def confine(plan: Plan) -> None:
             restrict_ipc_scope()
         case "landlock":
             _demote_process()
-            restrict_file_access(plan)
+            restrict_by_landlock(plan)
         case _:
             raise OSError(errno.EINVAL, "there is no sandbox of this kind", plan.kind)
     become_subreaper()

@@ -1,6 +1,6 @@
-"""Restricts reading and writing by Landlock, the kernel's access rules for file hierarchies.
+"""Restricts files, TCP and IPC (abstract sockets and signals) by Landlock: rules that a process sets for itself.
 
-`confine.py` uses it where namespaces are unavailable, and in other sandboxes for abstract sockets and signals.
+`confine.py` uses all of it where namespaces are unavailable, and in other sandboxes only the restriction of IPC.
 """
 
 import os
@@ -37,8 +37,12 @@ def read_landlock_version() -> int:
         return 0
 
 
-def restrict_file_access(plan: Plan) -> None:
-    """Restrict this process and its descendants to the plan's paths and network. Raises OSError."""
+def restrict_by_landlock(plan: Plan) -> None:
+    """Restrict this process and its descendants to the plan's paths and network, and their IPC to themselves.
+
+    Without the plan's network they can't bind or connect TCP sockets, from version 4 of the interface on. From version
+    6 on they reach no abstract socket and signal no process outside. Raises OSError.
+    """
     version = read_landlock_version()
     # The kernel refuses rights that it does not know.
     rights = (1 << _RIGHT_COUNTS[min(version, len(_RIGHT_COUNTS) - 1)]) - 1

@@ -23,7 +23,7 @@ from codeloop.schema.limits import (
 )
 from codeloop.workspace.sandbox.network.host_list import WEB_PORTS, ConnectionBlocked, HostList, HostPort
 from codeloop.workspace.sandbox.network.outgoing_connections import OutgoingConnections, Stream, TargetUnreachable
-from codeloop.workspace.sandbox.network.proxy_request import is_client_hello_complete, parse_request
+from codeloop.workspace.sandbox.network.proxy_request import check_client_hello, parse_request
 from codeloop.workspace.sandbox.network.proxy_variables import make_proxy_environment
 
 _CHUNK_BYTES = 65_536
@@ -140,7 +140,7 @@ class HostProxy:
         hello = b""
         try:
             async with asyncio.timeout(PROXY_HEAD_TIME.seconds):
-                while inspect and not is_client_hello_complete(hello, target):
+                while inspect and not check_client_hello(hello, target):
                     more = await client.reader.read(_CHUNK_BYTES)
                     if not more:
                         return False

@@ -114,11 +114,12 @@ def _names_target(host: str, target: HostPort) -> bool:
         return False
 
 
-def is_client_hello_complete(data: bytes, target: HostPort) -> bool:
-    """Return whether the first message of a TLS client is complete. If so, it asks for the target and no other server.
+def check_client_hello(data: bytes, target: HostPort) -> bool:
+    """Check that the first message of a TLS client names the target only; return False while it is incomplete.
 
-    Raises ConnectionBlocked when it is not TLS, names another server, none or several, or hides its name (Encrypted
-    Client Hello).
+    It prevents domain fronting: that a client reaches another site of the target's server. Raises ConnectionBlocked
+    when the message is not TLS, names another server, none or several, or hides the name (Encrypted Client Hello).
+    For an address it may name none.
     """
     hello = _read_client_hello(data, target)
     if hello is None:

@@ -1,6 +1,8 @@
-"""Finds the paths outside the project that sandboxed commands see: tools, settings without tokens, and caches.
+"""Finds the paths outside the project that sandboxed commands see, and those that are hidden from them.
 
-`policy.py` searches them once, and again when one of the watched folders changes; not for each command.
+They see tools, settings without tokens, and caches; hidden are secrets, sockets of other programs, codeloop's folders.
+`policy.py` searches for the first command, and for a later one after a change of a watched path, or after 10 s, since
+no modification time shows new sockets.
 """
 
 import os
@@ -76,9 +78,10 @@ class Surroundings(Struct, frozen=True):
 
 
 class SurroundingsInput(Struct, frozen=True):
-    """The input of `find_surroundings`. `roots`: the project's folders; `own_folders`: codeloop's, never visible.
+    """The input of `find_surroundings`. `roots`: the project's folders; `own_folders`: codeloop's, hidden.
 
-    `roots` and `home` are resolved. `writable`, `readable`, `hidden`: absolute paths from the configuration.
+    `scratch`: the folder of tools' complete outputs, visible even if it is among codeloop's. `roots` and `home` are
+    resolved. `writable`, `readable`, `hidden`: absolute paths from the configuration.
     """
 
     roots: tuple[Path, ...]
