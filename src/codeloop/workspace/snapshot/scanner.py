@@ -120,9 +120,10 @@ class Scanner:
         self._repositories.drop_index()
 
     def read_paths(self, paths: Iterable[str]) -> None:
-        """Read these files, and all below these folders, even if git ignores them.
+        """Read these files, and those below these folders, even if git ignores them. Raises ScanRefused, OSError.
 
-        Paths are relative to the work tree.
+        Paths are relative to the work tree. Of folders, those of rebuildable content that git ignores and those of
+        generated content are skipped, unless the cache knows them or tracked files are in them.
         """
         scan_pass = _ScanPass(time.monotonic() + SNAPSHOT_SCAN.seconds, include_ignored=True, must_read=True)
         for path in paths:
