@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from codeloop.app.models.plugin_sign_in import PluginSignIns
     from codeloop.app.models.provider_list import ProviderList
     from codeloop.extend.client_tools import ClientTools
-    from codeloop.extend.hooks.hooks import Handler
+    from codeloop.extend.hooks.hooks import HookHandler
     from codeloop.extend.host.hosts import ExtensionHosts
     from codeloop.extend.mcp.cache.table import McpTable
     from codeloop.lsp.server_pool import ServerPool
@@ -126,7 +126,7 @@ class ExtensionState(Struct):
     """
 
     hosts: "ExtensionHosts | None" = None
-    configured_handlers: "tuple[Handler, ...]" = ()
+    configured_handlers: "tuple[HookHandler, ...]" = ()
     replaced_tools: set[str] = struct_field(default_factory=set[str])
     has_asked_about_config: bool = False
 

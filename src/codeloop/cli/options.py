@@ -13,7 +13,7 @@ from codeloop.kit.lazy import load_object
 from codeloop.net.hosts import OFFLINE_VARIABLE
 from codeloop.schema.permission import PROFILES, Profile
 
-# The function of `codeloop.cli.completion` that completes each kind of parameter, loaded when Tab is pressed.
+# The function of `codeloop.cli.completion_values` that completes each kind of parameter, loaded when Tab is pressed.
 COMPLETION_FUNCTIONS = {
     "session": "complete_sessions",
     "archived": "complete_archived_sessions",
@@ -26,7 +26,7 @@ COMPLETION_FUNCTIONS = {
 
 def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
     """Return a function for `shell_complete` of a parameter; `kind`: a key of `COMPLETION_FUNCTIONS`."""
-    return lambda _context, _parameter, value: load_object(f"cli.completion:{COMPLETION_FUNCTIONS[kind]}")(value)
+    return lambda _context, _parameter, value: load_object(f"cli.completion_values:{COMPLETION_FUNCTIONS[kind]}")(value)
 
 
 def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:

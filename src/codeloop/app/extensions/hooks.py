@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from codeloop.agent.hooks.extension_hooks import ExtensionHooks
 from codeloop.app.services import OpenProject
-from codeloop.extend.hooks.hooks import Handler, Hooks
+from codeloop.extend.hooks.hooks import HookHandler, Hooks
 from codeloop.schema.config import CommandHookConfig
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
@@ -27,7 +27,7 @@ def make_hooks(project: OpenProject, store: Store, workspace: Workspace) -> Exte
     return ExtensionHooks(Hooks(handlers, project.warn, seconds))
 
 
-def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> tuple[Handler, ...]:
+def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> tuple[HookHandler, ...]:
     """Return a handler for each row of `hooks`. The modules for that are imported only if there are rows."""
     from codeloop.extend.hooks.commands.command_hook import CommandHook
     from codeloop.extend.hooks.commands.run_hook import HookScope, HookVerdict

@@ -1,4 +1,7 @@
-"""`codeloop completion`: prints the scripts for completion in bash, zsh and fish."""
+"""`codeloop completion`: prints the scripts for completion in bash, zsh and fish.
+
+The values that they offer are found by `cli/completion_values.py`.
+"""
 
 import os
 import re

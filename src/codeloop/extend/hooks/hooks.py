@@ -36,7 +36,7 @@ class ExtensionRaised(Exception):
         self.trace = trace
 
 
-class Handler(Protocol):
+class HookHandler(Protocol):
     """A handler of hooks: an extension, or a row of the configuration's `hooks`."""
 
     @property
@@ -82,7 +82,7 @@ class Hooks:
 
     def __init__(
         self,
-        handlers: Iterable[Handler] = (),
+        handlers: Iterable[HookHandler] = (),
         tell: Callable[[str], None] = lambda _: None,
         seconds: float | None = None,
     ) -> None:
@@ -95,7 +95,7 @@ class Hooks:
         self._reported_failures: dict[tuple[str, str, str, str], None] = {}
         self.set_handlers(handlers)
 
-    def set_handlers(self, handlers: Iterable[Handler]) -> None:
+    def set_handlers(self, handlers: Iterable[HookHandler]) -> None:
         """Replace the handlers, in this order."""
         # Sorting is stable: within the user's and the project's handlers the given order stays.
         self._handlers = tuple(sorted(handlers, key=lambda handler: handler.is_project))
@@ -130,7 +130,7 @@ class Hooks:
             answers.setdefault(key, answer)
         return answers[key]
 
-    async def _ask(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
+    async def _ask(self, handler: HookHandler, name: str, payload: JSON, output: JSON) -> JSON:
         """Return the checked output of a handler, or `output` itself where the handler failed and is skipped."""
         began = time.monotonic()
         outcome: Outcome | None = None
@@ -156,7 +156,7 @@ class Hooks:
                 self.timings.record(handler.label, name, (time.monotonic() - began) * 1000, outcome)
         return full_answer
 
-    async def _call_handler(self, handler: Handler, name: str, payload: JSON, output: JSON) -> JSON:
+    async def _call_handler(self, handler: HookHandler, name: str, payload: JSON, output: JSON) -> JSON:
         """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
         seconds = self.seconds if handler.seconds is None else handler.seconds
         working = asyncio.ensure_future(handler.call(name, _copy(payload), _copy(output)))
@@ -184,7 +184,7 @@ class Hooks:
             raise HookFailed(f"it raised {kind}: {message}")
         return working.result()
 
-    def _skip(self, handler: Handler, name: str, payload: JSON, cause: str) -> None:
+    def _skip(self, handler: HookHandler, name: str, payload: JSON, cause: str) -> None:
         """Skip a handler, and report it; refuse if the action requires its answer."""
         if name in handler.policy:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")

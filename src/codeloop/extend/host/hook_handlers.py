@@ -11,7 +11,7 @@ from codeloop.schema.wire import JSON
 
 
 class ExtensionHandler:
-    """Asks an extension; implements `extend.hooks.hooks.Handler`.
+    """Asks an extension; implements `extend.hooks.hooks.HookHandler`.
 
     `names`: the extension's hooks; `policy`: those of them whose actions are refused without its answer; `reach`: how
     it is confined, which bounds its answers.
@@ -35,7 +35,7 @@ class ExtensionHandler:
         self._reach: Reach = reach
 
     async def call(self, name: str, payload: JSON, output: JSON) -> JSON:
-        """See Handler."""
+        """See HookHandler."""
         message = partial(AskHook, extension=self._extension.name, name=name, input=payload, output=output)
         answer = await self._ask(self._extension, message, None)
         if not is_object(answer):

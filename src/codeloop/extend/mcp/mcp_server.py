@@ -221,7 +221,7 @@ class McpServer:
             self.fail(error)
             return ServerFailed(describe_refusal(self))
         if not connection.is_open:
-            reason = text if connection.fatal is not None else connection.ended or text
+            reason = text if connection.fatal is not None else connection.end_reason or text
             last_line = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
             self._connection = None
             self._record_failure(self._failures.with_failure(reason))

@@ -20,6 +20,8 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 _SITE_FOLDER = "site"
+# A venv for the time of the installation, where Python has no pip of its own.
+_VENV_FOLDER = "pip"
 _SHIM_SOURCE = '''"""Made by `codeloop plugin add`: the plugin {module}, with what it needs beside it."""
 
 import importlib
@@ -49,8 +51,8 @@ def install(package: PackageName, folder: Path, which: FindProgram, run: RunComm
     try:
         for command in _list_install_commands(package, new_folder, which):
             run(command)
-        find_entry = _find_npm_entry if package.registry == "npm" else _find_pypi_entry
-        version, entry = find_entry(package, new_folder)
+        prepare_entry = _find_npm_entry if package.registry == "npm" else _prepare_pypi_entry
+        version, entry = prepare_entry(package, new_folder)
         digests = hash_files(new_folder)
         shutil.rmtree(folder, ignore_errors=True)
         new_folder.rename(folder)
@@ -97,7 +99,7 @@ def _list_install_commands(package: PackageName, folder: Path, which: FindProgra
         return [[sys.executable, "-m", "pip", "--disable-pip-version-check", *target]]
     # A Python without pip (as uv makes them) still has venv, whose pip installs the package and is removed
     # afterwards.
-    venv = folder / "pip"
+    venv = folder / _VENV_FOLDER
     return [[sys.executable, "-m", "venv", str(venv)], [str(venv / "bin" / "pip"), *target]]
 
 
@@ -115,10 +117,13 @@ def _find_npm_entry(package: PackageName, folder: Path) -> tuple[str, str]:
     return str(package_json.get("version", "")), entry
 
 
-def _find_pypi_entry(package: PackageName, folder: Path) -> tuple[str, str]:
-    """Return the version and the entry of a package: its folder with a manifest, or else a file that imports it."""
+def _prepare_pypi_entry(package: PackageName, folder: Path) -> tuple[str, str]:
+    """Remove pip's venv, and return the version and the entry of a package.
+
+    The entry is the package's folder if that has a manifest, or else `plugin.py`, which is written to import it.
+    """
     # Removed before the hashes are taken: it is no part of the package.
-    shutil.rmtree(folder / "pip", ignore_errors=True)
+    shutil.rmtree(folder / _VENV_FOLDER, ignore_errors=True)
     distribution = next(
         (each for each in distributions(path=[str(folder / _SITE_FOLDER)]) if _has_name(each, package.name)), None
     )

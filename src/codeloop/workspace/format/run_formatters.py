@@ -83,7 +83,7 @@ async def _run_formatter(
             if not isinstance(sandbox, bool):
                 profile = widen_profile(make_project_profile(workspace, formatter.name), sandbox, workspace.root)
             result = await run_sandboxed(
-                workspace, launch, stdin, FILE_EDIT.value, is_user_program=sandbox is not True, profile=profile
+                workspace, launch, stdin, FILE_EDIT.value, shares_command_sandbox=sandbox is True, profile=profile
             )
         if result.code not in formatter.success_codes:
             raise _FormatterFailed(

@@ -84,16 +84,16 @@ async def run_sandboxed(
     max_bytes: int,
     grants: SandboxGrants = NO_GRANTS,
     *,
-    is_user_program: bool = False,
+    shares_command_sandbox: bool = True,
     profile: ProgramProfile | None = None,
 ) -> SandboxedResult:
     """Run a program to its end with `stdin` as its input. At most `max_bytes` + 1 bytes of its output are kept.
 
-    `is_user_program`: it is the user's, not the project's, and runs in its own sandbox by `profile`; without one if
-    that is None. It is ended with all its processes when the caller is cancelled. Raises OSError when it can't be
-    started, and its subclass SandboxUnavailable if a required sandbox does not work.
+    `shares_command_sandbox`: it runs in the sandbox of the agent's commands, with `grants`; otherwise in its own by
+    `profile`, or without one if that is None. It is ended with all its processes when the caller is cancelled. Raises
+    OSError when it can't be started, and its subclass SandboxUnavailable if a required sandbox does not work.
     """
-    sandbox = None if is_user_program else await enter_sandbox(workspace, grants)
+    sandbox = await enter_sandbox(workspace, grants) if shares_command_sandbox else None
     protected: ProtectedFiles | None = None
     if sandbox is not None:
         repositories = await workspace.shells.begin_repositories(sandbox.policy)

@@ -116,7 +116,7 @@ async def _run_command(row: CommandHookConfig, payload: JSON, scope: HookScope) 
             stdin=msgspec.json.encode(payload),
             max_bytes=max_bytes,
             grants=SandboxGrants(readable=readable) if readable else NO_GRANTS,
-            is_user_program=not is_confined,
+            shares_command_sandbox=is_confined,
             profile=profile,
         )
     except OSError as error:

@@ -22,7 +22,7 @@ OpenClient = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]
 
 
 class ServerConnection:
-    """A connection. `ended`: why it has ended, or ""; `fatal`: the error that ended it.
+    """A connection. `end_reason`: why it has ended, or ""; `fatal`: the error that ended it.
 
     `status`: the HTTP status of the latest answer, 0 before one. `open_client` opens the package's client.
     `listing_seconds`: how long listing what the server offers may take.
@@ -30,7 +30,7 @@ class ServerConnection:
 
     def __init__(self, transport: str, open_client: OpenClient, listing_seconds: float) -> None:
         self.transport = transport
-        self.ended = ""
+        self.end_reason = ""
         self.fatal: BaseException | None = None
         self.status = 0
         self.on_end: Callable[[], None] = lambda: None
@@ -42,7 +42,7 @@ class ServerConnection:
         self._closing = asyncio.Event()
 
     async def open(self, seconds: float) -> Listing | None:
-        """Start or reach the server and return its listing; None: it ended, `fatal` and `ended` say why.
+        """Start or reach the server and return its listing; None: it ended, `fatal` and `end_reason` say why.
 
         Raises TimeoutError, after cleaning up, as on cancellation.
         """
@@ -81,7 +81,7 @@ class ServerConnection:
     def end(self, why: str) -> None:
         """Mark the server as gone."""
         if not self._closing.is_set():
-            self.ended = why
+            self.end_reason = why
             self._closing.set()
             self.on_end()
 
@@ -101,7 +101,7 @@ class ServerConnection:
         """
         client, owner = self._client, self._owner
         if client is None or owner is None:
-            raise CodeloopError(self.ended or "it is not connected")
+            raise CodeloopError(self.end_reason or "it is not connected")
         loop = asyncio.get_running_loop()
         deadline = loop.time() + max_seconds
         last_deadline = loop.time() + max(max_seconds, MCP_CALL_LONGEST.seconds)
@@ -135,7 +135,7 @@ class ServerConnection:
             # The owner task records the reason of the end.
             await asyncio.wait({owner}, timeout=MCP_STOP.seconds)
         if work.cancelled() or not work.done():
-            raise CodeloopError(self.ended or "the connection ended")
+            raise CodeloopError(self.end_reason or "the connection ended")
         return work.result()
 
     async def watch(self, uri: str) -> None:
@@ -147,7 +147,7 @@ class ServerConnection:
     async def fetch_listing(self) -> Listing:
         """List the server's offers now. Raises what a request raises."""
         if self._client is None:
-            raise CodeloopError(self.ended or "it is not connected")
+            raise CodeloopError(self.end_reason or "it is not connected")
         async with asyncio.timeout(self._listing_seconds):
             return await fetch_listing(self._client, self.transport)
 
@@ -181,7 +181,7 @@ class ServerConnection:
         self.end("the connection was lost")
 
     def _note_end(self) -> None:
-        """Record why the owner task ended, if it has."""
+        """Set `fatal` to the error of the owner task, if that has ended; `end_reason` is set by `end` alone."""
         owner = self._owner
         if owner is not None and owner.done() and not owner.cancelled():
             self.fatal = owner.exception()

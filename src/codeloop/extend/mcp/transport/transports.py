@@ -228,15 +228,15 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
         reason = describe_error(last.fatal)
         tries = f"tried as streamable HTTP, which was answered with {status}, and SSE"
         raise CodeloopError(f"{reason} ({tries})") from tried[0].fatal
-    if last.ended:
-        raise ProgramEnded(last.ended) from last.fatal
+    if last.end_reason:
+        raise ProgramEnded(last.end_reason) from last.fatal
     raise last.fatal or CodeloopError("the connection ended")
 
 
 def _should_try_next(connection: ServerConnection) -> bool:
     """Return whether to try the next connection after this one failed: the server may support only that."""
     if connection.transport == "stdio":
-        return bool(connection.ended)
+        return bool(connection.end_reason)
     return connection.transport == "sse" or connection.status in _OLDER_TRANSPORT_STATUSES
 
 

@@ -1,5 +1,7 @@
 """Completes ids and names in shells: of sessions, grants, agents, commands and models.
 
+`cli/commands/completion.py` prints the scripts with which shells ask for them.
+
 The user waits for them after pressing Tab. So ids are read from the store without opening the project, and settings and
 models are loaded only by the functions that need them.
 """
