@@ -11,9 +11,8 @@ import pytest
 
 from codeloop.config.project_root import find_project_root
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
-from codeloop.extend.mcp.sign_in.callback import open_browser
 from codeloop.kit.programs import exclude_project_folders, find_program
-from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.run_program import open_browser, start_desktop_program
 from codeloop.tui.terminal.clipboard import read_clipboard_image, read_clipboard_text, write_clipboard
 from codeloop.tui.terminal.desktop import run_opener
 from codeloop.tui.terminal.pictures.protocol import query_outer_terminal

@@ -2,12 +2,14 @@
 
 import os
 import signal
+import sys
 from asyncio import CancelledError, create_subprocess_exec, ensure_future, shield, timeout
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from codeloop.kit.programs import find_program, make_safe_environment
 
@@ -16,6 +18,8 @@ _STREAM_LIMIT_BYTES = 64 * 1024
 _REAP_SECONDS = 1.0
 """How long the end of a killed program is waited for. asyncio reports it only when the program's pipes are closed, too,
 and a process that has left the group may keep them open for ever."""
+# In a process of its own: some browsers block `webbrowser.open`, or print to the terminal.
+_BROWSER_CODE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 
 
 class ProgramResult(NamedTuple):
@@ -126,3 +130,20 @@ async def start_desktop_program(
         stderr=errors,
         start_new_session=is_apart,
     )
+
+
+async def open_browser(url: str) -> bool:
+    """Open an address in the user's browser; False where there is none (over SSH, without a display)."""
+    # Over SSH a browser would open on the machine at the other end.
+    is_remote = any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
+    has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if not os.environ.get("BROWSER") and (is_remote or not has_screen):
+        return False
+    # The address comes from the server, and `webbrowser` would also open files and other programs.
+    if urlsplit(url).scheme not in {"http", "https"}:
+        return False
+    try:
+        browser = await start_desktop_program((sys.executable, "-I", "-c", _BROWSER_CODE, url))
+        return await browser.wait() == 0
+    except OSError:
+        return False

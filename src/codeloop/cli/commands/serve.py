@@ -24,7 +24,7 @@ from codeloop.config.server_credential import (
     publish_credential,
     withdraw_credential,
 )
-from codeloop.extend.mcp.sign_in.callback import open_browser
+from codeloop.kit.run_program import open_browser
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.server import SERVER_SIGNAL
 from codeloop.schema.errors import CodeloopError, UsageProblem

@@ -29,9 +29,10 @@ from codeloop.extend.mcp.convert_entry import FoundServer
 from codeloop.extend.mcp.mcp_server import McpServer, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
-from codeloop.extend.mcp.sign_in.callback import open_browser, read_pasted_line
+from codeloop.extend.mcp.sign_in.callback import read_pasted_line
 from codeloop.extend.mcp.snippets import looks_like_json, parse_snippet, reject_placeholders
 from codeloop.extend.mcp.transport.failures import ServerFailed
+from codeloop.kit.run_program import open_browser
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON

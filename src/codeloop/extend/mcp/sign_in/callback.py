@@ -12,11 +12,8 @@ from msgspec import Struct
 
 from codeloop.extend.mcp.cache.definition import OAuthSettings
 from codeloop.extend.mcp.sign_in.registration import CALLBACK_PATH, CALLBACK_PORT
-from codeloop.kit.run_program import start_desktop_program
 from codeloop.schema.errors import CodeloopError
 
-# In a process of its own: some browsers block `webbrowser.open`, or print to the terminal.
-_BROWSER_CODE = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 _LOOPBACK_HOSTS = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
@@ -122,23 +119,6 @@ def parse_redirect(text: str, state: str | None = None) -> AuthorizationCode:
     if state is not None and query.get("state", [state])[0] != state:
         raise CodeloopError("what was pasted is of another sign-in; open the address that was shown last")
     return AuthorizationCode(query["code"][0], query.get("iss", [None])[0])
-
-
-async def open_browser(url: str) -> bool:
-    """Open an address in the user's browser; False where there is none (over SSH, without a display)."""
-    # Over SSH a browser would open on the machine at the other end.
-    is_remote = any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
-    has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-    if not os.environ.get("BROWSER") and (is_remote or not has_screen):
-        return False
-    # The address comes from the server, and `webbrowser` would also open files and other programs.
-    if urlsplit(url).scheme not in {"http", "https"}:
-        return False
-    try:
-        browser = await start_desktop_program((sys.executable, "-I", "-c", _BROWSER_CODE, url))
-        return await browser.wait() == 0
-    except OSError:
-        return False
 
 
 async def read_pasted_line() -> str:
