@@ -8,7 +8,10 @@ Unit = Literal["ms", "bytes", "lines", "characters", "tokens", "count", "percent
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """One bound. `name` is `room.what`; `value` is in `unit`; `why` says what happens when it is reached."""
+    """One bound or interval. `name` is `room.what`; `value` is in `unit`.
+
+    `why` says what happens when a bound is reached, and for an interval (as `FLEET_POLL`) what is done so often.
+    """
 
     name: str
     value: int

@@ -2,7 +2,8 @@
 
 A text may itself be only partly known: `ANY_TEXT` in it stands for any run of characters, `ANY_WORDS` for nothing or
 a blank and any run. For such texts there are two questions: `overlaps` (could it match?) and `covers` (must it match?).
-Every function is linear in the text, and never takes more than text times pattern.
+Both, like `matches`, are linear in the text: `matches` and `overlaps` take at most text times pattern, `covers` that
+for each of up to 64 states. `intersect_wildcards` fills a table of both patterns, whose size is limited.
 """
 
 import re
@@ -185,7 +186,7 @@ def is_within(pattern: str, patterns: Sequence[str]) -> bool:
 
 
 class TooManyOverlaps(Exception):
-    """The overlap of two wildcards needs too many patterns."""
+    """The overlap of two wildcards needs too large a table, too many patterns, or more steps than its caller allows."""
 
 
 def intersect_wildcards(
@@ -193,7 +194,8 @@ def intersect_wildcards(
 ) -> tuple[str, ...]:
     """Return wildcards that together match exactly the texts that both wildcards match.
 
-    Raises TooManyOverlaps for more than `max_patterns` on the way. `spend` gets the number of steps before these.
+    `spend` is called before each row of the table with the steps that it will take, and may raise TooManyOverlaps to
+    stop. Raises it also for too large a table, and for more than `max_patterns` on the way.
     """
     if other in {one, "*"}:
         return (one,)

@@ -39,7 +39,7 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 
 
 class ServeOptions(Struct, frozen=True, kw_only=True):
-    """The options of `serve`."""
+    """The options of `serve` and `web`. `opens_browser`: only `web` sets it; `web_dir`: only `serve`."""
 
     hostname: str | None
     port: int | None

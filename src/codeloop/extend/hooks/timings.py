@@ -1,4 +1,4 @@
-"""Measures how long handlers take: counted in memory, and added to a file of the project every few seconds."""
+"""Measures how long hook handlers take: counted in memory, and added to a file of the project every few seconds."""
 
 import statistics
 import time
@@ -56,10 +56,10 @@ class HookTiming(Struct, omit_defaults=True):
 
 
 class HookTimings:
-    """Counts the handler calls of a project. If the file can't be written, the counts are lost without an error."""
+    """Counts the calls of a project's hook handlers. If the file can't be written, they are lost without an error."""
 
     is_busy = False
-    """A project that closes waits for nothing here: `close` saves at once."""
+    """For `RunningService`, by which `app/services.py` closes it with the project: `close` waits for nothing."""
 
     def __init__(self, folder: Path) -> None:
         self._file = get_timings_path(folder)

@@ -1,7 +1,7 @@
-"""Converts Claude Code's agents and commands to configuration values, with its tool and model names.
+"""Converts Claude Code's agents and commands to configuration values, with its tool names.
 
-An agent there may use the tools that it lists, or all; its model is one of its provider's by a short name. Other
-keys of a page are ignored.
+An agent there may use the tools that it lists, or all; its model is one of its provider's by a short name, which
+`extend/agents.py` resolves. Other keys of a page are ignored.
 """
 
 import re

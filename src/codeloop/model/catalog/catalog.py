@@ -26,7 +26,7 @@ FETCHED_FILE_NAME = "models.bin"
 BUNDLED_FILE = Path(__file__).parent / "data" / "catalog.bin"
 # The order is part of the file's format.
 MODALITIES = ("text", "image", "pdf", "audio", "video")
-"""Bit n of `ModelRow.reads` stands for the n-th of these."""
+"""Bit n of `ModelRow.modality_bits` stands for the n-th of these."""
 TOOLS_FLAG, REASONING_FLAG, TEMPERATURE_FLAG, ATTACHMENT_FLAG = 1, 2, 4, 8
 """The bits of `ModelRow.flags`."""
 

@@ -228,8 +228,8 @@ def _format_count(number: int, word: str, plural: str = "s") -> str:
 class _FormattedFiles(NamedTuple):
     """The text of each file, and the number of matches in them; in the mode `files`, each file counts as one match.
 
-    `display`: for user interfaces; the `path` of each file and its `lines`, each as `[number, is_match, text]`. A line
-    with the number 0 separates groups.
+    `display`: for user interfaces; the `path` of each file and its `lines`, each as `[number, is_match, text]`,
+    as in `MatchLine`.
     """
 
     blocks: list[str]
