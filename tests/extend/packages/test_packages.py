@@ -72,22 +72,22 @@ def test_names_of_packages(written: str, meant: PackageName | None) -> None:
 def test_what_is_installed_is_found_until_a_file_changes(paths: Paths) -> None:
     for package, files, entry in ((WEATHER, WHEEL, "plugin.py"), (NOTES, PACKAGE, "node_modules/@acme/notes")):
         folder = get_package_folder(paths, package)
-        assert "is not installed. `codeloop plugin add" in find_installed_package(paths, package.written)[1]
+        assert "is not installed. `codeloop plugin add" in find_installed_package(paths, package.entry)[1]
         lock = install(package, folder, program, putting(files))
-        assert find_installed_package(paths, package.written) == (folder / entry, "")
+        assert find_installed_package(paths, package.entry) == (folder / entry, "")
         assert lock.files.keys() >= {f"site/{name}" if package is WEATHER else name for name in files}
-        other = f"{package.written}@9.9"
+        other = f"{package.entry}@9.9"
         assert find_installed_package(paths, other)[1].startswith(f"{other} is wanted, {lock.version} is installed.")
         changed = folder / next(iter(lock.files))
         before = changed.read_text()
         changed.write_text(before + " ")
-        path, why = find_installed_package(paths, package.written)
+        path, why = find_installed_package(paths, package.entry)
         assert path is None
         assert why.startswith(f"{changed} has changed since {package.name} was installed, so it is left out.")
         changed.write_text(before)
-        assert find_installed_package(paths, package.written)[0] is not None
+        assert find_installed_package(paths, package.entry)[0] is not None
         (folder / "more.py").write_text("")
-        assert "more.py has changed" in find_installed_package(paths, package.written)[1]
+        assert "more.py has changed" in find_installed_package(paths, package.entry)[1]
         uninstall(folder)
         assert not folder.exists()
         assert not get_lock_path(folder).exists()

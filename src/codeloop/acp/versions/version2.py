@@ -117,7 +117,7 @@ class Version2:
 
 
 def _find_operation(hunks: str) -> str:
-    """Return what a patch does to its file: `add`, `delete` or `modify` it."""
+    """Return the operation of a patch on its file: `add`, `delete` or `modify`."""
     first_header = hunks.partition("\n")[0]
     # A hunk of no lines before or after: the file does not exist on that side.
     if "+0,0 @@" in first_header:

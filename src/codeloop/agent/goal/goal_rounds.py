@@ -313,7 +313,7 @@ _MAX_FILES = 200
 async def judge_goal(
     engine: Engine, session_id: str, goal: str, runs: Sequence[ToolPart], entries: Sequence[Entry]
 ) -> str:
-    """Return what is missing of a goal, as a small model judges; "": it is reached.
+    """Have a small model judge a goal; return its reason why the goal is not reached yet, "" if it is.
 
     The judge is the small model that belongs to the session's model, or that model itself where it has none.
     `runs`: the checks that codeloop ran. `entries`: the turn; the judge is shown the files that it changed.

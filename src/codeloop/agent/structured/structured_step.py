@@ -245,7 +245,7 @@ def _is_wrong(part: Part) -> bool:
 
 
 def _read_reason(state: ToolState) -> str:
-    """Return what was wrong with an answer that was given by a call."""
+    """Return the reason why an answer that was given by a call was not accepted; "": there is none."""
     match state:
         case ToolStateError(metadata=metadata, error=text) | ToolStateCompleted(metadata=metadata, output=text):
             return str((metadata or {}).get(WRONG_ANSWER_KEY) or text)

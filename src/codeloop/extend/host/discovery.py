@@ -265,7 +265,7 @@ def _make_entry_name(name: str, path: Path, scope: _SearchScope) -> str:
     """Return the display name of an entry's extension: the package's, the path as written, or a shortened one."""
     package = parse_package_name(name)
     if package is not None:
-        return package.written
+        return package.entry
     return _format_path(path, scope) if Path(name).is_absolute() else name
 
 

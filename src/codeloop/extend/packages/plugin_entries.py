@@ -19,7 +19,7 @@ class PackageName(NamedTuple):
     version: str = ""
 
     @property
-    def written(self) -> str:
+    def entry(self) -> str:
         """The entry of the configuration, without the version."""
         return self.name if self.registry == "npm" else f"pypi:{self.name}"
 
@@ -74,5 +74,5 @@ def find_installed_package(paths: Paths, entry: str) -> tuple[Path | None, str]:
         return None, f"{entry} is wanted, {lock.version} is installed. `codeloop plugin add {entry}` changes that."
     if (changed_file := find_changed_file(folder, lock)) is not None:
         reason = f"{folder / changed_file} has changed since {package.name} was installed, so it is left out."
-        return None, f"{reason} `codeloop plugin add {package.written}@{lock.version}` installs it anew."
+        return None, f"{reason} `codeloop plugin add {package.entry}@{lock.version}` installs it anew."
     return folder / lock.entry, ""

@@ -162,7 +162,7 @@ def _count_characters(lines: list[str]) -> int:
 
 
 def _read_progress(line: str) -> tuple[str, float]:
-    """Return what the rows of one progress display have in common, and how far this row is; other lines: itself and 0.
+    """Return the shape that all rows of a progress display share, and its progress; for other lines the line and 0.
 
     `Copying 3/20 [==  ]` and `Copying 7/20 [=== ]` have the same shape, and are at 3 and 7. The shape of a row of
     progress starts with a carriage return, which no line has.

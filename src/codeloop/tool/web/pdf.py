@@ -43,7 +43,7 @@ async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float =
 
 
 def _make_pdf(lines: Sequence[_PdfProgramLine], *, is_late: bool, has_failed: bool) -> Pdf:
-    """Return what the program's lines hold. Raises ToolFailure if there is no text in them."""
+    """Make the text of a PDF from the lines of the program. Raises ToolFailure if they have no text."""
     if lines and lines[0].error:
         raise ToolFailure(
             "The PDF is encrypted with a password and can't be read.", advice="Ask the user for its content."

@@ -138,7 +138,7 @@ class TreeWatch:
         return [path for path in folders if await asyncio.to_thread(is_watched, path)]
 
     def _drain_events(self) -> _DrainedEvents:
-        """Return what the waiting events are about. Raises RootFolderMissing."""
+        """Read the waiting events; return the files and folders that they name. Raises RootFolderMissing."""
         files: dict[tuple[str, str], None] = {}
         new_folders: dict[str, None] = {}
         removed_folders: list[str] = []

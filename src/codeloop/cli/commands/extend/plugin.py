@@ -67,7 +67,7 @@ def add(name: str, *, for_project: bool) -> None:
             _run_install_command,
         )
         click.echo(f"Installed {package.name} {lock.version} in {folder}, {len(lock.files)} files, each with its hash.")
-        entry = package.written
+        entry = package.entry
         # An entry with another version is replaced.
         same_versions = {"", package.version, lock.version}
     file = _find_config_file(settings, for_project=for_project)
@@ -136,7 +136,7 @@ def _make_matcher(settings: ProjectSettings, file: Path, name: str) -> Callable[
     names = {name, str(named_path.resolve())}
     package = parse_package_name(name)
     if package is not None:
-        names.add(package.written)
+        names.add(package.entry)
 
     def is_same_plugin(entry: Any) -> bool:
         plugin = get_plugin_name(entry) or ""
@@ -144,7 +144,7 @@ def _make_matcher(settings: ProjectSettings, file: Path, name: str) -> Callable[
         path = get_plugin_path(plugin, file.parent, settings.paths)
         if path is not None:
             return str(path.resolve()) in names
-        return plugin in names or (package is not None and package.written in names)
+        return plugin in names or (package is not None and package.entry in names)
 
     return is_same_plugin
 

@@ -162,7 +162,7 @@ def parse_definition(name: str, entry: object, scope: str = "") -> ServerDefinit
 
 
 def _find_mistake(entry: object) -> str:
-    """Return what is wrong with an entry in the form of another program, and what to write; "": nothing."""
+    """Describe the mistake in an entry that has the form of another program, and its correction; "": it has none."""
     if not isinstance(entry, dict):
         return ""
     data = cast("JSON", entry)
