@@ -310,12 +310,13 @@ class EditorSession:
         """Send the text that a coroutine returns as the answer to a prompt, and return the stop reason."""
         # Such a prompt is never stored, so that nothing else confirms it.
         self._turns.confirm_stored(message_id)
+        text = await make_text
         self._send_update(
             {
                 "sessionUpdate": "agent_message_chunk",
                 # The messages of the agent that an editor sees are our parts.
                 "messageId": new_id("prt"),
-                "content": {"type": "text", "text": await make_text},
+                "content": {"type": "text", "text": text},
             }
         )
         return "end_turn"

@@ -1,6 +1,6 @@
 """The click options that several commands share, and `Options`, their values for commands that open a project."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import environ
 from pathlib import Path
 from typing import Any, TypeVar
@@ -107,6 +107,19 @@ def add_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[CommandFun
         return command
 
     return decorate
+
+
+def format_flags(flags: Mapping[str, object]) -> list[str]:
+    """Return the values of options as words of a command line of `codeloop run`; those not given are left out."""
+    words: list[str] = []
+    for name, value in flags.items():
+        # 0 is a limit; an empty name is none.
+        if value is None or value is False or value == "":
+            continue
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            words.append(f"{value:.15g}" if isinstance(value, float) else str(value))
+    return words
 
 
 class Options(Struct, frozen=True, kw_only=True):

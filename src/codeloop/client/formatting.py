@@ -2,7 +2,7 @@
 
 import signal
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -97,8 +97,8 @@ def cut_to_width(text: str, width: int) -> str:
     return prefix + "…"
 
 
-def align_table(rows: Sequence[Sequence[str]], right_aligned: Sequence[int] = ()) -> list[str]:
-    """Format rows as lines, in columns two blanks apart. `right_aligned`: the numbers of columns with figures."""
+def align_table(rows: Sequence[Sequence[str]], right_aligned: Collection[int] = ()) -> list[str]:
+    """Format rows as lines, in columns two blanks apart. `right_aligned`: the indexes of columns with figures."""
     if not rows:
         return []
     widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]

@@ -58,9 +58,7 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
         _read_home(paths.opencode_config),
         _read_home(paths.config),
     ]
-    folder = project_root.root
-    for part in ("", *project_root.directory.relative_to(project_root.root).parts):
-        folder /= part
+    for folder in project_root.folders:
         homes += [
             _read_home(folder / name, is_project=True, only_skills=True, is_claude=name in CLAUDE_HOMES)
             for name in SKILL_HOMES

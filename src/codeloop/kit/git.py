@@ -4,7 +4,6 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from hashlib import sha1
 from pathlib import Path
 
 from msgspec import Struct
@@ -138,5 +137,8 @@ def _follow_pointer(file: Path, prefix: bytes, base: Path) -> Path | None:
 
 def compute_blob_id(data: bytes) -> bytes:
     """Return the id of a blob with these bytes in a repository with SHA-1: 20 bytes."""
+    # Imported late: most commands compute no id, and its library is large.
+    from hashlib import sha1
+
     # Git hashes a header with the kind and the size before the content.
     return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()

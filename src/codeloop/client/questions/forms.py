@@ -120,7 +120,7 @@ def _read_answer(question: QuestionInfo, number: int, content: JSON) -> list[str
     labels = {escape_controls(option.label): option.label for option in question.options}
     own_words = str(content.get(f"{name}_own") or "").strip()
     if question.multiple and labels:
-        ticked = [label for number, label in enumerate(labels.values(), 1) if content.get(f"{name}_{number}") is True]
+        ticked = [label for choice, label in enumerate(labels.values(), 1) if content.get(f"{name}_{choice}") is True]
         return [*ticked, *([own_words] if own_words else [])]
     answer = str(cast("Any", content.get(name)) or "").strip()
     if own_words:

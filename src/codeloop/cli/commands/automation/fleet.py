@@ -30,6 +30,7 @@ from codeloop.cli.options import (
     MODEL_OPTION,
     PROFILE_OPTION,
     TRUST_OPTION,
+    format_flags,
 )
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
@@ -108,7 +109,7 @@ def run(
     ledger.add_jobs(job_list)
     if pods is not None:
         drivers = [_make_pod_driver(pods, ledger.get_identity(), flags)]
-    coordinator = Coordinator(folder, ledger, _format_flags(flags), drivers, _show_result)
+    coordinator = Coordinator(folder, ledger, format_flags(flags), drivers, _show_result)
 
     def stop_on_signal(_number: int, _frame: FrameType | None) -> None:
         coordinator.stop()
@@ -331,16 +332,6 @@ def _make_pod_driver(file: Path, identity: str, flags: dict[str, object]) -> Dri
     access = find_access(os.environ, settings.context, settings.namespace)
     seconds = flags.get("timeout")
     return KubernetesDriver(access, identity, settings, seconds if isinstance(seconds, float) else None)
-
-
-def _format_flags(flags: dict[str, object]) -> list[str]:
-    """Return the flags that were given as words of a command line of `codeloop run`."""
-    words: list[str] = []
-    for key, value in flags.items():
-        # 0 is a limit; an empty name is none.
-        if value is not None and value is not False and value != "":
-            words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
-    return words
 
 
 def _get_fleets_folder() -> Path:

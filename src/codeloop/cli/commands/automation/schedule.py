@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +22,7 @@ from codeloop.cli.options import (
     MODEL_OPTION,
     PROFILE_OPTION,
     TRUST_OPTION,
+    format_flags,
 )
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
@@ -79,7 +79,7 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
         when=times.text,
         prompt=text,
         directory=str(folder),
-        flags=_format_flags(flags),
+        flags=format_flags(flags),
         timeout=timeout,
         timer=choose_timer_kind(),
         # Timers start programs with an environment of their own.
@@ -213,18 +213,6 @@ def _choose_id(name: str | None, prompt: str, used_ids: set[str]) -> str:
     base = "-".join(words)[:24].strip("-") or "prompt"
     candidates = (base, *(f"{base}-{count}" for count in range(2, 10_000)))
     return next(candidate for candidate in candidates if candidate not in used_ids)
-
-
-def _format_flags(flags: Mapping[str, object]) -> list[str]:
-    """Return the options that were given as words of a command line."""
-    words: list[str] = []
-    for name, value in flags.items():
-        if value is None or value is False:
-            continue
-        words.append(f"--{name.replace('_', '-')}")
-        if value is not True:
-            words.append(f"{value:g}" if isinstance(value, float) else str(value))
-    return words
 
 
 def _format_datetime(when: datetime) -> str:
