@@ -298,7 +298,7 @@ def _make_status_content(ui: Ui) -> StatusContent:
 
 
 def _describe_model(choices: Choices, tab: SessionTab) -> str:
-    """Return the model of a tab's next prompt, with its thinking effort; "" until the models are known."""
+    """Return the model of a tab's next prompt, with its thinking effort, or that there is none; "": not known yet."""
     model = choices.resolve_model(tab)
     if model is None:
         return "no model: /connect" if choices.providers is not None else ""

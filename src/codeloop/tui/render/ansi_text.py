@@ -52,7 +52,7 @@ class AnsiText:
         self._pen = Pen()
         self._cache: dict[Pen, Style] = {}
 
-    def draw_line(self, text: str) -> list[Segment]:
+    def draw_line(self, text: str) -> Row:
         """Return a line in segments, which is not yet cut or wrapped."""
         # Most lines are without any control sequence.
         if text.isascii() and text.isprintable():

@@ -14,7 +14,7 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_line, cut_path, expand_tabs, fold_line
 from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
 from codeloop.tui.render.diff.diff_renderer import draw_diffs
-from codeloop.tui.render.diff.patch import PatchedFile, parse_patches
+from codeloop.tui.render.diff.patch import ChangeCounts, PatchedFile, parse_patches
 
 _FOLDED_DIFF_ROWS = 24
 """Rows of a diff that are shown while the call is folded."""
@@ -110,16 +110,16 @@ def render_language_server(call: ToolCall) -> CallBody:
     return render_change(call) if "diff" in call.metadata else render_generic(call)
 
 
-def _count_changes(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
+def _count_changes(call: ToolCall, patches: list[PatchedFile]) -> ChangeCounts:
     """Return how many lines were added and deleted, as the tool counted them, else counted in the patches."""
     diffs = call.read_objects("files") or [as_mapping(call.metadata.get("filediff"))]
-    counts: list[tuple[int, int]] = []
+    counts: list[ChangeCounts] = []
     for diff in diffs:
         additions, deletions = diff.get("additions"), diff.get("deletions")
         if isinstance(additions, int) and isinstance(deletions, int):
-            counts.append((additions, deletions))
-    counts = counts or [(patch.counts.additions, patch.counts.deletions) for patch in patches]
-    return sum(additions for additions, _ in counts), sum(deletions for _, deletions in counts)
+            counts.append(ChangeCounts(additions, deletions))
+    counts = counts or [patch.counts for patch in patches]
+    return ChangeCounts(sum(each.additions for each in counts), sum(each.deletions for each in counts))
 
 
 def _describe_subject(call: ToolCall, patches: list[PatchedFile]) -> str:

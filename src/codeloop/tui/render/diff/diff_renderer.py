@@ -37,9 +37,10 @@ def draw_diffs(
     """
     for patch in patches:
         if len(patches) > 1:
-            counts = Segment(f"  +{patch.counts.additions} -{patch.counts.deletions}", canvas.styles.of("text_muted"))
-            path = cut_path(format_path(patch.path), room - counts.cell_length)
-            yield [Segment(path, canvas.styles.of("text", "bold")), counts]
+            counts = patch.counts
+            note = Segment(f"  +{counts.additions} -{counts.deletions}", canvas.styles.of("text_muted"))
+            path = cut_path(format_path(patch.path), room - note.cell_length)
+            yield [Segment(path, canvas.styles.of("text", "bold")), note]
         yield from DiffRenderer(patch, canvas, room).draw()
 
 

@@ -39,8 +39,9 @@ def draw_quoted_diff(diff: str, canvas: Canvas) -> Sequence[Row]:
 def _is_complete(diff: str, patches: list[PatchedFile]) -> bool:
     """Return whether the patches contain every added and deleted line of a diff, apart from headers of files."""
     lines = diff.split("\n")
-    additions = sum(patch.counts.additions for patch in patches)
-    deletions = sum(patch.counts.deletions for patch in patches)
+    counts = [patch.counts for patch in patches]
+    additions = sum(each.additions for each in counts)
+    deletions = sum(each.deletions for each in counts)
     for sign, count in (("+", additions), ("-", deletions)):
         # Each file's header has a line that begins with `---`, and one with `+++`; some diffs have none.
         excess = sum(line.startswith(sign) for line in lines) - count

@@ -70,11 +70,11 @@ class FullRequestScreen(ReadingScreen):
 
     closing_keys = ((WHOLE_SCREEN_KEY, "back to the question"),)
 
-    def __init__(self, form: Form, diff: DiffView, colours: GetStyles) -> None:
+    def __init__(self, form: Form, diff: DiffView, get_styles: GetStyles) -> None:
         def draw_request(width: int) -> list[Row]:
-            return draw_content(form.get_content(width), Canvas(width, colours(), diff=diff))
+            return draw_content(form.get_content(width), Canvas(width, get_styles(), diff=diff))
 
-        super().__init__(form.get_content(_TITLE_WIDTH).title, draw_request, colours)
+        super().__init__(form.get_content(_TITLE_WIDTH).title, draw_request, get_styles)
 
 
 # The namespace names the handlers of these messages as if the classes were defined within `RequestPanel`.

@@ -90,9 +90,9 @@ def _choose_style(styles: Styles, *, is_current: bool) -> Style:
 
 def _find_spans(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
     """Return the cells of each occurrence of a pattern in rows; an occurrence may continue on the next row."""
-    texts = ["".join(segment.text for segment in row) for row in rows]
     if pattern is None:
         return {}
+    texts = ["".join(segment.text for segment in row) for row in rows]
     # Where each row begins in the joined text.
     starts = [0, *accumulate(len(text) + 1 for text in texts)]
     spans: Spans = {}
