@@ -171,11 +171,13 @@ class Toolbox(Struct, dict=True):
         self, name: str, value: JSON | str, offered: frozenset[str] | None
     ) -> PreparedCall | InvalidToolCall:
         """Prepare a call of a tool that is not in `tools`: one that the model found by searching, else an error."""
-        server_tool = self.find_tool(name) if isinstance(value, dict) else None
-        if server_tool is not None and isinstance(value, dict):
-            return PreparedCall(server_tool, value, value)
+        shown_arguments: JSON = {}
+        if isinstance(value, dict):
+            server_tool = self.find_tool(name)
+            if server_tool is not None:
+                return PreparedCall(server_tool, value, value)
+            shown_arguments = value
         names = ", ".join(sorted(self.tools_by_name if offered is None else offered))
-        shown_arguments = value if isinstance(value, dict) else {}
         return InvalidToolCall(
             f"There is no tool named {name}. The tools are: {names}.", shown_arguments, is_unusable=True
         )

@@ -42,7 +42,10 @@ class OpenCall(Struct):
     @property
     def arguments(self) -> str:
         """The arguments so far, JSON text."""
-        return "".join(self.pieces)
+        # Kept joined: some services name the call with each piece, and then all so far is read each time.
+        if len(self.pieces) > 1:
+            self.pieces = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
 
     @property
     def is_complete(self) -> bool:

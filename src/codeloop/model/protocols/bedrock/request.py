@@ -52,8 +52,16 @@ CACHING_MODELS = re.compile(
 TOOL_CACHING_MODELS = re.compile(r"anthropic\.")
 """Those of them that accept cache points after the tools too."""
 BODY_FIELDS = frozenset(
-    {"guardrailConfig", "performanceConfig", "serviceTier", "requestMetadata", "promptVariables", "outputConfig"}
-    | {"additionalModelResponseFieldPaths", "additionalModelRequestFields"}
+    {
+        "guardrailConfig",
+        "performanceConfig",
+        "serviceTier",
+        "requestMetadata",
+        "promptVariables",
+        "outputConfig",
+        "additionalModelResponseFieldPaths",
+        "additionalModelRequestFields",
+    }
 )
 """Options that are fields of the body; all others are the model's own (`additionalModelRequestFields`)."""
 MAX_CALL_ID_LENGTH = 64

@@ -69,7 +69,8 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
         elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (start := _find_function_start(blocks, lines, number)):
             context = range(max(number - _CONTEXT_LINES, 1), min(number + _CONTEXT_LINES, len(lines)) + 1)
             shown_numbers = (start, *context)
-        texts = {each: lines[each - 1].rstrip("\r")[: READ_LINE.value] for each in shown_numbers} | texts
+        for each in shown_numbers:
+            texts.setdefault(each, lines[each - 1].rstrip("\r")[: READ_LINE.value])
     match_lines = [MatchLine(number, texts[number], number in matches) for number in sorted(texts)]
     known = {number: KnownLine(text, _READ_BEFORE_NOTE) for number, text in lines_read.items()}
     return FileMatches(hits.path, hits.matches, [*shorten_known_lines(match_lines, known)])
