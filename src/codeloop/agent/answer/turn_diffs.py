@@ -20,6 +20,7 @@ from codeloop.schema.message import (
 from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -107,9 +108,6 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     missing = _list_prompts_without_diffs(conversation)
     if not missing:
         return
-    # Imported late: only the end of a turn needs it.
-    from codeloop.store.subagents import list_positioned_entries
-
     positions = list_positioned_entries(engine.store, conversation)
     for prompt, answers in missing:
         steps = [entry for index, entry in positions if conversation.entries[index].info.id in answers]

@@ -50,12 +50,14 @@ def _filter_config(new: JSON, old: JSON) -> JSON:
 
 def _is_container(value: object, before: object) -> bool:
     """Return whether a value is a new MCP server in a container: it runs without a sandbox, so it would lead out."""
-    # Imported late: few extensions answer with a configuration.
+    command = value.get("command") if is_object(value) and value != before else None
+    first = command[0] if is_list(command) and command else None
+    if not isinstance(first, str):
+        return False
+    # Imported late: few extensions add a server.
     from codeloop.extend.mcp.cache.definition import CONTAINER_PROGRAMS
 
-    command = value.get("command") if is_object(value) else None
-    first = command[0] if is_list(command) and command else ""
-    return value != before and isinstance(first, str) and PurePath(first).name in CONTAINER_PROGRAMS
+    return PurePath(first).name in CONTAINER_PROGRAMS
 
 
 def _tighten(value: object, before: object) -> object:

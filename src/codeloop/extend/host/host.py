@@ -119,14 +119,14 @@ class ExtensionHost:
         """Return an extension's offer; load it first if needed. Raises HookFailed, ExtensionRaised."""
         process = await self._ensure_running()
         loading = None if again else process.loaded.get(extension.name)
-
-        async def request_offer() -> ExtensionOffer:
-            answer = await self._send_request(
-                extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds
-            )
-            return parse_offer(answer)
-
         if loading is None:
+
+            async def request_offer() -> ExtensionOffer:
+                answer = await self._send_request(
+                    extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds
+                )
+                return parse_offer(answer)
+
             loading = process.loaded[extension.name] = asyncio.create_task(request_offer())
             # Every caller may have been cancelled by the time that the load fails.
             loading.add_done_callback(retrieve_exception)

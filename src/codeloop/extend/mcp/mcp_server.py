@@ -311,7 +311,7 @@ class McpServer:
         """Store the server's latest listing, unless the user must agree first."""
         # New texts reach the model only after the user has agreed: a server could otherwise slip instructions in
         # later.
-        if self.pending_patch and not is_agreed:
+        if not is_agreed and self.pending_patch:
             return
         latest = self._latest.listing
         if latest is not None and latest != self.listing:
