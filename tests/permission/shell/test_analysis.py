@@ -285,6 +285,11 @@ def test_the_need_carries_the_line_for_the_screen() -> None:
     assert (wanted.permission, wanted.metadata) == ("bash", {"command": "ls"})
 
 
+def test_spellings_stay_when_another_command_has_the_same_text() -> None:
+    spellings = analyse("xargs git --no-pager").spellings
+    assert analyse("xargs git --no-pager; git --no-pager").spellings == spellings != {}
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -93,13 +93,14 @@ def analyse(command: str, facts: MachineFacts | None = None) -> Analysis:
     possible_commands = _list_marked_texts(commands)
     if script.is_unknown:
         possible_commands = tuple(dict.fromkeys((ANY_TEXT, *possible_commands)))
-    spellings = {simple.text: tuple(map(shorten, list_spellings(simple))) for simple in commands}
+    # Two commands may have one text, of which only one has other spellings (`xargs git --no-pager; git --no-pager`).
+    spellings = [(simple.text, tuple(map(shorten, list_spellings(simple)))) for simple in commands]
     return Analysis(
         commands=texts,
         always_patterns=_make_always_patterns(commands),
         touches=find_touches(script),
         possible_commands=possible_commands,
-        spellings={text: others for text, others in spellings.items() if others},
+        spellings={text: others for text, others in spellings if others},
         proof=prove(command, facts or MachineFacts()),
         is_destructive=any(map(is_destructive, commands)) or (script.is_unknown and not commands),
         remote_commands=_find_remote_commands(commands, texts, command if is_incomplete or not commands else ""),

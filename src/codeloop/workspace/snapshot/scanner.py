@@ -108,10 +108,10 @@ class Scanner:
         changed_folders: set[str] | None = None
         if self.watch is not None and self.has_scanned and not include_ignored:
             changed_folders = self.watch.take_changed_folders()
-            if self.watch.is_broken:
-                # Events were lost. `_scan_waiting` begins a new watch.
-                self.close()
-                changed_folders = None
+        if self.watch is not None and self.watch.is_broken:
+            # Events were lost. `_scan_waiting` begins a new watch.
+            self.close()
+            changed_folders = None
         if changed_folders is not None and "" in changed_folders:
             changed_folders = None
         scan_pass.waiting += [""] if changed_folders is None else sorted(changed_folders)

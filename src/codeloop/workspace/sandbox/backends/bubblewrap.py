@@ -166,10 +166,10 @@ def _bind_guarded(option: str, path: str, policy: SandboxPolicy, binds: Iterable
 
 def _find_in_replica(path: str, policy: SandboxPolicy, binds: Iterable[str]) -> str | None:
     """Return the replica's path for a path; None if there is no replica, or it shows the project's own file."""
-    root = str(policy.writable[0])
-    if policy.replica is None or not is_below(path, (root,)):
+    if policy.replica is None:
         return None
-    if is_below(path, (each for each in binds if each.startswith(f"{root}/"))):
+    root = str(policy.writable[0])
+    if not is_below(path, (root,)) or is_below(path, (each for each in binds if each.startswith(f"{root}/"))):
         return None
     return f"{policy.replica}{path.removeprefix(root)}"
 
