@@ -57,7 +57,7 @@ class EditorTerminals:
         except TimeoutError:
             has_timed_out = True
             # Killed, not released: the output is still needed.
-            await connection.request("terminal/kill", terminal)
+            await _request_end(connection, "terminal/kill", terminal)
         # A cancelled task can't wait for answers any more.
         except asyncio.CancelledError:
             connection.post("terminal/kill", terminal)
@@ -66,9 +66,8 @@ class EditorTerminals:
         finally:
             exit_task.cancel()
         output = await _read_output(connection, terminal)
-        # The editor keeps showing a terminal after its release. A failed release must not fail the command.
-        with suppress(RpcError):
-            await connection.request("terminal/release", terminal)
+        # The editor keeps showing a terminal after its release.
+        await _request_end(connection, "terminal/release", terminal)
         # The editor may send anything; a command that timed out has no exit status.
         code = exit_status.get("exitCode") if is_object(exit_status) else None
         signal = exit_status.get("signal") if is_object(exit_status) else None
@@ -79,6 +78,13 @@ class EditorTerminals:
             signal=signal if isinstance(signal, str) else None,
             timed_out=has_timed_out,
         )
+
+
+async def _request_end(connection: EditorConnection, method: str, terminal: JSON) -> None:
+    """Have a terminal killed or released. An editor that refuses, or does not answer in time, fails no command."""
+    with suppress(RpcError, TimeoutError):
+        async with asyncio.timeout(EDITOR_ANSWER.seconds):
+            await connection.request(method, terminal)
 
 
 async def _read_output(connection: EditorConnection, terminal: JSON) -> str:
