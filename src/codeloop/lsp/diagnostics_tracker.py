@@ -99,7 +99,7 @@ class DiagnosticsTracker:
                     self._reported[edit.path] = ()
 
     async def apply_and_wait(self, edits: Sequence[FileEdit]) -> None:
-        """Send edits to the server and wait for its diagnostics, or until a further edit wants the server."""
+        """Send edits to the server and wait for its diagnostics, or until another task wants the server."""
         start = time.monotonic()
         async with self._lock_documents():
             client = await self._connect()
@@ -120,7 +120,7 @@ class DiagnosticsTracker:
                 *(self._wait_for_diagnostics(client, path) for path in self._edited_paths if path in client.documents)
             )
             self._answered_paths |= {path for path in self._edited_paths if client.find_diagnostics(path) is not None}
-            # Another edit waits for the server: what this one has changed in other files is part of its result.
+            # Another task waits for the server: what these edits have changed in other files is part of a later result.
             if self._waiting_count:
                 return
             if None in results:
@@ -151,8 +151,8 @@ class DiagnosticsTracker:
         """Return whether the server is running and has reported on one of these files after an edit."""
         return self.server.client is self._client and not self._answered_paths.isdisjoint(paths)
 
-    def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
-        """Open files that the model has read, so that new diagnostics in them are reported."""
+    def open_read_files(self, client: LanguageClient, paths: Iterable[Path]) -> None:
+        """Open the files that the model has read, so that new diagnostics in them are reported."""
         for path in list(dict.fromkeys(paths))[: LSP_READ_FILES.value]:
             if path not in client.documents and (text := read_text(path)) is not None:
                 self._send_text(client, path, text)
@@ -294,7 +294,7 @@ class DiagnosticsTracker:
     async def _wait_for_diagnostics(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
         """Wait for a file's diagnostics, and return them; None if they don't arrive in time.
 
-        Returns () as soon as another edit waits for the server.
+        Returns () as soon as another task waits for the server.
         """
         waiting = asyncio.create_task(client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds))
         hurry = asyncio.create_task(self._hurry_requested.wait())
@@ -307,7 +307,7 @@ class DiagnosticsTracker:
             await asyncio.wait({waiting, hurry})
 
     async def _wait_until_quiet(self, client: LanguageClient) -> None:
-        """Wait until the reports on other files reflect the edits, if there are any, or until another edit waits."""
+        """Wait until the reports on other files reflect the edits, if there are any, or until another task waits."""
         until = time.monotonic() + LSP_LATE_DIAGNOSTICS_TIME.seconds
         while not self._waiting_count and not self._has_settled(client) and time.monotonic() < until:
             if not any(self._list_unreported(client, path) for path in self.server.fresh_paths - self._edited_paths):

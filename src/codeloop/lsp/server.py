@@ -143,7 +143,7 @@ class LanguageServer:
             await asyncio.wait(self._closing)
 
     async def restart(self) -> None:
-        """End the server, and forget its failures."""
+        """End the server, and forget its failures, so that the next use starts it even if it was given up."""
         await self.stop()
         self._failures, self.failure_reason = 0, ""
 

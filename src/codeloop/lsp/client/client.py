@@ -30,7 +30,7 @@ from codeloop.schema.wire import JSON
 FileEvent = Literal[1, 2, 3]
 CREATED, CHANGED, DELETED = 1, 2, 3
 _FULL_SYNC, _INCREMENTAL_SYNC = 1, 2
-# The pause before a request is repeated because a text had changed meanwhile.
+# The pause before a request is repeated, most often because a text had changed meanwhile.
 _RETRY_SECONDS = 0.02
 
 
@@ -203,7 +203,10 @@ class LanguageClient:
         return report is not None and changed_at <= report.received_at
 
     async def _wait_for_push(self, document: OpenDocument) -> None:
-        """Wait for the next diagnostics, or until the server is quiet. Possibly outdated ones are requested again."""
+        """Wait for the next diagnostics, or until the server is quiet.
+
+        If those that arrived may be about an older text, the text is first sent again, for the server to report anew.
+        """
         self._diagnostics_changed.clear()
         if document.older_text_count and document.is_quiet(self.habits.pause):
             document.resend(next(self.habits.versions))
@@ -230,9 +233,9 @@ class LanguageClient:
                 params |= {"previousResultId": document.result_id} if document.result_id is not None else {}
                 report = await self.connection.request("textDocument/diagnostic", params, LSP_REQUEST.seconds)
         except ErrorAnswer:
-            # The server cancelled the request, since something changed.
+            # Most often the server has cancelled the request, since something changed.
             report = None
-        # The text has changed meanwhile: the loop in `wait_for_diagnostics` pulls again.
+        # After an error, or if the text has changed meanwhile, the loop in `wait_for_diagnostics` pulls again.
         if version != document.version or not is_object(report):
             await asyncio.sleep(_RETRY_SECONDS)
             return

@@ -21,7 +21,7 @@ _OUTDATED_CODES = (-32801, -32802)
 FENCE_METHOD = "codeloop/fence"
 """A method that no server knows: the error that it answers with shows that it has read everything before."""
 CONNECTION_LOST = "codeloop/lost"
-"""A pseudo-notification, sent once when the server is gone."""
+"""The method of a notification that no server sends: `on_message` gets it once, when the server is gone."""
 
 
 class ServerPipes(Protocol):
@@ -69,7 +69,9 @@ RequestHandlers = Mapping[str, Callable[[Any], Any]]
 
 
 class LspConnection:
-    """A connection. `on_message` is called with each notification; `handlers`, by method, answer the server's requests.
+    """A connection. `on_message` is called with the method and the parameters of each notification.
+
+    `handlers`, by method, answer the server's requests.
 
     `listen` has to run in a task; when it returns, the server is gone, and `loss_reason` is the reason.
     """
@@ -94,7 +96,7 @@ class LspConnection:
                     count += 1
                 if time.monotonic() - second_began_at > 1:
                     second_began_at, count = time.monotonic(), 0
-                # A flooding server is throttled: its pipe fills, and it waits.
+                # A flooding server is throttled: its pipe fills, and it waits. With 0, only other tasks get their turn.
                 await asyncio.sleep(1 if count > LSP_MESSAGE_RATE.value else 0)
         except InvalidStream as error:
             self.mark_lost(str(error))

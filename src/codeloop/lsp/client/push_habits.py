@@ -58,7 +58,7 @@ class PushHabits:
         return max(silent_since + self.pause - time.monotonic(), 0)
 
     def lengthen_pause(self, document: OpenDocument) -> None:
-        """Lengthen the pause of a server that sent diagnostics after they seemed complete."""
+        """Make the pause longer than the silence before this report, if it is a further one on the same text."""
         silent_seconds = time.monotonic() - document.pushed_at
         # Only if no change was sent in between, which would explain the new report.
         is_late = document.pushed is not None and self.sent_at < document.pushed_at

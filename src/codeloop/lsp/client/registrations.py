@@ -52,7 +52,7 @@ class Registrations:
         self._globs: list[_WatchGlob] = []
 
     def make_handlers(self, roots: Sequence[Path], settings: JSON) -> Mapping[str, Callable[[Any], Any]]:
-        """Return the answers to a server's requests, by method. None of them changes a file, or asks a user."""
+        """Return the functions that answer a server's requests, by method. None changes a file, or asks a user."""
         return {
             "workspace/configuration": lambda params: [
                 find_section(settings, item) for item in _read_list(params, "items")

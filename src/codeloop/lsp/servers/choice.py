@@ -16,6 +16,8 @@ from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
 
 ChoiceState = Literal["found", "missing", "disabled", "untrusted"]
+_ENDINGS = frozenset({".sln", ".csproj", ".fsproj", ".opam"})
+"""The entries of a row's `roots` that are endings of names, not names."""
 
 
 class ServerChoice(Struct, frozen=True):
@@ -30,7 +32,8 @@ class ServerChoice(Struct, frozen=True):
 class ProgramSearch(Struct, frozen=True):
     """The places where programs are searched: the project (if trusted), `path` (as in PATH) and `installed`.
 
-    `installed`: the folder of the servers that codeloop has installed.
+    `root`: the work tree of the project; `directory`: the one that was opened, in it. `installed`: the folder of the
+    servers that codeloop has installed.
     """
 
     root: Path
@@ -129,7 +132,10 @@ def _choose_program(row: ServerRow, entry: LspServerConfig | None, search: Progr
 
 
 def _needs_trust(row: ServerRow, command: Sequence[str], search: ProgramSearch) -> bool:
-    """Return whether a server needs trust: it runs project code, or has more access than the sandbox."""
+    """Return whether a server needs trust: it runs code of the project, or has other access than the usual sandbox.
+
+    It also runs code of the project if a word of its command is a file of the project.
+    """
     tops = (search.directory, search.root)
     named_files = (search.root / word for word in command if "/" in word or Path(word).suffix)
     return row.runs_project_code or row.sandbox is not True or any(_is_inside(str(each), tops) for each in named_files)
@@ -164,7 +170,7 @@ def _find_executable(program: str, search: ProgramSearch) -> str | None:
 
 
 def _find_folder_above(path: Path, top: Path, names: Sequence[str]) -> Path | None:
-    """Return the nearest folder above a file that has one of these names in it, or an ending such as `.sln`."""
+    """Return the nearest folder above a file that has one of these names in it; a name may be one of `_ENDINGS`."""
     for folder in path.parents:
         if any((folder / name).exists() for name in names) or _has_ending(folder, names):
             return folder
@@ -174,7 +180,7 @@ def _find_folder_above(path: Path, top: Path, names: Sequence[str]) -> Path | No
 
 
 def _has_ending(folder: Path, names: Sequence[str]) -> bool:
-    endings = tuple(name for name in names if name in {".sln", ".csproj", ".fsproj", ".opam"})
+    endings = tuple(name for name in names if name in _ENDINGS)
     try:
         return bool(endings) and any(each.name.endswith(endings) for each in os.scandir(folder))
     except OSError:

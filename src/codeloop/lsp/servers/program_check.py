@@ -1,4 +1,4 @@
-"""Checks that a program on the PATH really contains the language server that it is named after."""
+"""Checks that an installed program really contains the language server: older versions and links of rustup may not."""
 
 import json
 import os

@@ -15,8 +15,8 @@ _TABLE = Path(__file__).with_name("servers.json")
 class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A row: a language server, the files that it serves, and how it is run.
 
-    - `languages`: the language id by extension (`.py`) or file name; `roots`: files that mark a project root; `needs`:
-      the server is only used where one of these files exists
+    - `languages`: the language id by extension (`.py`) or file name; `roots`: files that mark a project root, by name
+      or by an ending such as `.sln`; `needs`: the server is only used where one of these files exists
     - `stands_for`: the kind of server, of which only one serves a file; `is_linter`: it only reports errors, and knows
       no definitions; `warnings`: they are reported like errors
     - `commands`: the first that is installed is used; `install`: the package manager, then the packages; `packages`:
@@ -25,7 +25,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     - `shared`: one process serves all roots of a project, which are added as workspace folders (`folders`) or need not
       be (`any`); "": each root has its own process
     - `initialization`: `{npm:FOLDER:FILE}` in it is the nearest such folder of an npm package; `settle`, `repeats` and
-      `pull_method`: see ServerSetup
+      `pull_method`: see `settle_seconds`, `repeats_reports` and `pull_method` of `ServerSetup` (`client/client.py`)
     """
 
     name: str

@@ -124,7 +124,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
             metadata |= rename_metadata
         else:
             output, shown_files = await _ask_server(ctx, params, client, target, line)
-            tracker.keep_open(client, shown_files)
+            tracker.open_read_files(client, shown_files)
     except (ErrorAnswer, ServerGone, ServerUnavailable) as error:
         raise ToolFailure(f"{error}", advice="Search with grep instead.") from error
     except TimeoutError as error:
