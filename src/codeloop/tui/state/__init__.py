@@ -1,1 +1,1 @@
-"""The state of shown sessions: stored messages and events, folded into the items that the screen shows."""
+"""The state that the screen shows: sessions, folded from stored messages and events, and the states of servers."""

@@ -19,10 +19,10 @@ from codeloop.schema.live_events import (
     Toast,
     ToastShown,
 )
+from codeloop.tui.actions.project.throttle import FrameScheduler, Throttle
 from codeloop.tui.actions.send import reload_queues, send_queued_prompt
 from codeloop.tui.actions.sidebar import refresh_sidebar
 from codeloop.tui.actions.tabs import close_deleted_session
-from codeloop.tui.state.rate_limit import FrameScheduler, Throttle
 from codeloop.tui.ui import Ui
 
 RELOAD_DELAY_SECONDS = 0.3
