@@ -17,6 +17,8 @@ PLAIN_LETTERS = "\x1b[=1u"
 # A line does not cover the app's own cursor. 0 is the shape that the user has configured.
 UNDERLINE_CURSOR, DEFAULT_CURSOR = "\x1b[4 q", "\x1b[0 q"
 """Make the terminal's cursor a line, and give it the user's shape again."""
+SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
+"""Save the window's title, and restore it."""
 SHOW_CURSOR, HIDE_CURSOR = "\x1b[?25h", "\x1b[?25l"
 """Show and hide the terminal's cursor."""
 

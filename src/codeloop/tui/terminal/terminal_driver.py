@@ -27,18 +27,18 @@ from codeloop.tui.terminal.sequences import (
     PLAIN_KEYS,
     PLAIN_LETTERS,
     PLAIN_TERMINALS,
+    RESTORE_TITLE,
+    SAVE_TITLE,
     needs_visible_cursor,
 )
 from codeloop.tui.terminal.terminal_app import TerminalApp
-from codeloop.tui.terminal.terminal_watcher import RESTORE_TITLE, TerminalWatcher
+from codeloop.tui.terminal.terminal_watcher import TerminalWatcher
 from codeloop.tui.terminal.textual_private import use_writer
 
 BACKGROUND_QUERY = "\x1b]11;?\x1b\\"
 """The sequence that queries the background colour."""
 BACKGROUND_NUMBER = "11"
 """The number of that query, with which its answer begins."""
-SAVE_TITLE = "\x1b[22;2t"
-"""The sequence that saves the window's title."""
 READ_SIZE = 1 << 16
 """Bytes that are read at a time, enough for large pastes."""
 ESCAPE_TIMEOUT = 1.2 * constants.ESCAPE_DELAY

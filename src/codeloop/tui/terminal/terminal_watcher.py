@@ -6,10 +6,8 @@ import termios
 from contextlib import suppress
 from typing import Any
 
-from codeloop.tui.terminal.sequences import DEFAULT_CURSOR, PLAIN_KEYS, needs_visible_cursor
+from codeloop.tui.terminal.sequences import DEFAULT_CURSOR, PLAIN_KEYS, RESTORE_TITLE, needs_visible_cursor
 
-RESTORE_TITLE = "\033[23;2t"
-"""The sequence that restores the window's title."""
 RESTORE_SEQUENCES = (
     # Reports of the mouse.
     "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"
