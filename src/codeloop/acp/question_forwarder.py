@@ -126,7 +126,7 @@ class QuestionForwarder:
         await self._reply(request, replies.get(option_id, "reject"))
 
     async def _ask_questions(self, request: QuestionRequest) -> None:
-        """Ask the model's questions: by a form, or a single question by its options."""
+        """Ask the questions of the model or of an MCP server: by a web page, a form, or the options of a single one."""
         # The request may have been answered elsewhere, or withdrawn.
         with suppress(OperationError):
             form = build_form(request, await find_requester(self._client, request))

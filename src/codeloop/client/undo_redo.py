@@ -82,8 +82,8 @@ async def undo_files(
     client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool, say: ShowLine, warn: ShowLine
 ) -> int:
     """Undo or redo the changes of the last turn to some files; return 1 if a file was left as it is, else 0."""
-    undo_files = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
-    answer = await client.call(UNDO_FILES, undo_files)
+    request = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
+    answer = await client.call(UNDO_FILES, request)
     turns = await _list_turns(client, session)
     prompt = next((_quote_prompt(turn) for turn in turns if turn.info.id == answer.message_id), None)
     verb = "redo" if redo else "undo"

@@ -128,7 +128,7 @@ async def _remove(client: Client, name: str, *, is_forced: bool) -> list[str]:
 
 
 def format_worktree_list(trees: list[WorktreeOverview]) -> list[str]:
-    """Format each work tree as a line: its name, its age, its state and its directory."""
+    """Format each work tree as a line: its name, when it was created, its state and its directory."""
     if not trees:
         return ["No work trees. `codeloop --worktree NAME` makes one."]
     name_width = max(len(tree.name) for tree in trees)
@@ -153,7 +153,10 @@ def _describe_state(tree: WorktreeOverview) -> str:
 
 
 def list_losses(tree: WorktreeOverview) -> list[str]:
-    """List what the removal of a work tree would lose: running turns, uncommitted files, commits of no other branch."""
+    """List what the removal of a work tree would lose: running turns, uncommitted files, commits of no other branch.
+
+    The last line is the error of a work tree of which this can't be known completely.
+    """
     lines: list[str] = []
     if tree.running:
         lines.append(f"{tree.name}: a turn runs in {', '.join(tree.running)}")

@@ -22,7 +22,7 @@ class EditorTerminals:
         self._buffers = buffers
 
     async def run(self, command: EditorCommand) -> EditorCommandResult | None:
-        """Run a command until it ends or times out; None: the editor has no terminals. Raises RpcError."""
+        """Run a command until it ends or times out; None: the editor offers none. Raises RpcError."""
         connection, session_id = self._buffers.connection, self._buffers.choose_session_id(command.session_id)
         if connection is None or session_id is None or not self.is_offered:
             return None

@@ -76,7 +76,7 @@ _STATUS_BY_STOP_REASON: dict[str, Status] = {
 
 
 class PromptOptions(Struct, frozen=True):
-    """The options of every prompt that this server sends, from its flags."""
+    """The options of every prompt that this server sends, from its flags. `auto`: permission requests are allowed."""
 
     agent: str | None = None
     model: ModelRef | None = None

@@ -23,12 +23,12 @@ async def open_stdio_streams() -> "AsyncGenerator[Streams]":
     from mcp_types import jsonrpc_message_adapter
 
     # Size 0: the next line is read only when the server has taken the message before it.
-    incoming, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outbound, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    inbound_writer, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outbound, outbound_reader = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def receive(line: bytes | None) -> None:
         if line is None:
-            incoming.close()
+            inbound_writer.close()
             return
         try:
             message: SessionMessage | Exception = SessionMessage(
@@ -38,12 +38,12 @@ async def open_stdio_streams() -> "AsyncGenerator[Streams]":
             message = error
         # The server may have ended.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await incoming.send(message)
+            await inbound_writer.send(message)
 
     async with open_stdio_lines() as lines:
 
         async def send() -> None:
-            async for message in outgoing:
+            async for message in outbound_reader:
                 lines.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
         send_task = asyncio.create_task(send())

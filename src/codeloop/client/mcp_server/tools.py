@@ -59,7 +59,10 @@ class StopArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
-    """The state or the result of a session. `asks`: its pending question; `changed`: paths of written files."""
+    """The state or the result of a session. `asks`: its pending question; `changed`: paths of written files.
+
+    `status`: `denied` if a refusal ended the turn; `idle` if this server has not prompted the session yet.
+    """
 
     session_id: str = ""
     status: Status = "idle"

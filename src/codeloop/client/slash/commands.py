@@ -9,7 +9,7 @@ from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar
 
 
 class SlashCommand(Struct, frozen=True):
-    """A command typed after `/`. `arguments`: their usage; `also`: its names in other programs."""
+    """A command typed after `/`. `arguments`: their usage; `also`: its other names, such as those in other programs."""
 
     name: str
     title: str

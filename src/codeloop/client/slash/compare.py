@@ -15,7 +15,7 @@ from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunLimits, RunShell, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.api.worktrees import CreateWorktree, WorktreeName
-from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.errors import CodeloopError, UsageProblem, get_error_message
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, parse_model_name
 from codeloop.schema.operation import PROMPT, SESSION_GET, SESSION_SHELL
 from codeloop.schema.part import ToolPart, ToolStateCompleted
@@ -159,7 +159,8 @@ def _find_problem(answer: MessageWithParts) -> str:
     """Return why a turn failed or stopped early; "": it is done."""
     if answer.stop is not None and answer.stop.reason != "done":
         return answer.stop.message or answer.stop.reason
-    return str(answer.info.error) if isinstance(answer.info, AssistantMessage) and answer.info.error else ""
+    error = answer.info.error if isinstance(answer.info, AssistantMessage) else None
+    return get_error_message(error) if error is not None else ""
 
 
 def _find_exit_code(message: MessageWithParts) -> int | None:

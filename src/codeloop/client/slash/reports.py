@@ -131,7 +131,7 @@ def format_permission_report(permissions_in_force: PermissionsInForce, max_decis
         (f"  {rule.permission}", one_line(rule.pattern, MAX_NAME), rule.action, rule.origin)
         for rule in permissions_in_force.rules
     ]
-    lines += [one_line(line, 3 * MAX_NAME) if line[:1].strip() else line for line in align_table(rows)] or ["  none"]
+    lines += align_table(rows) or ["  none"]
     lines += ["", "Latest decisions:"]
     lines += [f"  {format_decision(each)}" for each in permissions_in_force.decisions[-max_decisions:]] or ["  none"]
     return lines

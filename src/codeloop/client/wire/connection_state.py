@@ -13,7 +13,7 @@ class ConnectionState:
 
     def __init__(self) -> None:
         self.on_report: Callable[[str], object] = lambda _: None
-        self.reopening: asyncio.Future[None] | None = None
+        self._reopening: asyncio.Future[None] | None = None
         """Done when the lost stream of events is open again; None: no request waits for that."""
         self._was_reached = False
         # Monotonic seconds; 0: the connection is not lost.
@@ -68,12 +68,12 @@ class ConnectionState:
 
     def report_reopening(self) -> None:
         """Record that the lost stream of events is open again, and wake the requests that wait for it."""
-        if self.reopening is not None and not self.reopening.done():
-            self.reopening.set_result(None)
-        self.reopening = None
+        if self._reopening is not None and not self._reopening.done():
+            self._reopening.set_result(None)
+        self._reopening = None
 
     def get_next_opening(self) -> asyncio.Future[None]:
         """Return the future that is done when the stream of events, lost now or later, is open again."""
-        if self.reopening is None:
-            self.reopening = asyncio.get_running_loop().create_future()
-        return self.reopening
+        if self._reopening is None:
+            self._reopening = asyncio.get_running_loop().create_future()
+        return self._reopening

@@ -117,7 +117,8 @@ class HttpTransport:
     def _open_http(self) -> "AsyncClient":
         import httpx2
 
-        # Without compression: `read` counts the bytes of a response, and a compressed one could unpack to any size.
+        # Without compression: `read` counts the bytes of a response, and a compressed one could unpack to any size. The
+        # last header is demanded of a client that asks for a ticket of a terminal; other requests may have it, too.
         headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "codeloop", "x-opencode-ticket": "1"}
         return httpx2.AsyncClient(
             headers=headers,
