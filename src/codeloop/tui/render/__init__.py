@@ -1,1 +1,1 @@
-"""Items of a conversation as rows of styled text. Pure."""
+"""Items of a conversation as rows of styled text. Nothing here writes to the terminal."""

@@ -23,9 +23,12 @@ from codeloop.tui.state.message_log import LoggedMessage, MessageLog
 from codeloop.tui.state.subagent_states import find_child_id
 
 _MAX_LISTED_FILES = 12
-"""Files that an undo restored, which are listed by name."""
+"""Restored files of an undo that are listed by name."""
 INTERMEDIATE_FINISHES: frozenset[str | None] = frozenset({None, "tool-calls", "cut"})
-"""Finish reasons after which another step follows; None: the answer is being written, or was cut off by an error."""
+"""Finish reasons after which another step follows; None: the answer is being written, or was cut off by an error.
+
+`cut`: the connection broke after complete calls had arrived, whose results the next step sends.
+"""
 
 
 class DisplayState(Struct, frozen=True):
@@ -47,7 +50,7 @@ class DisplayState(Struct, frozen=True):
 
 
 def make_items(log: MessageLog, message_id: str, state: DisplayState) -> list[Item]:
-    """Return the items of a message, top to bottom; none if it is not loaded."""
+    """Return the items of a message, top to bottom; none if it is not loaded, or not shown (yet)."""
     message = log.messages.get(message_id)
     if message is None:
         return []
@@ -71,6 +74,7 @@ def _make_prompt_items(
     parts = tuple(part for part in message.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
     if info.id in state.queued_ids or not parts or all(isinstance(part, CompactionPart) for part in parts):
         return []
+    # The notices that the model gets with a prompt (`TOLD_KEY`) are shown to the user, too.
     notice_items = [
         NoticeItem(f"{part.id}:told", part.text, "warning")
         for part in message.parts.values()

@@ -30,7 +30,7 @@ from codeloop.tui.state.message_log import MessageLog
 from codeloop.tui.state.subagent_states import SubagentStates
 
 _FILE_LINE = re.compile(r"^Index: (.+)$", re.MULTILINE)
-"""Matches the line of a diff that names a file."""
+"""Matches the line of a diff that names a file: `Index: src/main.py`."""
 Request = PermissionRequest | QuestionRequest
 """A question to the user, of a tool or of the model."""
 

@@ -47,6 +47,7 @@ class TerminalApp(App[int], inherit_bindings=False):
     exit_sequence = ""
     """The output that is written before the UI leaves the terminal: it frees the pictures that the terminal holds."""
     _has_cursor = needs_visible_cursor(os.environ)
+    """Whether the terminal's cursor is shown while a text is edited."""
     _is_cursor_shown = False
     is_suspended = False
     """Whether another program has the terminal, for which interrupts are then meant."""

@@ -1,4 +1,4 @@
-"""Renders calls of tools that search: in files, for files, on the web."""
+"""Renders calls of tools that search (in files, for files, on the web), list a folder, or fetch a page."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -58,7 +58,7 @@ def _flatten(text: str) -> str:
 
 
 def render_files(call: ToolCall) -> CallBody:
-    """Render a search for files: how many were found; an open call shows their names."""
+    """Render a search for files, or the list of a folder: how many were found; an open call shows their names."""
     pattern, where = call.get_input("pattern"), call.get_path("path")
     subject = f"{pattern}  in {where}" if pattern and where else pattern or where or "."
     count = call.metadata.get("count")

@@ -20,17 +20,18 @@ _TODO_BOXES = {
     "cancelled": ("[-]", "text_muted", "strike"),
     "pending": ("[ ]", "text", ""),
 }
-"""The box of a task by its status, and the colour and attributes of its text."""
+"""The box of a todo by its status, and the colour and attributes of its text."""
 _FOLDED_REPORT_ROWS = 4
 """Rows of a subagent's report that are shown while the call is folded."""
 _MAX_SUBAGENT_CALLS = 3
 """Calls of a subagent, the latest, that are shown while it works."""
-# The inputs that best describe a call within another call, the best first.
+# The inputs that best describe a call within another call, the best first. Not as in `find_subject`
+# (`client/formatting.py`): of a search, the pattern says more than the path.
 _SUBJECT_INPUTS = ("command", "filePath", "pattern", "path", "url", "query", "description", "name")
 
 
 def render_todos(call: ToolCall) -> CallBody:
-    """Render the task list, with a box for each task."""
+    """Render the todo list, with a box for each todo."""
     rows: list[Row] = []
     todos = call.read_objects("todos")
     for todo in todos:

@@ -17,7 +17,8 @@ from codeloop.tui.render.markdown.table_layout import TableLayout
 
 CODE_BACKGROUND = "background_panel"
 """The theme's colour behind code."""
-# A line that is too short to decide which block it begins is not drawn yet: its rows might jump with the next letter.
+# A line that is too short to decide which block it begins is not drawn yet, such as `##`, `- [` or `1.`: its rows might
+# jump with the next letter.
 _UNDECIDED_LINE = re.compile(
     r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}|~{3,})\S*|[-*_ =]+|\*{1,3})?"
 )

@@ -9,7 +9,7 @@ from msgspec import Struct
 PASTE_START, PASTE_END = "\x1b[200~", "\x1b[201~"
 """The marks of bracketed paste."""
 _ANSWER = re.compile(
-    # An answer of a colour, or of the clipboard.
+    # An answer to a numbered query, of a colour or of the clipboard: `ESC ]11;rgb:0000/0000/0000 BEL`.
     r"\x1b\](?P<query>\d+);(?P<text>[^\x07\x1b]*)(?:\x07|\x1b\\)"
     r"|\x1b\[\?(?P<attributes>[\d;]*)c"
     r"|\x1b\[\?1;0;(?P<colours>\d+)(?:;\d+)?S"
@@ -71,7 +71,8 @@ class InputParser:
                 self._paste_pieces = []
                 data = data[len(PASTE_START) :]
             elif (match := _ANSWER.match(data)) is not None:
-                # The last group that matched is the answer's text; but for numbered queries, it has the query's name.
+                # The last group that matched holds the answer's text. Its name is that of the query, unless this has a
+                # number, which is then in the group `query`.
                 name = match.lastgroup or ""
                 yield TerminalInput("answer", match[name] if name else "", match["query"] or name)
                 data = data[match.end() :]

@@ -1,4 +1,4 @@
-"""Parses keys that Textual does not know: Enter with modifiers, and Ctrl with a letter in kitty's protocol."""
+"""Parses keys that Textual takes for others or does not know: Enter or Ctrl with modifiers, and xterm's sequences."""
 
 import re
 from collections.abc import Iterable

@@ -85,7 +85,8 @@ class InlinePictures:
         room = self._choose_room(cell)
         if room == self._gallery.room:
             return
-        # Pictures are encoded for a size of the cells; in a smaller screen, the new rooms have other keys anyway.
+        # Pictures are encoded for a size of the cells. In a smaller room they have other columns and rows, thus other
+        # keys (`PictureKey`), so that the old ones are not used anyway.
         if cell != self._gallery.room.cell:
             self._clear()
         self._gallery.room = room
@@ -173,4 +174,5 @@ def _is_covered(layer: Layer, transcript: Transcript, region: Region) -> bool:
             return False
         if visible_region.overlaps(region):
             return True
+    # The transcript is not visible in this row.
     return True

@@ -48,15 +48,15 @@ def make_placeholders(number: int, line: int, columns: int, style: Style) -> Seg
     return Segment(text, style + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF)))
 
 
-def make_upload_commands(keys: str, data: bytes) -> tuple[str, ...]:
-    """Return the commands that transfer data; `keys`: the options of the transfer, such as `a=T,f=100`."""
+def make_upload_commands(options: str, data: bytes) -> tuple[str, ...]:
+    """Return the commands that transfer data; `options`: those of the transfer, such as `a=T,f=100`."""
     text = base64.b64encode(data).decode("ascii")
     chunks = [text[start : start + _CHUNK_LENGTH] for start in range(0, len(text), _CHUNK_LENGTH)] or [""]
     commands: list[str] = []
     for index, chunk in enumerate(chunks):
         # Only the first command has the options. `m=1`: more chunks follow; `q=2`: kitty must not answer.
-        options = f"{keys}," if index == 0 else ""
-        commands.append(f"\x1b_Gq=2,{options}m={int(index < len(chunks) - 1)};{chunk}\x1b\\")
+        first_options = f"{options}," if index == 0 else ""
+        commands.append(f"\x1b_Gq=2,{first_options}m={int(index < len(chunks) - 1)};{chunk}\x1b\\")
     return tuple(commands)
 
 

@@ -47,8 +47,8 @@ def encode_picture(data: bytes, protocol: PictureProtocol, box: PictureBox) -> s
     if protocol == "iterm":
         return _encode_file(image, fitted_box.columns, fitted_box.rows)
     # Transmit and display a PNG, in so many columns and rows.
-    keys = f"a=T,f=100,c={fitted_box.columns},r={fitted_box.rows}"
-    return "".join(make_upload_commands(keys, _encode_png(image)))
+    options = f"a=T,f=100,c={fitted_box.columns},r={fitted_box.rows}"
+    return "".join(make_upload_commands(options, _encode_png(image)))
 
 
 def encode_rows(
@@ -71,8 +71,8 @@ def encode_rows(
 def encode_upload(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
     """Return the commands that upload a picture that fills a box to kitty. Raises ValueError for invalid data."""
     # As in `encode_picture`, with the picture's number (`i`), to be displayed only where its placeholders are (`U`).
-    keys = f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}"
-    return make_upload_commands(keys, _encode_png(_fill_box(data, box)))
+    options = f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}"
+    return make_upload_commands(options, _encode_png(_fill_box(data, box)))
 
 
 def _scale_down(data: bytes, box: PictureBox) -> "Image":

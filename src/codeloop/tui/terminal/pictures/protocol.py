@@ -60,7 +60,7 @@ async def query_outer_terminal() -> dict[str, str]:
 def guess_protocol(environment: Mapping[str, str]) -> PictureProtocol:
     """Return the protocol for a picture on the whole screen by environment variables.
 
-    Within tmux and screen, which do not pass pictures on, the result is "".
+    Within tmux and screen, the result is "": pictures on the whole screen are not wrapped for them.
     """
     term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
     if environment.get("TMUX") or environment.get("STY") or term.startswith(("tmux", "screen", "dumb")):
