@@ -1,7 +1,7 @@
 """Signal handling and process exit, usable before any other module of the command line is loaded.
 
 This module imports next to nothing, so that its handler is set early: Python may print a KeyboardInterrupt that is
-raised during an import, and go on.
+raised during an import, and go on. How `run`, `serve` and `ci` handle signals while they work is in their own modules.
 """
 
 import os
@@ -56,10 +56,20 @@ def catch_signals(arguments: list[str]) -> None:
             end_interrupted(arguments)
         raise KeyboardInterrupt
 
-    # A shell starts its background jobs with SIGINT ignored; that is kept.
+    # A shell starts its background jobs with SIGINT ignored, which every command but `run` keeps so.
     is_ignored = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN
-    for number in list_end_signals() if is_run else [] if is_ignored else [_signal.SIGINT]:
+    caught_signals = [] if is_ignored else [_signal.SIGINT]
+    for number in list_end_signals() if is_run else caught_signals:
         _signal.signal(number, end_by_signal)
+
+
+def cancel_on_signals() -> None:
+    """Have a signal that ends a command cancel the current asyncio task, so that it closes what it has opened."""
+    import asyncio
+
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    for number in list_end_signals():
+        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
 
 
 def is_importing(frame: "FrameType | None") -> bool:

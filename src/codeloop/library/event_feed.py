@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 
 from codeloop.client.client import Client
+from codeloop.kit.asyncio_tasks import report_failure
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import ServerConnected
@@ -48,7 +49,7 @@ class EventFeed:
         """Start following, unless it has started: the events of operations that are called from now on are received."""
         if self._follow_task is None or self._follow_task.done():
             self._follow_task = asyncio.create_task(self._follow())
-            self._follow_task.add_done_callback(lambda task: _report_failure(task, self._report_loss))
+            self._follow_task.add_done_callback(lambda task: report_failure(task, self._report_loss))
             # The task subscribes in its first step, which has to come before the caller's next operation.
             await asyncio.sleep(0)
 
@@ -60,7 +61,7 @@ class EventFeed:
         # The event loop only holds weak references to tasks.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda task: _report_failure(task, on_failure))
+        task.add_done_callback(lambda task: report_failure(task, on_failure))
 
     async def close(self) -> None:
         """Close the listeners, and stop following and all background work."""
@@ -93,9 +94,3 @@ class EventFeed:
     def _report_loss(self, error: BaseException) -> None:
         for listener in tuple(self._listeners):
             listener.on_failure(error)
-
-
-def _report_failure(task: "asyncio.Task[None]", on_failure: Callable[[BaseException], object]) -> None:
-    """Call `on_failure` with the exception of a task that has ended, if it raised one."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        on_failure(error)

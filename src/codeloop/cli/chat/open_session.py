@@ -8,12 +8,12 @@ from typing import Any
 from codeloop.cli import exit_codes
 from codeloop.cli.chat.line_terminal import LineTerminal
 from codeloop.cli.follow.follower import FollowCallbacks, SessionFollower
-from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.result import Tally
 from codeloop.cli.output.style import TextStyle
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.run.turn import read_ending
 from codeloop.client.client import Client
+from codeloop.kit.asyncio_tasks import cancel_all, report_failure
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import get_error_message

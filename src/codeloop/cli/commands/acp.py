@@ -9,7 +9,7 @@ import click
 from codeloop.acp.agent import AcpLaunch, serve_editor
 from codeloop.acp.editor_buffers import EditorBuffers
 from codeloop.acp.terminals.editor_terminals import EditorTerminals
-from codeloop.cli.follow.tasks import cancel_on_signals
+from codeloop.cli.bootstrap import cancel_on_signals
 from codeloop.cli.options import (
     CONFIG_OPTION,
     LOG_LEVEL_OPTION,

@@ -10,11 +10,11 @@ from contextlib import suppress
 from msgspec import Struct
 
 from codeloop.cli.follow.subagents import SessionSubagents
-from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.result import Tally
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer, OpenRequests
 from codeloop.client.client import Client, ServerLost
+from codeloop.kit.asyncio_tasks import cancel_all, report_failure
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, GapError
 from codeloop.schema.event import Event, get_session_id
@@ -73,7 +73,7 @@ class SessionFollower:
     async def stop(self) -> None:
         """Show the events that have already arrived, then stop following."""
         # Each pass of the event loop lets the follower's task handle events that are in its queue.
-        for _ in range(3):
+        for _ in range(4):
             await asyncio.sleep(0)
         await self._requests.stop()
         await cancel_all([self._follow_task, *self._tasks])

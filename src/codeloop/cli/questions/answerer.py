@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
-from codeloop.cli.follow.tasks import cancel_all, report_failure
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.prompter import Prompter
 from codeloop.client.client import Client, belongs_to
+from codeloop.kit.asyncio_tasks import cancel_all, report_failure
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError

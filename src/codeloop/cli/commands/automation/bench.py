@@ -16,7 +16,7 @@ from codeloop.automation.benchmark.report import BenchSum, format_cost, render_p
 from codeloop.automation.benchmark.runner import BenchPlan, BenchRun, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.cli import exit_codes
-from codeloop.cli.follow.tasks import cancel_on_signals
+from codeloop.cli.bootstrap import cancel_on_signals
 from codeloop.cli.options import DIRECTORY_TYPE, JSON_OPTION, TRUST_OPTION
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json

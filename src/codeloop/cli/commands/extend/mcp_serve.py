@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from codeloop.cli.follow.tasks import cancel_on_signals
+from codeloop.cli.bootstrap import cancel_on_signals
 from codeloop.cli.options import (
     AGENT_OPTION,
     AUTO_OPTION,

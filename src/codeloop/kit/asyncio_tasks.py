@@ -1,17 +1,8 @@
-"""Ends asyncio tasks (the main one on a signal, several at once), and reports the failure of one."""
+"""Ends asyncio tasks, and reports the failure of one that nobody awaits."""
 
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
-
-from codeloop.cli.bootstrap import list_end_signals
-
-
-def cancel_on_signals() -> None:
-    """Have a signal that ends a command cancel the current task, so that it closes what it has opened."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    for number in list_end_signals():
-        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
 
 
 def report_failure(task: asyncio.Task[Any], on_failure: Callable[[BaseException], object]) -> None:
@@ -22,7 +13,7 @@ def report_failure(task: asyncio.Task[Any], on_failure: Callable[[BaseException]
 
 
 async def cancel_all(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
-    """Cancel tasks and wait for their end."""
+    """Cancel tasks and wait for their end; None stands for a task that was never started."""
     running = [task for task in tasks if task is not None]
     for task in running:
         task.cancel()
