@@ -16,8 +16,8 @@ from codeloop.schema.limits import OUTPUT_READER_TIME
 class SignalHandlers:
     """Handles signals while the event loop runs. A second signal ends the process at once.
 
-    `on_first`, `shorten_waits`: called at the first signal. `name`: the name of that signal, "" before. `is_over`: the
-    result was shown, so that further signals change nothing.
+    `on_first`, `shorten_waits`: called at the first signal. `name`: the name of that signal, "" before. `is_second`:
+    another one has come. `is_over`: the result was shown, so that further signals change nothing.
     """
 
     def __init__(self, on_first: Callable[[], object], shorten_waits: Callable[[], object]) -> None:

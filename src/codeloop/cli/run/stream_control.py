@@ -91,7 +91,7 @@ class StreamControls:
             case {"subtype": "interrupt"}:
                 if self.turn is not None:
                     self.is_interrupted = True
-                    self.turn.end("interrupted", INTERRUPTED_BY_HOST)
+                    self.turn.request_end("interrupted", INTERRUPTED_BY_HOST)
                 return {}
             case {"subtype": "set_model", "model": str() | None as model}:
                 # Raises for a name that is not of the form PROVIDER/MODEL.

@@ -30,7 +30,7 @@ NOBODY_ASKED_MESSAGE = (
     "A request was denied because nobody could be asked. Allow it in codeloop.json (`permission`), choose another "
     "--profile, or use --auto."
 )
-# The exit codes of turns that this process has ended, by the reason.
+# The exit codes of turns whose end this process asked for, by the reason.
 CODES_BY_REASON = {
     "timeout": exit_codes.TIMEOUT,
     "limit": exit_codes.LIMIT,
@@ -93,11 +93,12 @@ class RunTurn:
         self._stdout = stdout
         self._resume_command = resume_command
         self._background = background
-        self._follower = SessionFollower(
-            client, session, view, answerer, FollowCallbacks(self._end_after_loss, self._end_after_loss)
-        )
-        self._end_event = asyncio.Event()
-        self._end: TurnEnd | None = None
+        callbacks = FollowCallbacks(on_failure=self._end_after_loss, on_loss=self._end_after_loss)
+        self._follower = SessionFollower(client, session, view, answerer, callbacks)
+        self._end_requested = asyncio.Event()
+        # Why this process asked for the end of the turn, or of the wait for subagents after it; None: it did not. How
+        # the turn ended by itself is in the answer.
+        self._requested_end: TurnEnd | None = None
         self._send_task: asyncio.Task[Any] | None = None
         self._abort_task: asyncio.Task[None] | None = None
 
@@ -115,23 +116,23 @@ class RunTurn:
             with self._watch_for_end(send_task, timeout, signals):
                 answer = await send_task
                 await self._follower.wait_until_shown()
-                is_answered = self._end is None
+                is_answered = self._requested_end is None
                 # The answer has been written, so a closed stdout is no reason to stop any more.
                 self._stdout.on_gone = lambda: None
                 if await wait_for_background(
-                    self._follower.subagents, self._end_event, self._view.note, self._background
+                    self._follower.subagents, self._end_requested, self._view.note, self._background
                 ):
-                    self._end = TurnEnd(reason="limit", message=OVERDUE_MESSAGE)
+                    self._requested_end = TurnEnd(reason="limit", message=OVERDUE_MESSAGE)
         except CodeloopError as error:
             return self._make_unanswered_outcome(error, time.monotonic() - start)
         except asyncio.CancelledError:
-            if self._end is None or not send_task.cancelled() or signals.is_second:
+            if self._requested_end is None or not send_task.cancelled() or signals.is_second:
                 raise
-            # The turn was ended from here, but the request to abort it got no answer.
+            # The end was requested, but the request to abort the turn got no answer.
             hint = "The server does not answer, so the turn may still be running there."
-            return self._make_unanswered_outcome(CodeloopError(f"{self._end.message} {hint}"), time.monotonic() - start)
+            error = CodeloopError(f"{self._requested_end.message} {hint}")
+            return self._make_unanswered_outcome(error, time.monotonic() - start)
         finally:
-            await asyncio.sleep(0)
             await self._follower.stop()
         # The event with the cost of a title may come after the turn.
         with suppress(CodeloopError):
@@ -141,22 +142,24 @@ class RunTurn:
         return self._make_outcome(self._choose_ending(answer, is_answered=is_answered), time.monotonic() - start)
 
     def _choose_ending(self, answer: MessageWithParts, *, is_answered: bool) -> Ending:
-        """Return how the turn ended: by itself, or from here. `is_answered`: the answer had come before that."""
-        ending, end = read_ending(answer, self._answerer.refusals), self._end
+        """Return how the turn ended: by itself, or as requested. `is_answered`: its answer came before the request."""
+        ending, requested = read_ending(answer, self._answerer.refusals), self._requested_end
         # A turn may have ended by itself before it could be aborted; then its own ending counts.
-        if end is not None and (is_answered or end.reason == "error" or ending.reason == "aborted"):
-            return ending._replace(reason=end.reason, code=CODES_BY_REASON[end.reason], message=end.message)
+        if requested is not None and (is_answered or requested.reason == "error" or ending.reason == "aborted"):
+            code = CODES_BY_REASON[requested.reason]
+            return ending._replace(reason=requested.reason, code=code, message=requested.message)
         return ending
 
     def _make_unanswered_outcome(self, error: CodeloopError, seconds: float) -> Outcome:
-        """Return the outcome of a message that got no answer, because of an end or a refusal; else raise the error."""
-        end = self._end
-        if isinstance(error, ServerLost) and (end is None or end.reason == "error"):
+        """Return the outcome of a message without an answer, by a request to end or a refusal; else raise the error."""
+        requested = self._requested_end
+        if isinstance(error, ServerLost) and (requested is None or requested.reason == "error"):
             return self._make_outcome(
                 Ending("error", exit_codes.ERROR, f"{error} Resume with: {self._resume_command}"), seconds
             )
-        if end is not None:
-            return self._make_outcome(Ending(end.reason, CODES_BY_REASON[end.reason], str(error)), seconds)
+        if requested is not None:
+            ending = Ending(requested.reason, CODES_BY_REASON[requested.reason], str(error))
+            return self._make_outcome(ending, seconds)
         if self._answerer.refusals:
             return self._make_outcome(Ending("rejected", exit_codes.DENIED, str(error)), seconds)
         raise error
@@ -167,7 +170,7 @@ class RunTurn:
     def _end_after_loss(self, error: BaseException) -> None:
         """End the turn, because its events or its requests are lost: it would wait for ever."""
         why = str(error) if isinstance(error, CodeloopError) else f"{type(error).__name__}: {error}."
-        self.end("error", f"The turn could not be followed any more: {why}")
+        self.request_end("error", f"The turn could not be followed any more: {why}")
 
     @contextmanager
     def _watch_for_end(
@@ -176,14 +179,15 @@ class RunTurn:
         """While the context is open, end the turn on a signal, after the timeout, or if nobody reads stdout."""
         self._send_task = send_task
         before = signals.on_first
-        self._stdout.on_gone = lambda: self.end("closed", "Nobody reads stdout any more.")
+        self._stdout.on_gone = lambda: self.request_end("closed", "Nobody reads stdout any more.")
         if self._stdout.is_closed:
             self._stdout.on_gone()
-        signals.on_first = lambda: self.end("interrupted", f"Interrupted ({signals.name}).")
+        signals.on_first = lambda: self.request_end("interrupted", f"Interrupted ({signals.name}).")
         loop = asyncio.get_running_loop()
         timer = None
         if timeout:
-            timer = loop.call_later(timeout, self.end, "timeout", f"The time limit of {timeout:g} s was reached.")
+            message = f"The time limit of {timeout:g} s was reached."
+            timer = loop.call_later(timeout, self.request_end, "timeout", message)
         try:
             yield
         finally:
@@ -192,11 +196,11 @@ class RunTurn:
             if timer is not None:
                 timer.cancel()
 
-    def end(self, reason: str, message: str) -> None:
-        """Begin to end the turn; the first call counts. `reason`: a key of CODES_BY_REASON."""
-        if self._end is None:
-            self._end = TurnEnd(reason=reason, message=f"{message} Resume with: {self._resume_command}")
-            self._end_event.set()
+    def request_end(self, reason: str, message: str) -> None:
+        """Ask for the end of the turn; the first call counts. `reason`: a key of CODES_BY_REASON."""
+        if self._requested_end is None:
+            self._requested_end = TurnEnd(reason=reason, message=f"{message} Resume with: {self._resume_command}")
+            self._end_requested.set()
             self._abort_task = asyncio.create_task(self._abort_until_ended())
             if reason == "interrupted":
                 asyncio.get_running_loop().call_later(TURN_STOPPING.seconds, self._show_stopping)
