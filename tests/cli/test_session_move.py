@@ -77,3 +77,21 @@ def test_a_hostile_file_is_refused_and_fills_no_disk(tmp_path: Path) -> None:
         (tmp_path / "hostile.zip").write_bytes(data)
         with pytest.raises(CodeloopError, match="is no file that"):
             import_session(tmp_path / "hostile.zip")
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_written_says_where_the_session_goes_on(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(lambda _received: Answer(text="Noted.")) as server:
+        desk.git("init", "-q", "-b", "main")
+        desk.git("commit", "-q", "--allow-empty", "-m", "first")
+        desk.use(server)
+        session_id = json.loads(desk.run("run", "--format", "json", "hello").stdout.splitlines()[-1])["sessionID"]
+        missing = str(tmp_path / "missing" / "moved.zip")
+        refused = desk.run("session", "move", session_id, "-o", missing)
+        assert (refused.returncode, refused.stderr.strip().endswith("The session goes on here.")) == (1, True)
+        assert desk.run("session", "move", session_id, "-o", str(tmp_path / "moved.zip")).returncode == 0
+        again = desk.run("session", "move", session_id, "-o", missing)
+        assert again.returncode == 1
+        assert "goes on here" not in again.stderr
+        assert f"codeloop session move {session_id} --cancel" in again.stderr

@@ -77,7 +77,10 @@ async def _pack_session(client: Client, session: Session, output: Path) -> tuple
         await fault_injection.pass_point_async("move.stored")
         was_running = await _wait_until_idle(client, session)
         await fault_injection.pass_point_async("move.stopped")
-        await _write_archive(client, session, Git(project_root.root, os.environ), output)
+        consequence = "The session goes on here."
+        if was_moved:
+            consequence = f"The session stays moved. To go on here: codeloop session move {session.id} --cancel"
+        await _write_archive(client, session, Git(project_root.root, os.environ), output, consequence)
     except CodeloopError:
         # Undo the mark, unless an earlier move set it: its file may have been imported elsewhere.
         if not was_moved:
@@ -127,8 +130,11 @@ async def _find_activity(client: Client, session: Session) -> str:
     return next((row.state for row in rows if row.id == session.id and row.state in {"running", "waits"}), "")
 
 
-async def _write_archive(client: Client, session: Session, git: Git, output: Path) -> None:
-    """Write the file of a session under its name when it is complete, or not at all. Raises CodeloopError."""
+async def _write_archive(client: Client, session: Session, git: Git, output: Path, consequence: str) -> None:
+    """Write the file of a session under its name when it is complete, or not at all.
+
+    Raises CodeloopError; where the file can't be written, its message ends with the `consequence`.
+    """
     with tempfile.TemporaryDirectory(prefix="codeloop-move-") as folder:
         bundle = Path(folder, BUNDLE_ENTRY)
         work = await pack_work(git, bundle)
@@ -147,7 +153,7 @@ async def _write_archive(client: Client, session: Session, git: Git, output: Pat
             partial_file.replace(output)
         except OSError as error:
             partial_file.unlink(missing_ok=True)
-            raise CodeloopError(f"{output} can't be written: {error.strerror}. The session goes on here.") from error
+            raise CodeloopError(f"{output} can't be written: {error.strerror}. {consequence}") from error
     await fault_injection.pass_point_async("move.named")
 
 
