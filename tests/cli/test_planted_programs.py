@@ -83,7 +83,7 @@ async def test_neither_git_nor_rg_nor_node_is_the_projects(tmp_path: Path, mark:
     for words in (("init", "-q"), (*who, "commit", "--allow-empty", "-qm1")):
         subprocess.run(["/usr/bin/git", *words], check=True)
     find_project_root(Path.cwd(), paths_of(tmp_path), dict(os.environ))
-    assert not (await Ripgrep().find_program(dict(os.environ))).startswith(str(Path.cwd()))
+    assert not (await Ripgrep().find_executable(dict(os.environ))).startswith(str(Path.cwd()))
     with pytest.raises(NoRuntime):
         check_runtime(os.environ["PATH"])
     assert not mark.exists()
@@ -96,10 +96,10 @@ async def test_a_version_managers_program_does_not_search(tmp_path: Path) -> Non
     (shims / "rg").write_text("#!/bin/sh\necho ripgrep 14.0\n")
     for program in (shims / "manager", shims / "rg"):
         program.chmod(0o755)
-    assert not (await Ripgrep().find_program({"PATH": str(shims)})).startswith(str(shims))
+    assert not (await Ripgrep().find_executable({"PATH": str(shims)})).startswith(str(shims))
     (shims / "rg").unlink()
     (shims / "rg").symlink_to(shims / "manager")
-    assert not (await Ripgrep().find_program({"PATH": str(shims)})).startswith(str(shims))
+    assert not (await Ripgrep().find_executable({"PATH": str(shims)})).startswith(str(shims))
 
 
 @pytest.mark.usefixtures("mark")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
+from codeloop.workspace.missing_modules import describe_missing_test_packages, explain_missing_module
 
 PROJECT = """
 [project]
@@ -45,16 +45,16 @@ def test_the_group_that_has_a_python_module_is_named(tmp_path: Path, module: str
     (tmp_path / "requirements/web.txt").write_text("# web\nFlask==3.0\n-r base.txt\n")
     (tmp_path / "tests").mkdir()
     output = f"Traceback\nModuleNotFoundError: No module named '{module}.sub'\n"
-    assert find_missing_module(output, tmp_path / "tests", tmp_path) == f"`{module}` is {expected}"
+    assert explain_missing_module(output, tmp_path / "tests", tmp_path) == f"`{module}` is {expected}"
 
 
 def test_modules_of_the_project_itself_and_of_node(tmp_path: Path) -> None:
     (tmp_path / "src/shop").mkdir(parents=True)
     (tmp_path / "package.json").write_text('{"devDependencies": {"@scope/tool": "1"}}')
     (tmp_path / "pnpm-lock.yaml").touch()
-    own = find_missing_module("ModuleNotFoundError: No module named 'shop'", tmp_path, tmp_path)
+    own = explain_missing_module("ModuleNotFoundError: No module named 'shop'", tmp_path, tmp_path)
     assert own.startswith("`shop` is this project's own, below src;")
-    node = find_missing_module("Error: Cannot find module '@scope/tool'\nRequire stack:", tmp_path, tmp_path)
+    node = explain_missing_module("Error: Cannot find module '@scope/tool'\nRequire stack:", tmp_path, tmp_path)
     assert (
         node
         == "`@scope/tool` is in the devDependencies of package.json; it is not installed. To install it: pnpm install"
@@ -68,7 +68,7 @@ def test_modules_of_the_project_itself_and_of_node(tmp_path: Path) -> None:
 def test_of_anything_else_nothing_is_said(tmp_path: Path, output: str) -> None:
     (tmp_path / "pyproject.toml").write_text("[project\n")
     (tmp_path / "package.json").write_text("[[")
-    assert find_missing_module(output, tmp_path, tmp_path) == ""
+    assert explain_missing_module(output, tmp_path, tmp_path) == ""
 
 
 def install(root: Path, *names: str) -> None:
@@ -110,7 +110,7 @@ def test_what_tests_need_and_is_not_installed_is_named(tmp_path: Path, file: str
     install(tmp_path, "pytest")
     (tmp_path / file).write_text(text)
     (tmp_path / "sub").mkdir()
-    found = find_missing_test_packages(tmp_path / "sub", tmp_path, {"PATH": "/nonexistent"})
+    found = describe_missing_test_packages(tmp_path / "sub", tmp_path, {"PATH": "/nonexistent"})
     start, _, end = expected.rpartition(" ... ")
     assert start in found
     assert found.endswith(end)
@@ -119,6 +119,6 @@ def test_what_tests_need_and_is_not_installed_is_named(tmp_path: Path, file: str
 
 def test_nothing_is_said_where_what_is_installed_is_not_known(tmp_path: Path) -> None:
     (tmp_path / "requirements-test.txt").write_text("pytest\nabsent\n")
-    assert find_missing_test_packages(tmp_path, tmp_path, {"PATH": "/nonexistent"}) == ""
+    assert describe_missing_test_packages(tmp_path, tmp_path, {"PATH": "/nonexistent"}) == ""
     install(tmp_path, "pytest", "absent")
-    assert find_missing_test_packages(tmp_path, tmp_path, {"PATH": "/nonexistent"}) == ""
+    assert describe_missing_test_packages(tmp_path, tmp_path, {"PATH": "/nonexistent"}) == ""

@@ -173,6 +173,6 @@ def _extract_relevant_part(name: str, data: bytes) -> bytes:
                 return data
         related_entries = {key: value for key, value in table.items() if key not in unrelated}
         return json.dumps(related_entries, sort_keys=True, default=str).encode()
-    # A malformed file counts as a whole.
+    # A malformed file counts as a whole, and so does a pyproject.toml without a table `tool`.
     except (ValueError, KeyError, AttributeError):
         return data

@@ -59,8 +59,8 @@ def _declare_group(name: str, *, uses_uv: bool) -> _Declaration:
     return _Declaration(f"in the group `{name}` of pyproject.toml", command)
 
 
-def find_missing_module(output: str, folder: Path, root: Path) -> str:
-    """Return a sentence on the module that a command did not find; "" when none is missing or listed.
+def explain_missing_module(output: str, folder: Path, root: Path) -> str:
+    """Return a sentence on the module that a command did not find; "" when none is missing, or no list has it.
 
     The lists are those of the nearest folder from `folder` up to `root` that has one with the module.
     """
@@ -76,11 +76,11 @@ def find_missing_module(output: str, folder: Path, root: Path) -> str:
     return ""
 
 
-def find_missing_test_packages(folder: Path, root: Path, environment: Mapping[str, str]) -> str:
+def describe_missing_test_packages(folder: Path, root: Path, environment: Mapping[str, str]) -> str:
     """Return a sentence on the packages that tests need, by the project's own lists, and that are not installed.
 
     "" when none is missing, or when that is unknown: there is no list, or no Python whose packages can be listed. In
-    groups that are for more than tests (`dev`), only plugins of pytest count.
+    groups that are for more than tests (`dev`), only pytest and its plugins count.
     """
     folders = [each for each in (folder, *folder.parents) if each.is_relative_to(root)]
     for each in folders:
@@ -130,19 +130,20 @@ def _choose_for_tests(group: str, requirements: Any) -> set[str]:
 
 def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[str]:
     """Return the normalized names of the packages of the project's Python, else of that on PATH; empty: not known."""
-    project_programs = (folder / name for name in PROJECT_PROGRAM_FOLDERS)
-    programs = next((each for each in project_programs if (each / "python").exists()), None)
+    project_folders = (folder / name for name in PROJECT_PROGRAM_FOLDERS)
+    program_folder = next((each for each in project_folders if (each / "python").exists()), None)
     on_path = find_program("python", environment.get("PATH")) or find_program("python3", environment.get("PATH"))
-    if programs is None and on_path:
-        programs = Path(on_path).parent
-    if programs is None:
+    if program_folder is None and on_path:
+        program_folder = Path(on_path).parent
+    if program_folder is None:
         return frozenset()
-    if not (programs.parent / "pyvenv.cfg").is_file() and on_path:
+    if not (program_folder.parent / "pyvenv.cfg").is_file() and on_path:
         # Not a virtual environment: its packages are next to the program that links lead to.
-        programs = Path(os.path.realpath(on_path)).parent
+        program_folder = Path(os.path.realpath(on_path)).parent
     try:
         # Debian has its packages in `dist-packages`.
-        folders = [each for name in ("site", "dist") for each in programs.parent.glob(f"lib/python3*/{name}-packages")]
+        top = program_folder.parent
+        folders = [each for name in ("site", "dist") for each in top.glob(f"lib/python3*/{name}-packages")]
         entries = [each.name for folder in folders for each in folder.iterdir()]
     except OSError:
         return frozenset()

@@ -115,8 +115,8 @@ class _CommandText(NamedTuple):
 def describe_project_checks(folder: Path, root: Path, names: Iterable[str], path: str | None) -> str:
     """Describe a project's check commands in one line, by kind; "" when its files name none.
 
-    `names`: the entries of `folder`; a link is read only if it leads inside `root`. `path`: the PATH. A command is
-    marked if its program is neither there nor in the project's own environment.
+    `names`: the entries of `folder`; a link is read only if it leads inside `root`. `path`: the PATH. A command whose
+    program is neither on it nor in the project's own environment is left out, or marked if all of its kind are so.
     """
     checks = _collect_commands(folder, root, names, path)
     clauses = [f"{kind}: {', '.join(_choose_usable(commands))}" for kind, commands in checks.items() if commands]

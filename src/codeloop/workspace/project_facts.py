@@ -34,9 +34,9 @@ def describe_project(root: Path, directory: Path, environment: Mapping[str, str]
     git_line = _describe_git(root, environment) if (root / ".git").exists() else "Git repository: no"
     missing = ""
     if root != directory or any(name in _PACKAGE_LISTS or "requirements" in name for name in entries):
-        from codeloop.workspace.missing_modules import find_missing_test_packages
+        from codeloop.workspace.missing_modules import describe_missing_test_packages
 
-        missing = find_missing_test_packages(directory, root, environment)
+        missing = describe_missing_test_packages(directory, root, environment)
     last_lines = [f"Its own checks: {checks}"] if checks else []
     if missing:
         last_lines.append(one_line(missing, _MAX_MISSING_CHARS))

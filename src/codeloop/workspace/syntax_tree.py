@@ -1,4 +1,4 @@
-"""Parses source text into syntax trees: by tree-sitter's grammars, and Python by Python's own parser. Pure.
+"""Parses source text into syntax trees: by tree-sitter's grammars, and Python by Python's own parser.
 
 Each grammar is a wheel of its own and is imported when the first text of its language is parsed.
 """

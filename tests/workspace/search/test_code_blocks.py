@@ -5,11 +5,11 @@ import time
 import pytest
 
 from codeloop.workspace.search.code_blocks import (
-    choose_blocks,
     find_blocks,
     find_enclosing_block,
     format_outline,
     list_blocks,
+    match_blocks,
 )
 
 JAVA = """\
@@ -240,8 +240,8 @@ def test_a_block_is_found_by_its_last_names_and_a_line_is_in_the_innermost() -> 
         each.first_line for each in find_blocks(blocks, "Shop.find")
     ]
     assert find_blocks(blocks, "ner") == []
-    assert [each.name for each in choose_blocks(blocks, "Shop.f*")] == ["Shop.find", "Shop.find.inner"]
-    assert choose_blocks(blocks, "*") == blocks
+    assert [each.name for each in match_blocks(blocks, "Shop.f*")] == ["Shop.find", "Shop.find.inner"]
+    assert match_blocks(blocks, "*") == blocks
     enclosing = find_enclosing_block(blocks, 13, 100)
     assert enclosing is not None
     assert enclosing.name == "Shop.find"

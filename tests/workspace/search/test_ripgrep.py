@@ -196,10 +196,10 @@ async def test_an_old_ripgrep_on_the_path_is_passed_over_a_recent_one_is_taken(t
     fake.write_text("#!/bin/sh\necho 'ripgrep 11.0.2 (rev abc)'\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    assert await Ripgrep().find_program(environment) != str(fake)
+    assert await Ripgrep().find_executable(environment) != str(fake)
     fake.unlink()
-    shutil.copy(await Ripgrep().find_program({"PATH": "/nonexistent"}), fake)
-    assert await Ripgrep().find_program(environment) == str(fake)
+    shutil.copy(await Ripgrep().find_executable({"PATH": "/nonexistent"}), fake)
+    assert await Ripgrep().find_executable(environment) == str(fake)
 
 
 async def test_a_search_that_takes_too_long_is_ended_and_gives_what_it_found(

@@ -85,7 +85,7 @@ async def examine_programs(environment: Mapping[str, str]) -> list[Finding]:
         Finding(_GROUP, "git", "ok", git) if git else Finding(_GROUP, "git", "warning", missing, "Install git.")
     ]
     try:
-        ripgrep = await Ripgrep().find_program(environment)
+        ripgrep = await Ripgrep().find_executable(environment)
         findings.append(Finding(_GROUP, "rg", "ok", await _read_version(ripgrep, environment) or ripgrep))
     except SearchFailed:
         fix = "Install ripgrep 13 or newer (apt install ripgrep, brew install ripgrep)."

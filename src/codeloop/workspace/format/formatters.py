@@ -75,8 +75,10 @@ class FormatterState(Struct, frozen=True):
 
 
 class Formatters:
-    """The formatters of a work tree. `config`: the section `formatter` of the configuration.
+    """The formatters of a work tree.
 
+    `config`: the section `formatter` of the configuration; False: none is run. True and None name none, so those that
+    the project uses are discovered.
     None is run in an untrusted project: its files decide what a formatter does, and may name programs.
     """
 

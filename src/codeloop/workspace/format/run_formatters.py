@@ -78,8 +78,8 @@ async def _run_formatter(
     output, is_complete = b"", False
     try:
         async with asyncio.timeout_at(deadline):
+            # Whoever sets `sandbox` to False answers for the program: it then runs without one.
             sandbox, profile = formatter.sandbox, None
-            # Whoever configures its sandbox answers for the program: it runs with that, or without one.
             if not isinstance(sandbox, bool):
                 profile = widen_profile(make_project_profile(workspace, formatter.name), sandbox, workspace.root)
             result = await run_sandboxed(

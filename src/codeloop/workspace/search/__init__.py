@@ -1,1 +1,1 @@
-"""Searches with ripgrep, and lists of files."""
+"""Searches with ripgrep, the index of file names, and the functions and classes of a text."""

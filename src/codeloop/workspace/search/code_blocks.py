@@ -1,7 +1,7 @@
 """Finds the functions, classes and sections of a text by its layout, in any language that is indented. Pure.
 
-A line that defines something begins a block, which ends before the next line that is indented no deeper and does not
-belong to it, such as a closing bracket. Python is read by its own parser where that understands it.
+A line that defines something begins a block, which ends before the next line that is indented no deeper, unless that
+line belongs to the block as a closing bracket does. Python is read by its own parser where that understands it.
 `list_exact_blocks` corrects the ends by the grammar of the language.
 """
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _MAX_LINE_CHARS = 400
 # A longer Python file is not parsed, which would take more than a tenth of a second.
 _MAX_PYTHON_CHARS = 2_000_000
-# The start of a line that continues a block although it is indented no deeper than its first line.
+# The start of a line that continues a block although it is indented no deeper than its first line: `} else {`, `end`,
+# `#endif`, a label such as `done:`.
 _CONTINUATION = re.compile(
     r"[)\]}>]|(?:end|else|elif|elsif|except|finally|catch|rescue|ensure|case|default|where)\b|[{(]\s*$"
     r"|#\s*(?:if|ifdef|ifndef|else|elif|endif|define|undef|include|pragma)\b|\w+:$"
@@ -46,30 +47,39 @@ _NOT_KEYWORD = (
     r"(?!(?:if|for|while|switch|catch|return|function|with|do|else|new|await|throw|sizeof|defined|typedef)\b)"
 )
 _PARAMETERS = r"(?:<[^()]*>\s*)?\([^()]*(?:\([^()]*\)[^()]*)*\)"
+# `(a, b) =>`, `async x =>`
 _ARROW = rf"(?:async\s*)?(?:{_PARAMETERS}\s*(?::[^=]+)?|\b{_WORD}\s*)=>"
 # A call that returns the function it is given, such as React's `memo`.
 _WRAPPER = r"(?:(?:\w+\.)?(?:memo|forwardRef|observer|useCallback|debounce|throttle|asyncHandler)(?:<[^()]*>)?\(\s*)?"
 _VALUE = rf"{_WRAPPER}(?:(?:async\s+)?function\b|class\b|{_ARROW})"
+# `const load = async (url) => {`, `X.prototype.run = function () {`
 _ASSIGNED_FUNCTION = rf"(?:(?:const|let|var)\s+)?(?P<name>(?:{_WORD}\.)*#?{_WORD})\s*(?::(?:[^=]|=>)+)?=\s*{_VALUE}"
+# `onClick: () => {`
 _FUNCTION_PROPERTY = rf"(?P<name>{_WORD}|'[^'\\]+'|\"[^\"\\]+\")\s*:\s*{_VALUE}.*\{{$"
+# `module.exports = class Rule {`
 _NAMED_EXPORT = (
     rf"(?:module\.exports\s*=|export\s+default)\s+{_WRAPPER}(?:async\s+)?(?:function\*?|class)\s+"
     rf"(?!extends\b)(?P<name>{_WORD})"
 )
+# `export default () => {`
 _DEFAULT_EXPORT = (
     rf"export\s+(?P<name>default)\s+(?:(?:async\s+)?function\s*\*?\s*\(|class\s*(?:extends\b|\{{)|{_ARROW})"
 )
+# `get size() {`, `#load(url): Promise<void> {`
 _METHOD = (
     rf"(?:(?:get|set)\s+|\*\s*)?{_NOT_KEYWORD}(?P<name>#?{_WORD})\s*(?:<[^>]*>)?"
     r"\((?![^;]*\bfunction\b)[^;]*\)\s*(?::[^;{]+)?\{$"
 )
+# `describe("a rule", () => {`, `it.each([1, 2])("adds %i",`
 _TEST_CASE = (
     r"(?:describe|context|it|test)(?:\.\w+)*(?:\([^()]*\)|`[^`]*`)?"
     r"\(\s*(?P<quote>['\"`])(?P<name>(?:\\.|(?!(?P=quote))[^\\]){1,200})(?P=quote)"
 )
+# `static int main(int argc, char **argv)`, `void Rule::apply(`
 _TYPED_FUNCTION = (
     rf"{_NOT_KEYWORD}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
 )
+# `func (r *Rule) Match(`
 _GO_METHOD = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
 
 _SCRIPT_SUFFIXES = ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte")
@@ -145,9 +155,10 @@ def list_blocks(text: str, suffix: str) -> list[CodeBlock]:
     kind = suffix.removeprefix(".").lower()
     if kind in {"md", "markdown"}:
         return list(_list_sections(split_lines(text)))
-    if kind in {"py", "pyi"} and len(text) <= _MAX_PYTHON_CHARS and (parsed := _parse_python(text)) is not None:
+    if kind in {"py", "pyi"} and len(text) <= _MAX_PYTHON_CHARS and (parsed := _list_python_blocks(text)) is not None:
         return parsed
-    return list(_list_by_layout(split_lines(text), _DEFINITION_PATTERNS.get(kind, ())))
+    patterns = _DEFINITION_PATTERNS.get(kind, ())
+    return list(_list_by_layout(split_lines(text), patterns, is_script=kind in _SCRIPT_SUFFIXES))
 
 
 def list_exact_blocks(text: str, suffix: str) -> list[CodeBlock]:
@@ -157,7 +168,7 @@ def list_exact_blocks(text: str, suffix: str) -> list[CodeBlock]:
     if root is None or root.has_error:
         return blocks
     lines = split_lines(text)
-    return [exact for each in blocks if (exact := _find_exact_end(each, root, lines)) is not None]
+    return [exact for each in blocks if (exact := _correct_block(each, root, lines)) is not None]
 
 
 def split_lines(text: str) -> list[str]:
@@ -172,7 +183,7 @@ def has_blocks(suffix: str) -> bool:
     return kind in _DEFINITION_PATTERNS or kind in {"md", "markdown"}
 
 
-def choose_blocks(blocks: Sequence[CodeBlock], pattern: str) -> list[CodeBlock]:
+def match_blocks(blocks: Sequence[CodeBlock], pattern: str) -> list[CodeBlock]:
     """Return the blocks whose whole name, or its end after a dot, matches a pattern such as `*` or `Rule.*`."""
     return [each for each in blocks if fnmatchcase(each.name, pattern) or fnmatchcase(each.name, f"*.{pattern}")]
 
@@ -213,10 +224,12 @@ def find_enclosing_block(blocks: Sequence[CodeBlock], line: int, max_lines: int)
     return None
 
 
-def _list_by_layout(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[CodeBlock]:
+def _list_by_layout(
+    lines: Sequence[str], patterns: Sequence[re.Pattern[str]], *, is_script: bool
+) -> Iterator[CodeBlock]:
+    """Yield a block for each line that matches a pattern. `is_script`: its parameters may stand on the lines below."""
     if not patterns:
         return
-    is_script = patterns is _DEFINITION_PATTERNS["js"]
     open_blocks: list[_OpenBlock] = []
     for index, line in enumerate(lines):
         match = _match_any(patterns, line)
@@ -317,7 +330,7 @@ def _list_sections(lines: Sequence[str]) -> Iterator[CodeBlock]:
         yield CodeBlock(name, first_line=start + 1, last_line=next(ends, len(lines)), depth=level - 1)
 
 
-def _parse_python(text: str) -> list[CodeBlock] | None:
+def _list_python_blocks(text: str) -> list[CodeBlock] | None:
     """Return the blocks of a Python text; None where this Python's parser does not take it."""
     import ast
 
@@ -338,8 +351,8 @@ def _parse_python(text: str) -> list[CodeBlock] | None:
     return code_blocks
 
 
-def _find_exact_end(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
-    """Return a block with its exact last line; None when its first line is a text or declares a variable."""
+def _correct_block(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
+    """Return a block with its exact last line; None: it is no block, but a text or the declaration of a variable."""
     row, line = block.first_line - 1, lines[block.first_line - 1]
     indent = line[: len(line) - len(line.lstrip())]
     start = (row, len(indent.encode(errors="replace")))

@@ -15,11 +15,13 @@ _TYPE_NAME = "codeloop"
 class FileFilter(Struct, frozen=True):
     """Filters files by a glob: with a slash it matches the path below the root, else the name alone.
 
-    ripgrep's own --glob would also show ignored files, so names are chosen as a file type.
+    ripgrep's own --glob would also show ignored files, so names are chosen as a file type: by `options`, for its
+    command line. `path_pattern`: which of the paths that it prints pass, or with `is_included` false, which do not;
+    None: all pass.
     """
 
     options: tuple[str, ...]
-    path: re.Pattern[str] | None = None
+    path_pattern: re.Pattern[str] | None = None
     is_included: bool = True
 
     @staticmethod
@@ -46,7 +48,8 @@ class FileFilter(Struct, frozen=True):
                 f"--type={_TYPE_NAME}" if is_included else f"--type-not={_TYPE_NAME}",
             )
             return FileFilter(options if glob.strip("*") else ())
-        # ripgrep can't filter by the path, but by the name at its end, which leaves fewer paths to match here.
+        # ripgrep can't filter by the path, but by the name at its end, which leaves fewer paths to match here. Of
+        # `src/{a,b/c}.py` the name is not known: its braces do not match.
         last = glob.rpartition("/")[2]
         narrows = is_included and bool(last.strip("*")) and last.count("{") == last.count("}")
         return FileFilter(
@@ -54,5 +57,5 @@ class FileFilter(Struct, frozen=True):
         )
 
     def accepts(self, relative: str) -> bool:
-        """Return whether a relative path passes."""
-        return self.path is None or (self.path.fullmatch(relative) is not None) == self.is_included
+        """Return whether a relative path that ripgrep printed, with these options, passes."""
+        return self.path_pattern is None or (self.path_pattern.fullmatch(relative) is not None) == self.is_included

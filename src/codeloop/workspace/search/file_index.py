@@ -31,7 +31,7 @@ class IndexedName(Struct, frozen=True, gc=False):
 
 
 class FileIndex:
-    """The names below a directory. A list older than FILES_AGE is rebuilt; one older than FILES_STALE is waited for."""
+    """The names below a directory, rebuilt when they are older than FILES_AGE; beyond FILES_STALE, that is awaited."""
 
     def __init__(self) -> None:
         self._names: list[IndexedName] = []

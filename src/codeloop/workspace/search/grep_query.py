@@ -16,7 +16,8 @@ class SearchFailed(Exception):
 class MatchLine(Struct, frozen=True):
     """A line of a file, without its end, cut when long. `is_match`: false for a line of context.
 
-    `number` from 1; 0: no line of the file, but a separator of groups, a reference to known lines or a note.
+    `number` from 1; 0: no line of the file, but a separator of groups, a reference to known lines, or the note that
+    the file is binary.
     """
 
     number: int

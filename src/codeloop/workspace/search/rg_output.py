@@ -20,7 +20,7 @@ class NameReader:
     def __init__(self, root: Path, file_filter: FileFilter) -> None:
         self.paths: list[str] = []
         self._root = f"{root}/".replace("//", "/")
-        self._accepts = file_filter.accepts if file_filter.path is not None else None
+        self._accepts = file_filter.accepts if file_filter.path_pattern is not None else None
         self._rest = b""
 
     def feed(self, chunk: bytes) -> bool:
@@ -38,6 +38,7 @@ class LineReader:
 
     def __init__(self, root: Path, file_filter: FileFilter, query: GrepQuery) -> None:
         self.files: dict[bytes, FileMatches | None] = {}
+        """By the name that ripgrep prints; None: the filter leaves the file out."""
         self.matches = 0
         self._root = root
         self._accepts = file_filter.accepts
@@ -86,20 +87,21 @@ class LineReader:
             self._add_line(name, text)
         return end + 1
 
-    def _find_matches(self, name: bytes) -> FileMatches | None:
+    def _get_or_add_file(self, name: bytes) -> FileMatches | None:
+        """Return the matches of a file so far; None: the filter leaves it out."""
         if name not in self.files:
             relative = os.fsdecode(name).removeprefix("./")
             self.files[name] = FileMatches(self._root / relative) if self._accepts(relative) else None
         return self.files[name]
 
     def _add_count(self, name: bytes, count: int) -> None:
-        file_matches = self._find_matches(name)
+        file_matches = self._get_or_add_file(name)
         if file_matches is not None:
             file_matches.matches += count
             self.matches += count
 
     def _add_line(self, name: bytes, text: bytes) -> None:
-        file_matches = self._find_matches(name)
+        file_matches = self._get_or_add_file(name)
         if file_matches is None:
             return
         prefix = _LINE_PREFIX.match(text)
@@ -114,9 +116,10 @@ class LineReader:
             self._kept_lines += 1
 
     def _note_binary(self, notice: re.Match[bytes]) -> None:
+        # With this warning the matches before the binary part were printed, so the file is counted already.
         if b"WARNING: stopped" in notice[0]:
             return
         self._add_count(notice[1], 1)
-        file_matches = self._find_matches(notice[1])
+        file_matches = self._get_or_add_file(notice[1])
         if file_matches is not None:
             file_matches.lines.append(MatchLine(0, "binary file matches", is_match=True))

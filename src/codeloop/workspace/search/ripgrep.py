@@ -102,7 +102,7 @@ class Ripgrep:
         files = await asyncio.to_thread(sort_newest_first, reader.list_files())
         return GrepResult(files, reader.matches, stop_reason)
 
-    async def find_program(self, environment: Mapping[str, str]) -> str:
+    async def find_executable(self, environment: Mapping[str, str]) -> str:
         """Return the path of ripgrep: the one on the PATH when it is recent, else the one installed with codeloop.
 
         Raises SearchFailed.
@@ -127,7 +127,7 @@ class Ripgrep:
         # The user's configuration could change the output that is parsed here.
         variables = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
         avoiding_options, note = list_avoiding_options(folder)
-        command = [await self.find_program(environment), *_COMMON_OPTIONS, *avoiding_options, *options]
+        command = [await self.find_executable(environment), *_COMMON_OPTIONS, *avoiding_options, *options]
         try:
             program = await stream_program(command, folder, variables, reader.feed, self._seconds)
         except OSError as error:

@@ -31,7 +31,8 @@ class Program(Struct, frozen=True, kw_only=True):
 def choose_program(request: CreatePty, directory: Path, environment: Mapping[str, str]) -> Program:
     """Return the program that a client requests. `directory` and `environment` are the project's.
 
-    Raises ValueError for a missing directory or program, or a text with NUL.
+    Raises ValueError for a missing directory or program, and for a text that none can be given: with NUL, or a
+    variable's name with `=`.
     """
     own_variables = {name: value for name, value in environment.items() if name not in _SIZE_VARIABLES}
     variables = {**own_variables, "TERM": "xterm-256color", **request.env}

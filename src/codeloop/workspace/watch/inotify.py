@@ -38,7 +38,10 @@ _READ_BYTES = 256 * 1024
 
 
 class InotifyWatch:
-    """Watches folders by inotify. `is_broken`: events may have been lost, so that all folders must be scanned again."""
+    """Watches folders by inotify.
+
+    `is_broken`: events may have been lost, or a watched folder was moved, so that all folders must be scanned again.
+    """
 
     def __init__(self, mask: int = _ALL_CHANGES_MASK) -> None:
         """`mask`: the kinds of events. Raises OSError where inotify is not available, or its limit is reached."""

@@ -38,7 +38,7 @@ class RootFolderMissing(OSError):
 
 
 class _DrainedEvents(NamedTuple):
-    """What events are about, each once: files (a folder and a name in it), new folders, removed folders."""
+    """What events are about: files (a folder and a name in it) and new folders, each once, and removed folders."""
 
     files: list[tuple[str, str]]
     new_folders: list[str]

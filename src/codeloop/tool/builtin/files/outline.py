@@ -16,10 +16,10 @@ from codeloop.workspace.files.encoding import decode_text
 from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.search.code_blocks import (
     CodeBlock,
-    choose_blocks,
     format_outline,
     has_blocks,
     list_exact_blocks,
+    match_blocks,
 )
 from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.workspace import ResolvedPath
@@ -53,7 +53,7 @@ async def outline_file(ctx: ToolContext, target: ResolvedPath, pattern: str) -> 
     """Return the outline of a file: a line for each symbol that matches. Raises ToolFailure when none does."""
     lines, blocks = await asyncio.to_thread(_parse_file, target.real)
     name = format_path(ctx.workspace, target.path)
-    matches = choose_blocks(blocks, pattern)
+    matches = match_blocks(blocks, pattern)
     if not matches:
         raise ToolFailure(
             f"{name} has no {_describe_pattern(pattern)}.", advice="Read it with offset and limit, or grep."
@@ -109,7 +109,7 @@ def _outline_files(ctx: ToolContext, paths: Sequence[Path], pattern: str) -> lis
         # The file was removed meanwhile, or is no text.
         except (OSError, CodeloopError):
             continue
-        if matches := choose_blocks(blocks, pattern):
+        if matches := match_blocks(blocks, pattern):
             outlines.append(_FileOutline(format_path(ctx.workspace, path), lines, matches))
     return outlines
 

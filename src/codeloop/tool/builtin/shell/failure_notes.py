@@ -12,7 +12,7 @@ from codeloop.tool.builtin.files.outline import list_file_blocks
 from codeloop.tool.files.file_access import format_path
 from codeloop.tool.files.similar_paths import find_similar_paths
 from codeloop.tool.tool import ToolContext
-from codeloop.workspace.missing_modules import find_missing_module, find_missing_test_packages
+from codeloop.workspace.missing_modules import describe_missing_test_packages, explain_missing_module
 from codeloop.workspace.process.shells import CommandResult
 
 # POSIX: the shell did not find the command.
@@ -42,11 +42,11 @@ async def explain_failure(command: str, outcome: CommandResult, folder: Path, ct
         return _suggest_program(match[1], ctx), True
     if (match := _CD_ERROR.search(output)) and _CD_COMMAND.search(command):
         missing = (match["bash"] or match["dash"] or match["zsh"]).strip("'\"")
-        return _list_folders(missing, _find_folder_of_cd(command, missing, folder), ctx), False
+        return _suggest_folder(missing, _find_folder_of_cd(command, missing, folder), ctx), False
     if match := _TEST_NOT_FOUND_ERROR.search(output):
         return await _suggest_target(match[1], folder, ctx), False
-    missing_module = find_missing_module(output, folder, ctx.workspace.root)
-    return missing_module or _find_missing_packages(command, folder, ctx), False
+    missing_module = explain_missing_module(output, folder, ctx.workspace.root)
+    return missing_module or _describe_missing_packages(command, folder, ctx), False
 
 
 def _suggest_program(name: str, ctx: ToolContext) -> str:
@@ -74,7 +74,7 @@ def _find_folder_of_cd(command: str, missing: str, folder: Path) -> Path:
     return folder
 
 
-def _list_folders(missing: str, start: Path, ctx: ToolContext) -> str:
+def _suggest_folder(missing: str, start: Path, ctx: ToolContext) -> str:
     """Return a note on the folders next to the missing one; "" if it exists, or is outside the project."""
     parent = Path(os.path.normpath(start / missing))
     if parent.is_dir():
@@ -119,10 +119,10 @@ async def _suggest_target(target: str, folder: Path, ctx: ToolContext) -> str:
     return f"Similar paths: {', '.join(map(replace_undecodable, similar_paths))}." if similar_paths else ""
 
 
-def _find_missing_packages(command: str, folder: Path, ctx: ToolContext) -> str:
+def _describe_missing_packages(command: str, folder: Path, ctx: ToolContext) -> str:
     """Return a note on missing packages that tests need, at the first failing test run in a work tree, else ""."""
     shown_notes = ctx.workspace.shells.warned
     if not _TEST_COMMAND.search(command) or _MISSING_PACKAGES_KEY in shown_notes:
         return ""
     shown_notes.add(_MISSING_PACKAGES_KEY)
-    return find_missing_test_packages(folder, ctx.workspace.root, ctx.workspace.environment)
+    return describe_missing_test_packages(folder, ctx.workspace.root, ctx.workspace.environment)
