@@ -169,6 +169,17 @@ async def test_a_catastrophic_expression_ends_soon_and_says_that_it_gave_up(tree
     assert "could be searched: ./a.txt" in found.stop_reason
 
 
+async def test_an_ignore_file_that_is_not_read_is_named_with_what_it_is(tree: Path) -> None:
+    with (tree / ".ignore").open("wb") as file:
+        file.truncate(17 * 1024 * 1024)
+    listed = await Ripgrep().list_files(tree, "*.py", ENVIRONMENT)
+    assert f"{tree}/.ignore is larger than 16 MiB, so files that" in listed.stop_reason
+    (tree / ".ignore").unlink()
+    os.mkfifo(tree / ".ignore")
+    listed = await Ripgrep().list_files(tree, "*.py", ENVIRONMENT)
+    assert f"{tree}/.ignore is not a regular file, so files that" in listed.stop_reason
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 async def test_what_may_not_be_read_is_said(tree: Path) -> None:
     (tree / "src").chmod(0)

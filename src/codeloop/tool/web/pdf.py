@@ -39,23 +39,28 @@ async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float =
     with suppress(msgspec.DecodeError):
         for line in result.lines:
             lines.append(msgspec.json.decode(line, type=_PdfProgramLine))
-    return _make_pdf(lines, is_late=result.is_late, has_failed=result.has_failed)
+    late_seconds = round(seconds, 1) if result.is_late else None
+    return _make_pdf(lines, late_seconds, has_failed=result.has_failed)
 
 
-def _make_pdf(lines: Sequence[_PdfProgramLine], *, is_late: bool, has_failed: bool) -> Pdf:
-    """Make the text of a PDF from the lines of the program. Raises ToolFailure if they have no text."""
+def _make_pdf(lines: Sequence[_PdfProgramLine], late_seconds: float | None, *, has_failed: bool) -> Pdf:
+    """Make the text of a PDF from the lines of the program. Raises ToolFailure if they have no text.
+
+    `late_seconds`: the deadline at which the program was ended; None: it ended by itself.
+    """
     if lines and lines[0].error:
         raise ToolFailure(
             "The PDF is encrypted with a password and can't be read.", advice="Ask the user for its content."
         )
     texts = [line.text.strip() for line in lines if line.text is not None]
     if not lines or (has_failed and not texts):
-        why = f"it took longer than {PDF_TIME.value // 1000} s" if is_late else "it is broken, or too complex"
+        is_broken = late_seconds is None
+        why = "it is broken, or too complex" if is_broken else f"it took longer than {late_seconds:g} s"
         raise ToolFailure(f"The PDF can't be read: {why}.")
     if not any(texts):
         raise ToolFailure(f"The PDF has {lines[0].pages} pages without any text: probably scanned images.")
     text = "\n\n".join(f"[Page {number}]\n{text}" for number, text in enumerate(texts, 1))
     total = lines[0].pages
     note = f"{len(texts)} of {total} pages were read" if len(texts) < total else ""
-    note += " before the time ran out" if note and is_late else ""
+    note += " before the time ran out" if note and late_seconds is not None else ""
     return Pdf(text, total, note)

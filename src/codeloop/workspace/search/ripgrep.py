@@ -134,7 +134,7 @@ class Ripgrep:
             raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
         reasons = [_STOP_REASONS[program.stop_reason].format(self._seconds)]
         if program.stop_reason == "time" and (cause := await asyncio.to_thread(find_unreadable_file, folder)):
-            reasons[0] += f", since it waited for {cause}, which is not a regular file: remove it"
+            reasons[0] += f", since it waited for {cause.path}, which is {cause.reason}: remove it"
         reasons.append(note)
         if program.code == _ERROR_CODE and program.stderr:
             first, _, rest = program.stderr.removeprefix("rg: ").strip().partition(_ERROR_SEPARATOR)

@@ -5,6 +5,7 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 # Each ignore file, and the option that keeps ripgrep from reading it.
 _IGNORE_FILES = {
@@ -19,30 +20,40 @@ _MAX_IGNORE_FILE_BYTES = 16 * 1024 * 1024
 _UNREADABLE_SEARCH_SECONDS = 0.5
 
 
+class UnreadableFile(NamedTuple):
+    """An ignore file that ripgrep can't read, or would wait for. `reason`: what it is, such as `not a regular file`."""
+
+    path: Path
+    reason: str
+
+
 def list_avoiding_options(folder: Path) -> tuple[list[str], str]:
     """Return the options that keep ripgrep from unreadable ignore files of a folder and those above it, and a note.
 
     Folders below are not checked: that would cost more than most searches; see `find_unreadable_file`.
     """
-    paths = [path for each in (folder, *folder.parents) for path in _list_unreadable_files(each)]
-    if not paths:
+    files = [file for each in (folder, *folder.parents) for file in _list_unreadable_files(each)]
+    if not files:
         return [], ""
-    options = {option for name, option in _IGNORE_FILES.items() for path in paths if str(path).endswith(f"/{name}")}
-    return sorted(options), f"{paths[0]} is not a regular file, so files that ignore files name were searched too"
+    options = {
+        option for name, option in _IGNORE_FILES.items() for file in files if str(file.path).endswith(f"/{name}")
+    }
+    note = f"{files[0].path} is {files[0].reason}, so files that ignore files name were searched too"
+    return sorted(options), note
 
 
-def find_unreadable_file(folder: Path) -> Path | None:
+def find_unreadable_file(folder: Path) -> UnreadableFile | None:
     """Return an unreadable ignore file somewhere below a folder, None when none is found in half a second. Blocks."""
     end = time.monotonic() + _UNREADABLE_SEARCH_SECONDS
     for top, _, _ in os.walk(folder):
-        if path := next(_list_unreadable_files(Path(top)), None):
-            return path
+        if file := next(_list_unreadable_files(Path(top)), None):
+            return file
         if time.monotonic() > end:
             return None
     return None
 
 
-def _list_unreadable_files(folder: Path) -> Iterator[Path]:
+def _list_unreadable_files(folder: Path) -> Iterator[UnreadableFile]:
     for name in _IGNORE_FILES:
         path = folder / name
         try:
@@ -50,6 +61,8 @@ def _list_unreadable_files(folder: Path) -> Iterator[Path]:
         except OSError:
             # It is missing, or ripgrep itself reports that it can't be read.
             continue
-        is_readable = stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_IGNORE_FILE_BYTES
-        if not is_readable and not stat.S_ISDIR(status.st_mode):
-            yield path
+        if stat.S_ISREG(status.st_mode):
+            if status.st_size > _MAX_IGNORE_FILE_BYTES:
+                yield UnreadableFile(path, f"larger than {_MAX_IGNORE_FILE_BYTES // 1024 // 1024} MiB")
+        elif not stat.S_ISDIR(status.st_mode):
+            yield UnreadableFile(path, "not a regular file")
