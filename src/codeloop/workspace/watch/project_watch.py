@@ -1,6 +1,7 @@
 """Publishes the changed files of a project while a client follows its events, and reports changes of the branch."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -8,15 +9,23 @@ from itertools import islice
 from pathlib import Path
 
 from codeloop.kit.git import find_git_folder
-from codeloop.schema.bounds.watch import WATCH_POLL, WATCH_POLLED_FILES
+from codeloop.schema.bounds.watch import WATCH_FOLDERS, WATCH_POLL, WATCH_POLLED_FILES
 from codeloop.schema.live_events import FileWatched, LiveEvent, Toast, ToastShown, WatchedFile
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
-from codeloop.workspace.watch.tree_watch import RootFolderMissing, TreeWatch, WatchedFileChange
+from codeloop.workspace.watch.tree_watch import RootFolderMissing, TooManyFolders, TreeWatch, WatchedFileChange
 from codeloop.workspace.workspace import Workspace
 
 _TOO_MANY_FOLDERS_TEXT = (
+    "{root} has more than {limit:,} folders, so only its branch and the files that were read are looked at. "
+    "Patterns in `watcher.ignore` help."
+)
+_NO_MORE_WATCHES_TEXT = (
     "{root} has more folders than can be watched here, so only its branch and the files that were read are looked at. "
     "On Linux, a larger fs.inotify.max_user_watches (sysctl) helps, and so do patterns in `watcher.ignore`."
+)
+_NO_INOTIFY_TEXT = (
+    "Files can't be watched here ({reason}), so only the branch and the files that were read are looked at. "
+    "On Linux, a larger fs.inotify.max_user_instances (sysctl) may help."
 )
 _NO_WATCHING_TEXT = (
     "Files can't be watched on this system, so only the branch and the files that were read are looked at."
@@ -110,9 +119,22 @@ class ProjectWatch:
     def _warn_once(self, error: OSError) -> None:
         if not self._has_warned:
             self._has_warned = True
-            # Only the error of a system without inotify has no number.
-            text = _TOO_MANY_FOLDERS_TEXT.format(root=self._root) if error.errno else _NO_WATCHING_TEXT
+            text = describe_watch_error(self._root, error)
             self._publish(ToastShown(properties=Toast(message=text, variant="warning")))
+
+
+def describe_watch_error(root: Path, error: OSError) -> str:
+    """Return the warning that a work tree can't be watched, with what may help."""
+    if isinstance(error, TooManyFolders):
+        return _TOO_MANY_FOLDERS_TEXT.format(root=root, limit=WATCH_FOLDERS.value)
+    match error.errno:
+        case errno.ENOSPC:
+            return _NO_MORE_WATCHES_TEXT.format(root=root)
+        # The error of a system without inotify has no number.
+        case None:
+            return _NO_WATCHING_TEXT
+        case code:
+            return _NO_INOTIFY_TEXT.format(reason=os.strerror(code))
 
 
 def _read_file_stamps(paths: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:

@@ -37,6 +37,10 @@ class RootFolderMissing(OSError):
     """The watched folder no longer exists."""
 
 
+class TooManyFolders(OSError):
+    """A work tree has more folders than WATCH_FOLDERS."""
+
+
 class _DrainedEvents(NamedTuple):
     """What events are about: files (a folder and a name in it) and new folders, each once, and removed folders."""
 
@@ -61,7 +65,7 @@ class TreeWatch:
         self._names: dict[str, bytes] = {}
 
     async def scan(self) -> None:
-        """Watch all folders, some at a time. Raises RootFolderMissing, or OSError when there are too many."""
+        """Watch all folders, some at a time. Raises RootFolderMissing, TooManyFolders, or OSError (no more watches)."""
         self._check_root()
         if self._git is not None:
             self._watch.add(_GIT_KEY, str(self._git))
@@ -210,8 +214,7 @@ class TreeWatch:
         """Watch some of the folders, and move them to `watched_folders`; add their subfolders to `folders`. Blocks."""
         while folders and time.monotonic() < until:
             if len(self._names) >= WATCH_FOLDERS.value:
-                # As inotify itself fails at the limit of watches.
-                raise OSError(errno.ENOSPC, "there are too many folders")
+                raise TooManyFolders
             folder = folders.pop()
             path = str(self._root / folder) if folder else str(self._root)
             self._watch.add(folder, path)
