@@ -146,7 +146,7 @@ class TerminalUI(Ui, inherit_bindings=False):
             return
         self.event_handler = EventHandler(self)
         self.project_task = asyncio.create_task(open_target(self, self._ask_trust, self.event_handler.handle))
-        self.dispatcher.replay_early_events()
+        self.dispatcher.replay_events_before_opening()
 
     async def _ask_trust(self, question: str) -> bool:
         future: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()

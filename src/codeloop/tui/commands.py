@@ -116,12 +116,19 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("stash_push", "Stash the prompt", PROMPT, "actions.stash:push_stash", "alt+s"),
     UiCommand("stash_pop", "Restore the latest stashed prompt", PROMPT, "actions.stash:pop_stash", "alt+shift+s"),
     _make_command("stash", "stash_list", PROMPT, "actions.stash:choose_from_stash"),
-    UiCommand("command_list", "Show all commands", PROGRAM, "actions.program:show_palette", "ctrl+p", is_early=True),
+    UiCommand(
+        "command_list", "Show all commands", PROGRAM, "actions.program:show_palette", "ctrl+p", precedes_widget=True
+    ),
     _make_command("help", "help", PROGRAM, "actions.program:show_help", "f1"),
     _make_command("settings", "settings", PROGRAM, "actions.settings:show_settings"),
     _make_command("tour", "tour", PROGRAM, "actions.project.first_run:show_tour"),
     UiCommand(
-        "terminal_suspend", "Suspend to the shell", PROGRAM, "actions.program:suspend_program", "ctrl+z", is_early=True
+        "terminal_suspend",
+        "Suspend to the shell",
+        PROGRAM,
+        "actions.program:suspend_program",
+        "ctrl+z",
+        precedes_widget=True,
     ),
     _make_command("exit", "app_exit", PROGRAM, "actions.program:quit_program", "ctrl+c,ctrl+d,<leader>q"),
 )

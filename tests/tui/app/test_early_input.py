@@ -26,8 +26,8 @@ async def test_an_early_line_goes_to_the_session_that_is_being_opened(tmp_path: 
 
 async def test_keys_that_come_while_the_early_ones_are_replayed_follow_those(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it, played(it, tmp_path / "state") as ui:
-        ui.ui.dispatcher._early_events += [events.Key(letter, letter) for letter in "ab"]
-        ui.ui.call_later(ui.ui.dispatcher.replay_early_events)
+        ui.ui.dispatcher._events_before_opening += [events.Key(letter, letter) for letter in "ab"]
+        ui.ui.call_later(ui.ui.dispatcher.replay_events_before_opening)
         ui.ui.post_message(events.Key("c", "c"))
         await ui.until(lambda: len(ui.ui.tab.prompt.entry.text) == 3)
         assert ui.ui.tab.prompt.entry.text == "abc"

@@ -36,7 +36,7 @@ class KeyDispatcher:
         self.key_order = KeyOrder(self._handle_in_order, self._is_settled)
         self._ui = ui
         self._forward = forward
-        self._early_events: list[Event] = []
+        self._events_before_opening: list[Event] = []
         """Keys and pastes from before the project was being opened."""
 
     async def dispatch(self, event: Event) -> None:
@@ -46,30 +46,30 @@ class KeyDispatcher:
         if isinstance(event, events.Key) and not ui.screen_stack:
             return
         if ui.project_task is None and isinstance(event, events.Key | events.Paste):
-            self._early_events.append(event)
-        # A forwarded event was dispatched before: no widget has handled it, so it has bubbled up to the app.
+            self._events_before_opening.append(event)
         elif isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             ui.typing_rhythm.add_key(event.time)
             await self.key_order.feed(event)
+        # Among others a key that was dispatched before, and that no widget has handled: it has bubbled up to the app.
         else:
             await self._forward(event)
 
-    def replay_early_events(self) -> None:
+    def replay_events_before_opening(self) -> None:
         """Handle the keys typed before the project was being opened, before any that are typed later."""
         # Not posted as messages again: keys that wait in the message queue by now would overtake them.
-        for event in self._early_events:
+        for event in self._events_before_opening:
             self._ui.typing_rhythm.add_key(event.time)
-        self.key_order.hold(self._early_events)
-        self._early_events.clear()
+        self.key_order.hold(self._events_before_opening)
+        self._events_before_opening.clear()
 
     def run_key_command(self, event: events.Key) -> None:
         """Run the command of a key that no widget has handled; none while a dialog is open."""
         if len(self._ui.screen_stack) > 1:
             return
         commands = self._ui.keymap.press(normalise_key(event.key)).commands
-        command = next((COMMANDS_BY_ID[name] for name in commands if name in COMMANDS_BY_ID), None)
-        if command is not None:
+        if commands:
             event.stop()
+            command = COMMANDS_BY_ID[commands[0]]
             # The command that quits is told about this key, which it wants pressed twice: it is often pressed to copy.
             is_interrupt = event.key == INTERRUPT_KEY and command.id == "app_exit"
             self._ui.run_command(command, INTERRUPT_KEY if is_interrupt else "")
@@ -99,19 +99,19 @@ class KeyDispatcher:
         return isinstance(focused, Input) and not focused.selection.is_empty
 
     def _handle_before_widget(self, key: str) -> bool:
-        """Handle the leader key, a key after it, or a key of an early command; return whether the key was one."""
+        """Handle a key of a leader sequence, or one whose command precedes the widget; return whether it was one."""
         ui = self._ui
         # Asked before `press`, which ends the sequence.
         was_leader_active = ui.keymap.is_leader_active
         meaning = ui.keymap.press(key)
-        commands = [COMMANDS_BY_ID[name] for name in meaning.commands if name in COMMANDS_BY_ID]
+        commands = [COMMANDS_BY_ID[name] for name in meaning.commands]
         if meaning.begins_sequence or was_leader_active:
             self._handle_leader(commands)
             return True
-        early_command = next((command for command in commands if command.is_early), None)
-        if early_command is None or _is_choosing(ui.tab.prompt, key):
+        command = next((each for each in commands if each.precedes_widget), None)
+        if command is None or _is_choosing(ui.tab.prompt, key):
             return False
-        ui.run_command(early_command)
+        ui.run_command(command)
         return True
 
     def _is_settled(self) -> bool:

@@ -14,7 +14,10 @@ _OPENCODE_ONLY_PREFIXES = (
     "session_queued_prompts", "session_share", "session_toggle_", "session_unshare", "stash_delete",
     "terminal_title_toggle", "theme_mode_lock", "tips_toggle", "which_key_", "workspace_set",
 )  # fmt: skip
-"""Prefixes of names that OpenCode's `keybinds` have and codeloop's do not: a shared file may set them."""
+"""Prefixes of names that OpenCode's `keybinds` have and codeloop's do not: a shared file may set them.
+
+Codeloop's own names are looked up before, so that one of them, such as `app_exit`, may begin like this, too.
+"""
 
 
 def find_keybind_problems(custom: Mapping[str, object]) -> list[str]:

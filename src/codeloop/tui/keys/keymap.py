@@ -22,7 +22,7 @@ def find_key_problems(name: str, keys: object) -> list[str]:
 
 
 class KeyMeaning(Struct, frozen=True):
-    """The meaning of a key: the ids of commands, of which the first that exists runs.
+    """The meaning of a key: the ids of its commands, of which the first runs.
 
     `begins_sequence`: it is the leader key, so the next key completes a sequence.
     """

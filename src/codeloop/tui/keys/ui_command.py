@@ -8,7 +8,7 @@ class UiCommand(Struct, frozen=True):
 
     `run`: `module:function` below `codeloop.tui`, loaded at the first call; the function is called with the app and the
     words typed after the name. `arguments`: the usage of those words, "" if it takes none. `aliases`: other names after
-    `/`. `is_early`: its keys are handled before the focused widget gets them.
+    `/`. `precedes_widget`: its keys are handled before the focused widget gets them.
     """
 
     id: str
@@ -19,4 +19,4 @@ class UiCommand(Struct, frozen=True):
     slash: str = ""
     arguments: str = ""
     aliases: tuple[str, ...] = ()
-    is_early: bool = False
+    precedes_widget: bool = False
