@@ -150,6 +150,7 @@ class Choices:
         if entry is None or self.providers is None or urlsplit(entry.api.url).hostname not in LOCAL_HOSTS:
             return ""
         providers = (each for each in self.providers.providers if each.id == entry.provider_id)
+        # `custom`: it is used without a key, so it was found on this machine, not set up.
         return next((each.name for each in providers if each.source == "custom"), "")
 
     def list_usable_models(self, names: Sequence[str]) -> list[ModelRef]:

@@ -46,6 +46,8 @@ _CUBE: tuple[RGB, ...] = tuple(
     (red, green, blue) for red in _CUBE_LEVELS for green in _CUBE_LEVELS for blue in _CUBE_LEVELS
 )
 _GREYS: tuple[RGB, ...] = tuple((level, level, level) for level in range(8, 239, 10))
+_PALETTE = (*_CUBE, *_GREYS)
+"""The colours from number 16 on."""
 
 
 def fit_to_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
@@ -61,13 +63,17 @@ def fit_to_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
         if side and (name.endswith("_bg") or "highlight" in name):
             colours[name] = _choose_tint(colour, side, is_dark=is_dark, is_word="highlight" in name)
         else:
-            red, green, blue = _find_nearest(colour)
-            colours[name] = f"#{red:02x}{green:02x}{blue:02x}"
+            colours[name] = _format_rgb(_find_nearest(colour))
     return msgspec.structs.replace(theme, **colours)
 
 
 def _parse_rgb(value: str) -> RGB:
     return int(value[1:3], 16), int(value[3:5], 16), int(value[5:7], 16)
+
+
+def _format_rgb(colour: RGB) -> str:
+    red, green, blue = colour
+    return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 # Comparing with 240 colours takes long, and themes repeat their colours.
@@ -79,7 +85,7 @@ def _find_nearest(colour: RGB) -> RGB:
     def distance(candidate: RGB) -> float:
         return sum(weight * (one - two) ** 2 for weight, one, two in zip(weights, colour, candidate, strict=True))
 
-    return min((*_CUBE, *_GREYS), key=distance)
+    return min(_PALETTE, key=distance)
 
 
 def _choose_tint(colour: RGB, side: str, *, is_dark: bool, is_word: bool) -> str:
@@ -95,7 +101,4 @@ def name_colour(number: int) -> str:
     """Return a colour of the 256-colour palette by its number; the first 16 as names, as the terminal defines them."""
     if number < 16:
         return f"ansi_{'bright_' if number > 7 else ''}{_ANSI_NAMES[number % 8]}"
-    if number > 231:
-        return "#" + f"{8 + 10 * (number - 232):02x}" * 3
-    steps = (number - 16) // 36, (number - 16) // 6 % 6, (number - 16) % 6
-    return "#" + "".join(f"{55 + 40 * step if step else 0:02x}" for step in steps)
+    return _format_rgb(_PALETTE[number - 16])
