@@ -45,3 +45,27 @@ def test_words_of_ones_own_and_the_chosen_option_stand_there_again() -> None:
     assert form.entry.text == "half"
     form.accept_text("half and more")
     assert form.tabs == (("One", True), ("Two", True), ("Send", False))
+
+
+def test_a_broad_always_that_no_line_can_show_is_not_said_to_be_editable() -> None:
+    broad = ["git *", "printf 'a\nb' *"]
+    request = PermissionRequest(
+        id="per_1", session_id="ses_1", permission="bash", patterns=["git log"], metadata={}, always=broad
+    )
+    form = PermissionForm(request, ASKING)
+    form.press("a")
+    assert form.notice.endswith("Press a again to allow it from now on.")
+    form.press("e")
+    assert form.entry is None
+
+
+def test_a_question_that_takes_no_other_words_asks_for_none() -> None:
+    options = [QuestionOption(label="ruff", description="")]
+    for custom, notice in (
+        (None, "Choose at least one, or answer in your own words."),
+        (False, "Choose at least one."),
+    ):
+        question = QuestionInfo(question="Which?", header="Checks", options=options, multiple=True, custom=custom)
+        form = QuestionForm(QuestionRequest(id="que_1", session_id="ses_1", questions=[question]), ASKING)
+        form.choose(len(form.list_choices()) - 1)
+        assert (form.answer, form.notice) == (None, notice)

@@ -17,6 +17,7 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.operation import QUESTION_LIST, NoArguments
 from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.question import QuestionInfo, QuestionOption, QuestionRequest
 from codeloop.tui.actions.send import send_answer
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.widgets.request_panel.form import FormAnswer
@@ -161,8 +162,21 @@ async def test_the_first_enter_beside_a_draft_is_taken_for_a_mistake(tmp_path: P
         await app.typed(pilot, "enter")
         assert not app.answers
         assert "Text stands in the prompt" in app.shown()
+        assert "Press enter again, or y, to choose." in " ".join(app.shown().split())
         await app.typed(pilot, "enter")
         assert app.answers == [FormAnswer("once")]
+
+
+async def test_the_first_enter_beside_a_draft_does_not_name_a_key_that_a_question_lacks(tmp_path: Path) -> None:
+    question = QuestionInfo(question="Which?", header="One", options=[QuestionOption(label="Red", description="")])
+    request = QuestionRequest(id="que_1", session_id="ses_1", questions=[question])
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
+        app.panel.show(request, await find_requester(it.client, request), has_draft=True)
+        await app.ready()
+        await app.typed(pilot, "enter")
+        assert "Press enter again to choose." in " ".join(app.shown().split())
+        await app.typed(pilot, "enter")
+        assert app.answers == [FormAnswer(answers=(("Red",),))]
 
 
 async def test_after_an_early_key_the_first_enter_answers_nothing(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from codeloop.tui.widgets.request_panel.form import (
 )
 
 WIDER_NOTICE = "That is wider than what was offered: it allows more than this request is about."
-BROAD_NOTICE = "That is broad: {}. Press a again to allow it from now on, or e to edit it."
+BROAD_NOTICE = "That is broad: {}. Press a again to allow it from now on{}."
 CONFIRM_REJECT_NOTICE = "Press esc or enter again to reject it and stop the {}."
 _CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
 
@@ -131,7 +131,8 @@ class PermissionForm:
             case "once":
                 self._answer_with("once")
             case "always" if self._is_broad and not self._repeated_choice.record("always"):
-                self.notice = BROAD_NOTICE.format(describe_always(self._request))
+                edit = ", or e to edit it" if self._can_edit else ""
+                self.notice = BROAD_NOTICE.format(describe_always(self._request), edit)
             case "always":
                 self._answer_with("always")
             case "reject":

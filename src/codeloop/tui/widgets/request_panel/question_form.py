@@ -207,10 +207,11 @@ class QuestionForm:
         self._show_question(next((number for number in order if not self._list_answers(number)), question_count))
 
     def _send(self) -> None:
-        for number in range(len(self._selections)):
+        for number, question in enumerate(self._request.questions):
             if not self._list_answers(number):
                 self._show_question(number)
-                self.notice = "Choose at least one, or answer in your own words."
+                own_words = "" if question.custom is False else ", or answer in your own words"
+                self.notice = f"Choose at least one{own_words}."
                 return
         self.answer = FormAnswer(
             answers=tuple(tuple(self._list_answers(number)) for number in range(len(self._selections)))

@@ -36,7 +36,7 @@ WHOLE_SCREEN_KEY = "f"
 _TITLE_WIDTH = 200
 """Cells of a title, more than any screen has: the screen cuts it where it is drawn."""
 WITHDRAWN_NOTICE = "A question was answered elsewhere, or withdrawn."
-DRAFT_NOTICE = "Text stands in the prompt, so enter may be meant for that. Press enter again, or y, to choose."
+DRAFT_NOTICE = "Text stands in the prompt, so enter may be meant for that. Press enter again{} to choose."
 COMMAND_NOTICE = "That is a command, not an answer: it stands in the prompt."
 RESERVED_ROWS, SMALL_RESERVED_ROWS = 5, 4
 """Rows of the screen that the panel leaves to other widgets, and on a small screen."""
@@ -251,7 +251,7 @@ class RequestPanel(Widget, can_focus=True):
             self.post_message(self.EarlyInput(events.Key(event.key, event.character)))
         elif self._early_keys.reject_first_enter(event.key):
             event.stop()
-            form.notice = DRAFT_NOTICE
+            form.notice = DRAFT_NOTICE.format(", or y," if isinstance(form, PermissionForm) else "")
             self.draw()
         elif self._scroll_by_key(event.key) or form.press(event.key):
             event.stop()
