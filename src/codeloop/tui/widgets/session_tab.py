@@ -7,7 +7,7 @@ from time import monotonic
 from textual import on
 from textual.app import ComposeResult
 
-from codeloop.client.questions.requester import Requester
+from codeloop.client.questions.requester import MAX_LABEL, Requester
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.schema.message import ModelRef, Session
@@ -135,8 +135,8 @@ class SessionTab(EmptyWidget):
         get_app(self).copy_to_clipboard(event.text)
         self.notify("Copied.", timeout=2)
 
-    @on(RequestPanel.EarlyInput)
-    def _forward_early_input(self, event: RequestPanel.EarlyInput) -> None:
+    @on(RequestPanel.InputForPrompt)
+    def _forward_input(self, event: RequestPanel.InputForPrompt) -> None:
         event.stop()
         if event.is_command:
             self._is_command_typed = True
@@ -169,20 +169,19 @@ class SessionTab(EmptyWidget):
             self.prompt.focus()
         if waiting:
             has_draft = bool(self.prompt.editor.buffer.text)
-            self.panel.show(waiting[0], self._describe_asker(waiting[0]), len(waiting), has_draft=has_draft)
+            self.panel.show(waiting[0], self._find_requester(waiting[0]), len(waiting), has_draft=has_draft)
 
     def _compute_required_pause(self) -> float:
         return self._rhythm.compute_required_pause(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
 
-    def _describe_asker(self, request: Request) -> Requester:
-        """Return which tool and which subagent asks, as far as the log knows."""
+    def _find_requester(self, request: Request) -> Requester:
+        """Return the tool and the subagent that a request comes from, as far as the log knows."""
         view, call = self.view, request.tool
         child = view.children.sessions.get(request.session_id) if view is not None else None
-        subagent = (
-            f"subagent {child.agent or ''} “{one_line(format_session_title(child), 80)}”" if child is not None else ""
-        )
-        tool = ""
+        tool = subagent = ""
+        if child is not None:
+            subagent = f"subagent {child.agent or ''} “{one_line(format_session_title(child), MAX_LABEL)}”"
         if view is not None and call is not None and (message := view.log.messages.get(call.message_id)) is not None:
             tool_parts = (part for part in message.parts.values() if isinstance(part, ToolPart))
             tool = next((part.tool for part in tool_parts if part.call_id == call.call_id), "")
-        return Requester(one_line(tool, 80), subagent)
+        return Requester(one_line(tool, MAX_LABEL), subagent)

@@ -78,7 +78,7 @@ class StatusBar(CommandWidget):
         if width < _HINT_MIN_WIDTH or self._compute_min_width() + measure_row(right) > width:
             right = self._draw_right("")
         row = self._draw_left(max(width - measure_row(right) - 3, 10))
-        # Everything but a pending key ends with blanks of its own.
+        # Agent, model and directory end with blanks of their own. A problem has none, but its width is checked below.
         gap = 3 if self._content.pending_key else 1
         if measure_row(row) + measure_row(right) + gap > width:
             right = []

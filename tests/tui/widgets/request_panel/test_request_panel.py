@@ -42,7 +42,7 @@ class Asked(Stage):
         self.answers.append(answered.answer)
         self.prompt.focus()
 
-    def on_request_panel_early_input(self, early: RequestPanel.EarlyInput) -> None:
+    def on_request_panel_input_for_prompt(self, early: RequestPanel.InputForPrompt) -> None:
         if early.is_command:
             self.prompt.focus()
         self.prompt.post_message(early.event)

@@ -1,7 +1,7 @@
 """The panel that shows a session's requests: permissions and questions. Its choices always stay visible.
 
 A key typed before the question could be read must not answer it. Until the user has paused typing after the panel was
-drawn, keys are posted as `RequestPanel.EarlyInput` and go to the prompt. `keys/early_keys.py` says how long a pause.
+drawn, keys are posted as `RequestPanel.InputForPrompt`. `keys/early_keys.py` says how long a pause.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,11 @@ from textual.widgets import Input
 from codeloop.client.questions.requester import Requester
 from codeloop.client.slash.commands import is_command
 from codeloop.schema.permission import PermissionRequest
-from codeloop.tui.dialogs.parts.dialog import GetStyles
+from codeloop.tui.dialogs.parts.dialog import SMALL_SCREEN_ROWS, GetStyles
 from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.keys.early_keys import EarlyKeys
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
 from codeloop.tui.state.session_view import Request
-from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import get_app
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.request_panel.draw_form import draw_choices, draw_content, draw_head, draw_hints
@@ -40,10 +39,8 @@ DRAFT_NOTICE = "Text stands in the prompt, so enter may be meant for that. Press
 COMMAND_NOTICE = "That is a command, not an answer: it stands in the prompt."
 RESERVED_ROWS, SMALL_RESERVED_ROWS = 5, 4
 """Rows of the screen that the panel leaves to other widgets, and on a small screen."""
-SMALL_SCREEN_ROWS = 20
-"""Rows below which a screen is small."""
 MIN_ROWS = 3
-"""Rows of the content, and of the choices, that are shown even on the smallest screen."""
+"""Rows that the choices have even on the smallest screen, and that they leave to the content on a larger one."""
 _POLL_SECONDS = 0.02
 """Between two checks whether the choices are drawn: Textual does not tell when a widget was."""
 # The longest that fits is shown. {}: the rows that are shown, and all rows.
@@ -87,7 +84,7 @@ class Answered(Message, namespace="request_panel"):
         self.answer = answer
 
 
-class EarlyInput(Message, namespace="request_panel"):
+class InputForPrompt(Message, namespace="request_panel"):
     """Input that is meant for the prompt: keys from before the question could be read, pastes, commands, or own words.
 
     `is_command`: it starts a command, so the keys after it are meant for the prompt, too.
@@ -102,8 +99,8 @@ class EarlyInput(Message, namespace="request_panel"):
 class RequestPanel(Widget, can_focus=True):
     """Shows one request at a time; hidden without one.
 
-    `colours` returns the styles of the theme in use. `compute_pause` returns how many seconds must pass without a key,
-    after the panel was first drawn, until keys count as an answer.
+    `compute_pause` returns how many seconds must pass without a key, after the panel was first drawn, until keys count
+    as an answer.
     """
 
     DEFAULT_CSS = """
@@ -117,13 +114,13 @@ class RequestPanel(Widget, can_focus=True):
 
     # For the decorators of handlers, such as @on(RequestPanel.Answered).
     Answered = Answered
-    EarlyInput = EarlyInput
+    InputForPrompt = InputForPrompt
 
-    def __init__(self, colours: Callable[[], Styles], compute_pause: Callable[[], float]) -> None:
+    def __init__(self, get_styles: GetStyles, compute_pause: Callable[[], float]) -> None:
         super().__init__()
         self._early_keys = EarlyKeys(compute_pause)
         self.request: Request | None = None
-        self._colours = colours
+        self._get_styles = get_styles
         self._form: Form | None = None
         """The state of the request that is shown."""
         self._waiting_count = 1
@@ -167,18 +164,18 @@ class RequestPanel(Widget, can_focus=True):
         self.draw()
 
     def withdraw(self, request_id: str) -> None:
-        """Hide the panel if it shows this request; typed text goes to the prompt."""
+        """Hide the panel if it shows this request; an answer to a question that is being typed goes to the prompt."""
         if self.request is not None and self.request.id == request_id:
             # An answer in the user's own words is not lost; a reason to reject would mean nothing in the prompt.
             text = self._entry.value if self._form is not None and self._form.entry is not None else ""
             if text and isinstance(self._form, QuestionForm):
-                self.post_message(self.EarlyInput(events.Paste(text)))
+                self.post_message(self.InputForPrompt(events.Paste(text)))
             self.hide()
             if request_id != self.answered_id:
                 self.notify(WITHDRAWN_NOTICE)
 
     def hide(self) -> None:
-        """Close the request, without an answer."""
+        """Hide the panel; no answer is posted."""
         # Nobody should go on reading what was answered elsewhere.
         if isinstance(screen := get_app(self).screen, FullRequestScreen):
             screen.dismiss(None)
@@ -188,7 +185,7 @@ class RequestPanel(Widget, can_focus=True):
 
     def draw(self) -> None:
         """Redraw everything, after a change of width or theme."""
-        form, styles = self._form, self._colours()
+        form, styles = self._form, self._get_styles()
         width = self.content_size.width
         if form is None or width < 1:
             return
@@ -199,7 +196,7 @@ class RequestPanel(Widget, can_focus=True):
         about = draw_content(content, Canvas(width, styles, diff=self.diff_view))
         other_rows = RESERVED_ROWS if self.screen.size.height >= SMALL_SCREEN_ROWS else SMALL_RESERVED_ROWS
         free_rows = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
-        # The choices come first: the content can be scrolled, and gets at least MIN_ROWS where there are that many.
+        # The choices come first, but for MIN_ROWS: the content can be scrolled.
         choices_height = min(len(choices), max(free_rows - min(len(about), MIN_ROWS), MIN_ROWS))
         if choices_height < len(choices):
             keys = draw_hints(form, styles, width, is_ready=self.is_ready, cuts=True)
@@ -231,7 +228,7 @@ class RequestPanel(Widget, can_focus=True):
         # Just answered, and the focus has not moved yet: later keys are for the prompt.
         if form is None:
             event.stop()
-            self.post_message(self.EarlyInput(events.Key(event.key, event.character)))
+            self.post_message(self.InputForPrompt(events.Key(event.key, event.character)))
             return
         is_free = form.entry is None and event.time >= self._early_keys.ready_at
         self._is_command = self._is_command or (is_free and event.character in _COMMAND_PREFIXES)
@@ -239,7 +236,7 @@ class RequestPanel(Widget, can_focus=True):
         if self._is_command:
             event.stop()
             event.prevent_default()
-            self.post_message(self.EarlyInput(events.Key(event.key, event.character), is_command=True))
+            self.post_message(self.InputForPrompt(events.Key(event.key, event.character), is_command=True))
         elif form.entry is not None:
             self._handle_entry_key(event, form)
         elif self._early_keys.reject_early_key(event.time):
@@ -248,7 +245,7 @@ class RequestPanel(Widget, can_focus=True):
             # The pause begins again with each early key, but not before the question is drawn.
             if self._early_keys.ready_at < float("inf"):
                 self._start_pause()
-            self.post_message(self.EarlyInput(events.Key(event.key, event.character)))
+            self.post_message(self.InputForPrompt(events.Key(event.key, event.character)))
         elif self._early_keys.reject_first_enter(event.key):
             event.stop()
             form.notice = DRAFT_NOTICE.format(", or y," if isinstance(form, PermissionForm) else "")
@@ -259,7 +256,7 @@ class RequestPanel(Widget, can_focus=True):
             self._apply_form(form)
         elif event.key == WHOLE_SCREEN_KEY:
             event.stop()
-            get_app(self).push_screen(FullRequestScreen(form, self.diff_view, self._colours))
+            get_app(self).push_screen(FullRequestScreen(form, self.diff_view, self._get_styles))
         elif event.is_printable and event.key != "space" and form.begin_text(event.character or ""):
             event.stop()
             event.prevent_default()
@@ -289,7 +286,7 @@ class RequestPanel(Widget, can_focus=True):
         """Pass a paste to the prompt: it is no answer."""
         if self._form is not None and self._form.entry is None:
             event.stop()
-            self.post_message(self.EarlyInput(events.Paste(event.text)))
+            self.post_message(self.InputForPrompt(events.Paste(event.text)))
 
     @on(RowsView.Pressed)
     def _press_row(self, event: RowsView.Pressed) -> None:
@@ -310,7 +307,7 @@ class RequestPanel(Widget, can_focus=True):
             form.close_entry()
             form.notice = COMMAND_NOTICE
             self.draw()
-            self.post_message(self.EarlyInput(events.Paste(line), is_command=True))
+            self.post_message(self.InputForPrompt(events.Paste(line), is_command=True))
         elif form is not None:
             form.accept_text(line)
             self._apply_form(form)

@@ -82,7 +82,7 @@ class Highlights:
 
 
 def _choose_style(styles: Styles, *, is_current: bool) -> Style:
-    """Return the style of an occurrence; reversed with the terminal's own colours, which are unknown."""
+    """Return the style of an occurrence; with the terminal's own colours, which are unknown, none is used."""
     if not styles.theme.background.startswith("#"):
         return Style(reverse=is_current, underline=True)
     return styles.of("background", "bold", on="warning") if is_current else styles.of("text", on="border")
