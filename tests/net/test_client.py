@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from codeloop.model.chat import ModelRequest, TextDelta, TextPiece, UserModelMessage
+from codeloop.net.client import OriginClient
 from codeloop.schema.errors import APIError
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
@@ -138,6 +139,26 @@ async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatc
         assert proxy.requests[0].path == "http://models.invalid/v1/chat/completions"
         assert (await asking(openai(proxy))).text == "by proxy"
         assert proxy.requests[1].path == "/v1/chat/completions", "no proxy is asked for this machine's own servers"
+
+
+@pytest.mark.parametrize("is_by_proxy", [False, True])
+async def test_the_query_of_a_base_url_comes_after_the_path(
+    monkeypatch: pytest.MonkeyPatch, *, is_by_proxy: bool
+) -> None:
+    async with ModelServer([Answer(text="a"), Answer(text="b")]) as server:
+        base_url = "http://models.invalid" if is_by_proxy else server.url.removesuffix("/v1")
+        if is_by_proxy:
+            monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
+        client = OriginClient(f"{base_url}/v1?key=k", 5.0, 5.0)
+        for path in ("/chat/completions", "/chat/completions?alt=sse"):
+            response = await client.post(path, {"content-type": "application/json"}, b'{"messages":[]}')
+            response.close()
+        await client.aclose()
+    prefix = base_url if is_by_proxy else ""
+    assert [request.path for request in server.requests] == [
+        f"{prefix}/v1/chat/completions?key=k",
+        f"{prefix}/v1/chat/completions?alt=sse&key=k",
+    ]
 
 
 async def test_a_socks_proxy_of_the_environment_is_used(

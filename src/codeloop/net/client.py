@@ -133,7 +133,7 @@ class OriginClient:
         is_direct = self._tls is not None or is_local_host(host)
         if not is_direct and (proxy := find_proxy(self._base_parts.scheme, host, self._port, os.environ)):
             self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
-            source = await self._proxy.request(method, self._base_url + path, headers, body)
+            source = await self._proxy.request(method, join_url(self._base_url, path), headers, body)
             return HttpResponse(self, source, source.status, source.headers)
         head = self._format_head(method, path, headers, len(body))
         # A service may close an idle connection at any time, even while the request is on its way (RFC 9112, 9.3.1).
@@ -195,15 +195,25 @@ class OriginClient:
         return None
 
     def _format_head(self, method: str, path: str, headers: dict[str, str], length: int) -> bytes:
-        query = f"?{self._base_parts.query}" if self._base_parts.query else ""
+        target = join_url(f"{self._base_parts.path}?{self._base_parts.query}", path)
         lines = [
-            f"{method} {self._base_parts.path}{path}{query} HTTP/1.1",
+            f"{method} {target} HTTP/1.1",
             f"host: {format_host_header(self._base_parts)}",
         ]
         # A line break in a value would let it add headers, or a second request.
         lines += [f"{name}: {value}" for name, value in headers.items() if "\n" not in value and "\r" not in value]
         lines += [f"content-length: {length}", "", ""]
         return "\r\n".join(lines).encode("latin-1", "replace")
+
+
+def join_url(base_url: str, path: str) -> str:
+    """Return the URL of a request: `path` is added to that of the base URL, whose query comes last.
+
+    >>> join_url("https://host/v1?key=k", "/models?all=1")
+    'https://host/v1/models?all=1&key=k'
+    """
+    base, _, query = base_url.partition("#")[0].partition("?")
+    return f"{base}{path}{'&' if '?' in path else '?'}{query}" if query else f"{base}{path}"
 
 
 async def _send_and_receive_head(connection: Connection, head: bytes, body: bytes) -> None:

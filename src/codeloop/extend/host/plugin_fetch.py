@@ -8,7 +8,7 @@ from typing import Any
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.host import ExtensionHost
 from codeloop.extend.host.protocol import FetchChunk, FetchedRequest, FetchHead, LoadSpec, PluginRequest
-from codeloop.net.client import BodyStream, HttpResponse
+from codeloop.net.client import BodyStream, HttpResponse, join_url
 from codeloop.net.errors import NetworkError
 from codeloop.schema.wire import JSON
 
@@ -36,7 +36,7 @@ class PluginFetch:
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
         """Send `body` to the base URL plus `path`. Raises NetworkError."""
-        request = FetchedRequest(self._base_url + path, "POST", headers, body.decode())
+        request = FetchedRequest(join_url(self._base_url, path), "POST", headers, body.decode())
         stream = _FetchStream()
         name = self._extension.name
         asking = self._host.ask(

@@ -17,7 +17,7 @@ from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.rate_limits import find_pause
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.service_errors import ServiceErrors
-from codeloop.net.client import HttpResponse, OriginClient, RequestClient
+from codeloop.net.client import HttpResponse, OriginClient, RequestClient, join_url
 from codeloop.net.errors import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.bounds.cloud import MODEL_RATE_LIMIT_WAIT
@@ -107,7 +107,7 @@ class HttpModel:
         try:
             # Signed last, over the final headers and body, and again for each attempt, since signatures expire.
             if self._endpoint.signer is not None:
-                url = self._endpoint.base_url + self._path
+                url = join_url(self._endpoint.base_url, self._path)
                 headers = {**headers, **await self._endpoint.signer.sign(url, headers, body)}
             response = await self._http.post(self._path, headers, body)
         except ModelUnavailable as error:
