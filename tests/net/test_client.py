@@ -131,6 +131,20 @@ async def test_an_ipv6_address_that_nobody_answers_at_is_passed_over(
     assert got.text == "by IPv4"
 
 
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [(socket.EAI_NONAME, "(the name is not known)"), (socket.EAI_AGAIN, "(the name could not be looked up)")],
+)
+async def test_a_name_server_that_is_away_does_not_make_a_name_unknown(
+    number: int, says: str, monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any
+) -> None:
+    async def resolve(*_: Any, **__: Any) -> list[Any]:
+        raise socket.gaierror(number, "said by the system")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+    assert says in (await asking(openai("http://models.test/v1"))).message
+
+
 async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="by proxy")]) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))

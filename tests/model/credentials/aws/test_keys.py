@@ -167,6 +167,16 @@ async def test_a_web_identity_is_exchanged_unsigned(tmp_path: Path) -> None:
     assert found.access_key == again.access_key == "ASIA7"
 
 
+async def test_a_token_file_that_is_missing_is_named_with_the_setting_that_names_it(tmp_path: Path) -> None:
+    missing = str(tmp_path / "token")
+    named = {"AWS_WEB_IDENTITY_TOKEN_FILE": missing, "AWS_ROLE_ARN": "arn:r"}
+    with pytest.raises(ModelUnavailable, match=r"token \(AWS_WEB_IDENTITY_TOKEN_FILE\) is empty or can't be read"):
+        await fetch_keys({**home(tmp_path), **named}, "x")
+    config = f"[profile work]\nrole_arn = arn:r\nweb_identity_token_file = {missing}"
+    with pytest.raises(ModelUnavailable, match=r"token \(web_identity_token_file of the AWS profile work\) is empty"):
+        await fetch_keys(home(tmp_path, config, AWS_PROFILE="work"), "x")
+
+
 async def test_a_program_prints_keys(tmp_path: Path) -> None:
     said = {"Version": 1, "AccessKeyId": "P", "SecretAccessKey": "p", "SessionToken": "t", "Expiration": LATER}
     (tmp_path / "keys.json").write_text(json.dumps(said))

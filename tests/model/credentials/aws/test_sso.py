@@ -124,6 +124,14 @@ async def test_a_sign_in_that_has_run_out_says_how_to_sign_in(tmp_path: Path, *,
             await fetch_keys(environment, "x")
 
 
+async def test_a_profile_that_never_signed_in_says_how_to_sign_in(tmp_path: Path) -> None:
+    environment = sign_in(tmp_path, "http://127.0.0.1:9", expires="2099-01-01T00:00:00Z")
+    for file in (tmp_path / ".aws" / "sso" / "cache").iterdir():
+        file.unlink()
+    with pytest.raises(ModelUnavailable, match=r"is not signed in, or its sign-in has run out.*aws sso login"):
+        await fetch_keys(environment, "x")
+
+
 async def test_a_refused_role_is_said_in_the_services_words(tmp_path: Path) -> None:
     async with run_http_service(lambda _: (403, {"message": "No access"})) as server:
         environment = sign_in(tmp_path, server.url, expires="2099-01-01T00:00:00Z")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from codeloop.kit.programs import make_safe_environment
@@ -84,9 +85,8 @@ async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
         return keys
     token, role = environment.get("AWS_WEB_IDENTITY_TOKEN_FILE", ""), environment.get("AWS_ROLE_ARN", "")
     if token and role:
-        return await fetch_web_identity_keys(
-            token, role, environment.get("AWS_ROLE_SESSION_NAME", ""), region, environment
-        )
+        source = WebIdentity(token, role, environment.get("AWS_ROLE_SESSION_NAME", ""), "AWS_WEB_IDENTITY_TOKEN_FILE")
+        return await fetch_web_identity_keys(source, region, environment)
     if any(environment.get(variable) for variable in CONTAINER_VARIABLES):
         return await _fetch_container_keys(environment)
     if is_ec2_instance(environment):
@@ -123,8 +123,9 @@ class _ProfileResolver:
         # The keys of a profile that another one refers to take precedence over its role, as in Amazon's tools.
         if (role := profile.get("role_arn")) and not (depth and is_static):
             if token := profile.get("web_identity_token_file"):
-                session = profile.get("role_session_name", "")
-                return await fetch_web_identity_keys(token, role, session, self._region, self._environment)
+                setting = f"web_identity_token_file of the AWS profile {name}"
+                source = WebIdentity(token, role, profile.get("role_session_name", ""), setting)
+                return await fetch_web_identity_keys(source, self._region, self._environment)
             return await self._assume_role(name, profile, depth)
         if access and secret:
             return _make_static_keys(access, secret, profile.get("aws_session_token", ""))
@@ -174,15 +175,26 @@ class _ProfileResolver:
         return parse_sts_keys(answer.status, answer.body, f"the role of the AWS profile {name}")
 
 
-async def fetch_web_identity_keys(
-    file: str, role: str, session: str, region: str, environment: Mapping[str, str]
-) -> AwsKeys:
+class WebIdentity(NamedTuple):
+    """The file of a token, and the role that it is exchanged for. `session`: its name; empty: one is made.
+
+    `setting`: where the file is named, in words for the user.
+    """
+
+    file: str
+    role: str
+    session: str
+    setting: str
+
+
+async def fetch_web_identity_keys(source: WebIdentity, region: str, environment: Mapping[str, str]) -> AwsKeys:
     """Return the keys of a role for the token in a file, which a cluster renews. Raises `ModelUnavailable`."""
-    token = (await asyncio.to_thread(read_file_or_empty, Path(file).expanduser())).decode(errors="replace").strip()
+    file, role = Path(source.file).expanduser(), source.role
+    token = (await asyncio.to_thread(read_file_or_empty, file)).decode(errors="replace").strip()
     if not token:
-        raise ModelUnavailable(f"The token file {file} (AWS_WEB_IDENTITY_TOKEN_FILE) is empty or can't be read.")
+        raise ModelUnavailable(f"The token file {source.file} ({source.setting}) is empty or can't be read.")
     form = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": role, "WebIdentityToken": token}
-    form["RoleSessionName"] = session or f"codeloop-{int(time.time())}"
+    form["RoleSessionName"] = source.session or f"codeloop-{int(time.time())}"
     answer = await send_request("POST", _choose_sts_url(region, environment), _STS_HEADERS, urlencode(form).encode())
     return parse_sts_keys(answer.status, answer.body, f"the role {role}")
 

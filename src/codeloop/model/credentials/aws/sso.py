@@ -41,7 +41,7 @@ async def fetch_sso_keys(name: str, profile: Section, files: AwsFiles, environme
     if token is None and cache_file is not None:
         token = await _renew_token(cache_file, region, environment)
     if token is None:
-        raise ModelUnavailable(f"The sign-in of the AWS profile {name} has run out. {advice}")
+        raise ModelUnavailable(f"The AWS profile {name} is not signed in, or its sign-in has run out. {advice}")
     account, role = profile.get("sso_account_id", ""), profile.get("sso_role_name", "")
     base = environment.get("AWS_ENDPOINT_URL_SSO") or f"https://{format_host('portal.sso', region)}"
     query = urlencode({"role_name": role, "account_id": account})
