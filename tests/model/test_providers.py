@@ -86,6 +86,20 @@ async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requ
     assert (await providers.choose_default()).startswith("xai/")
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, "address not known"),
+        ({"baseURL": "https://user@mine.example/v1"}, "its configuration is wrong"),
+        ({"baseURL": "https://mine.example/v1", "timeout": "soon"}, "its configuration is wrong"),
+        ({"baseURL": "https://mine.example/v1"}, ""),
+    ],
+)
+def test_an_invalid_option_is_no_missing_address(options: JSON, reason: str, world: World) -> None:
+    world.config = {"provider": {"mine": {"options": {"apiKey": KEY, **options}, "models": {"m": {}}}}}
+    assert world.providers().explain_unusable(world.row("mine"), set()) == reason
+
+
 def test_switched_off_providers_are_gone_and_named_as_such(world: World) -> None:
     world.environment = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "XAI_API_KEY": KEY}
     world.config = {"enabled_providers": ["openai", "xai"], "disabled_providers": ["xai"]}

@@ -129,6 +129,7 @@ class Providers:
             return f"protocol not spoken yet ({provider.npm})"
         if is_signed_in(self, provider):
             return ""
+        url = resolve_base_url(provider, self.environment)
         try:
             make_endpoint(provider, self.credentials, self.environment)
         except NoKey:
@@ -136,8 +137,8 @@ class Providers:
         except WrongKeyOrigin:
             return "its key is for another address"
         except ModelUnavailable:
-            return "address not known"
-        is_local = is_loopback(urlsplit(resolve_base_url(provider, self.environment) or "").hostname or "")
+            return "its configuration is wrong" if url else "address not known"
+        is_local = is_loopback(urlsplit(url or "").hostname or "")
         return "" if is_local or self._find_key_source(provider, stored_names) else NO_KEY_REASON
 
     def is_unsupported(self, provider: Provider) -> bool:
@@ -156,12 +157,11 @@ class Providers:
     def list_usable(self) -> list[UsableProvider]:
         """Return the providers that have a key or a sign-in, or may need none because their address is configured."""
         stored_keys = self.credentials.read_entries()
-        usable_providers: list[UsableProvider] = []
-        for provider in self.list_enabled():
-            source = self._find_key_source(provider, stored_keys.keys())
-            if source:
-                usable_providers.append(UsableProvider(provider, source))
-        return usable_providers
+        return [
+            UsableProvider(provider, source)
+            for provider in self.list_enabled()
+            if (source := self._find_key_source(provider, stored_keys.keys()))
+        ]
 
     def get_provider(self, provider_id: str) -> Provider:
         """Return one provider. Raises `UnknownModel` when it is unknown or switched off."""
@@ -259,9 +259,9 @@ class Providers:
     async def choose_default(self, preferred: str | None = None) -> str:
         """Return the default `provider/model`: `preferred`, else the configured one, if there is one.
 
-        Otherwise the first that there is: a configured provider with models, a key in the environment, a stored key, a
-        local server that answers. Raises `NoModel` when there is none of these, `UnknownModel` when the preferred or
-        configured model does not exist.
+        Otherwise the first that there is: a provider with configured models, a configured key, one in the environment,
+        a stored one, a configured address without a key, a local server that answers. Raises `NoModel` when there is
+        none of these, `UnknownModel` when the preferred or configured model does not exist.
         """
         if preferred or self._config.model:
             return self.find_model(preferred or self._config.model or "").ref

@@ -55,7 +55,7 @@ async def test_ollama_gets_a_model_of_its_own_with_more_context(tmp_path: Path) 
     assert server.models == {"qwen3:8b": None, "codeloop/qwen3:8b-32768": 32_768}
     assert server.asked == ["codeloop/qwen3:8b-32768"] * 2
     assert notices(one, two) == [
-        "ollama/qwen3:8b is loaded with a context of 4,096 tokens; it is now loaded with 32,768."
+        "ollama/qwen3:8b is loaded with a context of 4,096 tokens; it is now being loaded with 32,768."
     ]
 
 

@@ -77,8 +77,8 @@ class LocalModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield the model's events until Finished."""
-        fixed_tokens = estimate_tokens(request.system) + estimate_tokens(request.tools)
-        total_tokens = fixed_tokens + sum(estimate_tokens(_drop_images(message)) for message in request.messages)
+        fixed_tokens = _estimate_tokens(request.system) + _estimate_tokens(request.tools)
+        total_tokens = fixed_tokens + sum(_estimate_tokens(_drop_images(message)) for message in request.messages)
         # Concurrent requests wait, so that the server is asked, and loads the model, once.
         async with self._context_lock:
             if not self._context.loaded_tokens:
@@ -87,7 +87,7 @@ class LocalModel:
             if tokens := self._choose_context(fixed_tokens):
                 loaded = self._context.loaded_tokens
                 state = f"is loaded with a context of {loaded:,} tokens" if loaded else "is not loaded"
-                message = f"{self._info.ref} {state}; it is now loaded with {tokens:,}."
+                message = f"{self._info.ref} {state}; it is now being loaded with {tokens:,}."
                 yield RetryScheduled(attempt=0, message=message, at=now_ms())
                 await self._increase_context(tokens)
         refusal = self._make_refusal(fixed_tokens, total_tokens)
@@ -201,7 +201,7 @@ def wrap_local_model(model: ChatModel, url: str, row: ModelConfig | None) -> Cha
     return LocalModel(model, reader, url, adjustment)
 
 
-def estimate_tokens(value: object) -> int:
+def _estimate_tokens(value: object) -> int:
     """Return about how many tokens a value takes as JSON."""
     return len(msgspec.json.encode(value)) // BYTES_PER_TOKEN
 
