@@ -9,9 +9,10 @@ from msgspec import Struct
 
 from codeloop.client.questions.permission_text import RequestText, describe_request
 from codeloop.client.questions.requester import Requester
+from codeloop.kit.text.secret_questions import asks_for_secret
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.permission import PermissionRequest, Reply
-from codeloop.schema.question import QuestionInfo, QuestionRequest, asks_for_secret
+from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON
 
 Request = PermissionRequest | QuestionRequest

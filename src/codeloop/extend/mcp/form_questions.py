@@ -4,9 +4,10 @@ import re
 from contextlib import suppress
 from typing import Any, cast
 
+from codeloop.kit.text.secret_questions import asks_for_secret
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.question import QuestionInfo, QuestionOption, asks_for_secret
+from codeloop.schema.question import QuestionInfo, QuestionOption
 from codeloop.schema.wire import JSON
 
 _MAX_HEADER_CHARS = 30

@@ -1,5 +1,7 @@
-"""Cutting text to a number of lines and bytes, keeping its head or its tail. Pure."""
+"""Cuts texts to a number of lines and bytes (the head or the tail is kept), and shares such a limit. Pure."""
 
+from collections.abc import Sequence
+from math import ceil
 from typing import Literal
 
 from msgspec import Struct
@@ -48,6 +50,22 @@ def cut_text(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> 
 def count_bytes(text: str) -> int:
     """Return the bytes of the text in UTF-8; lone surrogates count as three."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def share_fairly(claims: Sequence[int], total: int) -> list[int]:
+    """Divide a total, such as of bytes, among claims: each gets what it wants, or an equal share of what others leave.
+
+    >>> share_fairly([10, 100, 100], 90)
+    [10, 40, 40]
+    """
+    shares = [0] * len(claims)
+    remaining = total
+    # Small claims come first, so that the others share what these do not use.
+    for number, index in enumerate(sorted(range(len(claims)), key=claims.__getitem__)):
+        equal_share = ceil(remaining / (len(claims) - number))
+        shares[index] = min(claims[index], equal_share)
+        remaining -= shares[index]
+    return shares
 
 
 def _cut_head(text: str, max_lines: int, max_bytes: int) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from codeloop.kit.text.truncate import share_fairly
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.bounds.outlines import OUTLINE_BYTES, OUTLINE_FILES, OUTLINED_FILE, READ_OUTLINE_LINES
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
-from codeloop.tool.builtin.search.grep_lines import share_fairly
 from codeloop.tool.files.file_access import filter_free_to_read, format_path
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.workspace.files.encoding import decode_text

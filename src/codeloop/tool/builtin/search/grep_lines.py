@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
+from codeloop.kit.text.truncate import share_fairly
 from codeloop.schema.bounds.outlines import OUTLINED_FILE, SEARCH_BLOCK_LINES, SEARCH_SHOWN_BYTES
 from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
 from codeloop.schema.wire import replace
@@ -126,18 +126,6 @@ def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
     max_bytes = SEARCH_SHOWN_BYTES.value - _HEADING_BYTES * len(files)
     sizes = share_fairly([sum(map(_measure, lines)) for lines in lines_by_file], max(max_bytes, 0))
     return [_take_bytes(lines, size) for lines, size in zip(lines_by_file, sizes, strict=True)]
-
-
-def share_fairly(claims: Sequence[int], total: int) -> list[int]:
-    """Divide a total among claims: each gets what it wants, or an equal share of what the smaller claims leave."""
-    shares = [0] * len(claims)
-    remaining = total
-    # Small claims come first, so that the others share what these do not use.
-    for number, index in enumerate(sorted(range(len(claims)), key=claims.__getitem__)):
-        equal_share = ceil(remaining / (len(claims) - number))
-        shares[index] = min(claims[index], equal_share)
-        remaining -= shares[index]
-    return shares
 
 
 def _measure(line: MatchLine) -> int:
