@@ -55,7 +55,7 @@ def make_git_call(
     """Return a call of git on a git directory. By itself it runs no other program, fetches nothing and writes nothing.
 
     No variable of `environment` leads git elsewhere. `uses_user_settings`: the user's own configuration is read as
-    well. `program`: the path of git; if left out, the git on the PATH, never one in the folder that it runs in.
+    well. `program`: the path of git; if left out, the git on the PATH (see `find_program`).
     """
     program = program or find_program("git", environment.get("PATH")) or _MISSING_GIT
     safe_environment = make_safe_environment(environment)
@@ -106,11 +106,11 @@ def find_blocking_file(folder: Path) -> Path | None:
         head = read_start(folder / "HEAD", _MAX_POINTER_BYTES)
         if head.startswith(b"ref: refs/") and b"\0" not in head:
             names.append(os.fsdecode(head.removeprefix(b"ref:").strip()))
-    return next((path for path in (folder / name for name in names) if not _is_readable(path)), None)
+    return next((path for path in (folder / name for name in names) if not _is_harmless(path)), None)
 
 
-def _is_readable(path: Path) -> bool:
-    """Return whether git does not block on a path: it is absent, a folder, or a regular file that is not too large."""
+def _is_harmless(path: Path) -> bool:
+    """Return whether git would not block on a path: it is absent, a folder, or a regular file that is not too large."""
     try:
         status = path.stat()
     except OSError:

@@ -113,7 +113,11 @@ def _find_unescaped(text: str, start: int, characters: str) -> int:
 
 
 def make_regex(plain: str) -> str:
-    """Return the expression of a pattern in which braces are plain characters. Raises ValueError for a bad class."""
+    """Return the expression of a pattern in which braces are plain characters. Raises ValueError for a bad class.
+
+    >>> make_regex("src/**/a?")
+    'src/(?:.*?/)??a[^/]'
+    """
     (_, first_pieces), *parts = _split_at_double_stars(plain)
     body = _join_pieces(first_pieces)
     for number, (opener, pieces) in enumerate(parts, 1):
@@ -123,7 +127,10 @@ def make_regex(plain: str) -> str:
 
 
 def _split_at_double_stars(plain: str) -> list[tuple[str, list[str]]]:
-    """Split a pattern at each `**` into parts: an opening expression, and pieces (an expression, `*` or `/`)."""
+    """Split a pattern at each `**` into parts: the expression of that `**`, and the pieces after it.
+
+    The first part has no `**` (""). A piece is an expression, `*` or `/`.
+    """
     parts: list[tuple[str, list[str]]] = [("", [])]
     index = 0
     while index < len(plain):

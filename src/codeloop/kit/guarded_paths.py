@@ -1,5 +1,7 @@
 """Guarded files, which need permission even under a blanket rule: those with keys, and those that make programs run.
 
+Reading needs it for secret files; changing for protected ones (each time) and confirmed ones (once in a session).
+
 Names are wildcards for one name (`*.pem`), folders may have several parts (`.config/gh`); both count in any folder,
 since a work tree may be a home directory. Paths are compared as on a disk that ignores case.
 """
@@ -23,7 +25,7 @@ key.properties keystore.properties
 _HARMLESS_NAME_LIST = "*.example *.sample *.template *.dist *.pub"
 SECRET_NAMES = tuple(_KEY_NAMES.split())
 HARMLESS_NAMES = tuple(_HARMLESS_NAME_LIST.split())
-"""Suffixes of files that are never secret, despite their name: `.env.example`, `id_rsa.pub`."""
+"""Files that are never secret, despite the rest of their name: `.env.example`, `id_rsa.pub`."""
 _KEY_FOLDERS = """
 .ssh .gnupg .aws .azure .kube .docker/config.json .config/gcloud .config/glab-cli .config/hub .config/op
 .config/rclone .config/doctl .terraform.d/credentials.tfrc.json .password-store .local/share/keyrings
@@ -46,12 +48,12 @@ SECRET_FOLDERS = (
 )  # fmt: skip
 """Folders, and files in certain folders, with keys, data of browsers, histories of shells, or sockets of agents."""
 
-_STARTUP_NAMES = """
+_PROTECTED_NAME_LIST = """
 codeloop.json codeloop.jsonc opencode.json opencode.jsonc .gitconfig .gitmodules
 .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
 .mkshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment
 """
-PROTECTED_NAMES = tuple(_STARTUP_NAMES.split())
+PROTECTED_NAMES = tuple(_PROTECTED_NAME_LIST.split())
 PROTECTED_FOLDERS = (
     ".git", ".hg", ".sl", ".jj", "_darcs", ".pijul",
     ".codeloop", ".opencode", ".config/codeloop", ".config/opencode", ".local/share/codeloop",
@@ -98,7 +100,7 @@ def _fold_name(part: str) -> str:
 
 
 def is_secret(path: str) -> bool:
-    """Return whether a file holds keys, judged by its name and folder."""
+    """Return whether a file holds keys or other private data, judged by its name and folder."""
     plain = fold_path(path)
     if _compile_names(HARMLESS_NAMES).fullmatch(plain.rpartition("/")[2]):
         return False

@@ -1,4 +1,4 @@
-"""Lists and identifies processes on this machine.
+"""Lists and identifies processes on this machine, and keeps others from reading this one.
 
 A process is identified by its id and its start time, since ids are reused.
 """
@@ -125,6 +125,7 @@ def _read_process(pid: int, marker: bytes) -> Process | None:
         return None
     if state in {b"Z", b"X"}:
         return None
+    # `fields` begins with the 7th field of proc(5); the 22nd is the start time.
     return Process(pid, int(parent), int(group), int(session), fields[15].decode(), _has_marker(pid, marker))
 
 

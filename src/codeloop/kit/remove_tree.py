@@ -11,8 +11,8 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def remove_tree(folder: Path) -> None:
     """Remove a folder, even if it is read-only or nested deeper than a path may be long. What can't be removed stays.
 
-    For folders that programs have filled: `shutil.rmtree` calls itself for each level, so it fails after a thousand.
-    Here folders are moved up, one level at a time.
+    A link or a file in its place is removed itself. `shutil.rmtree` calls itself for each level, so it fails after a
+    thousand: here folders are moved up, one level at a time.
     """
     try:
         top = os.open(folder, _FOLDER_FLAGS)

@@ -133,7 +133,7 @@ async def start_desktop_program(
 
 
 async def open_browser(url: str) -> bool:
-    """Open an address in the user's browser; False where there is none (over SSH, without a display)."""
+    """Open an address in the user's browser; False: it was not opened, as over SSH or without a display."""
     # Over SSH a browser would open on the machine at the other end.
     is_remote = any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
     has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -1,4 +1,4 @@
-"""Files of codeloop's own: private folders, bounded reads that never block, atomic writes, locks."""
+"""Small files: private folders for them, bounded reads that never block, atomic writes, locks."""
 
 import errno
 import fcntl

@@ -226,7 +226,7 @@ def _restore_stars(plain: Iterable[str]) -> set[str]:
 
 
 def _are_disjoint(one: str, other: str) -> bool:
-    """Return whether two wildcards begin or end with different letters: then no text matches both."""
+    """Return whether two wildcards differ before the first `*` or `?` from one end: then no text matches both."""
     for left, right in ((one, other), (one[::-1], other[::-1])):
         pairs = enumerate(zip(left, right, strict=False))
         first_difference = next((index for index, (a, b) in pairs if a != b), None)
@@ -246,6 +246,7 @@ def _intersect_plain(one: str, other: str, max_patterns: int, spend: Callable[[i
     below: list[set[str]] = []
     for i in range(len(one), -1, -1):
         row: list[set[str]] = [set() for _ in range(len(other) + 1)]
+        # Each pattern of the row below is copied; 64 characters count as one step.
         spend(len(other) + sum(map(len, below)) * (len(one) + len(other)) // 64)
         for j in range(len(other), -1, -1):
             row[j] = _compute_cell(one[i:], other[j:], below, row, j)

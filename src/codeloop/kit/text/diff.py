@@ -128,6 +128,7 @@ def _diff_middle(old: Sequence[str], new: Sequence[str]) -> list[LineEdit]:
     Each part gets its share of the comparisons.
     """
     counts_of_new = Counter(new)
+    # The matcher compares a line again in each part that it splits the text into: here it may do so ten times.
     is_small = sum(1 + counts_of_new[line] for line in old) <= _MAX_COMPARISONS // 10
     size = len(old) + len(new) + 1
     edits: list[LineEdit] = []

@@ -130,6 +130,7 @@ class SecretHider:
 
     def hide(self, text: str) -> str:
         """Return a text with each secret replaced by `[hidden]`, and without terminal colours: they may split one."""
+        # Shorter than what any pattern matches.
         if len(text) < 6:
             return text
         text = _TERMINAL_COLOUR.sub("", text) if "\x1b" in text else text

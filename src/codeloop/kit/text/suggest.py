@@ -45,6 +45,7 @@ def find_similar(name: str, names: Iterable[str], *, parts: bool = False, most_e
             matches.append(_SimilarName(edits + length, 0, index, each))
     matches.sort()
     nearest = matches[0].edits if matches else 0
+    # Names that contain `name` were given more edits than it has characters: those stay too.
     return [match.name for match in matches[:MAX_SUGGESTIONS] if match.edits <= 2 * nearest or match.edits >= length]
 
 
