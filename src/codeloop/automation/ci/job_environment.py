@@ -17,6 +17,12 @@ from codeloop.schema.errors import UsageProblem
 
 HostName = Literal["github", "gitlab", "git"]
 _MAX_EVENT_BYTES = 32 * 1024 * 1024
+# By variable: where it comes from. The others are set by the host itself.
+_VARIABLE_SOURCES = {
+    "GITHUB_TOKEN": "`codeloop ci setup` writes a file that sets it.",
+    "CODELOOP_GITLAB_TOKEN": "Add it to the project's CI/CD variables: `codeloop ci setup --host gitlab` says how.",
+}
+_HOST_SOURCE = "The host sets it in its jobs; elsewhere, set it yourself."
 
 
 class JobFlags(Struct, frozen=True, kw_only=True):
@@ -53,7 +59,7 @@ def make_host(name: HostName, flags: JobFlags, environment: Mapping[str, str], o
 
     def require(variable: str) -> str:
         if not environment.get(variable):
-            raise UsageProblem(f"{variable} is not set. `codeloop ci setup` writes a file that sets it.")
+            raise UsageProblem(f"{variable} is not set. {_VARIABLE_SOURCES.get(variable, _HOST_SOURCE)}")
         return environment[variable]
 
     match name:
