@@ -11,7 +11,7 @@ from codeloop.automation.ci.event import CiEvent
 from codeloop.automation.ci.event_runner import run_event
 from codeloop.automation.ci.hosts import rest_api
 from codeloop.automation.ci.hosts.github import GitHub
-from codeloop.automation.ci.hosts.rest_api import HostProblem
+from codeloop.automation.ci.hosts.host import HostProblem
 from codeloop.automation.ci.job import JobSettings
 from codeloop.automation.ci.thread_comment import COMMENT_MARKER, ThreadRecord, read_record, render_comment
 from codeloop.schema.errors import UsageProblem

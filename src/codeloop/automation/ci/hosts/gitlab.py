@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from codeloop import __version__
-from codeloop.automation.ci.hosts.host import Author, Comment, LineComment, PullRequest, Thread
-from codeloop.automation.ci.hosts.rest_api import HostProblem, RestApi
+from codeloop.automation.ci.hosts.host import Author, Comment, HostProblem, LineComment, PullRequest, Thread
+from codeloop.automation.ci.hosts.rest_api import RestApi
 from codeloop.automation.ci.json_fields import get_object, get_text
 from codeloop.schema.wire import JSON
 

@@ -5,6 +5,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from codeloop.schema.errors import CodeloopError
+
 
 class Thread(Struct, frozen=True, kw_only=True):
     """An issue or a pull request. `texts`: its description and comments, oldest first, as `(author, text)`."""
@@ -16,6 +18,7 @@ class Thread(Struct, frozen=True, kw_only=True):
 
 
 NO_THREAD = Thread(number=0, is_pull=False, title="")
+"""Stands for the thread of a job that no issue or pull request has started."""
 
 
 class PullRequest(Struct, frozen=True):
@@ -51,6 +54,14 @@ class Author(Struct, frozen=True):
 
     name: str
     email: str
+
+
+class HostProblem(CodeloopError):
+    """The host refused a request, or can't be reached. `status`: the HTTP status; 0 if there was no answer."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Host(Protocol):

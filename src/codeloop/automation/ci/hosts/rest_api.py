@@ -9,29 +9,23 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from codeloop.automation.ci.hosts.host import HostProblem
 from codeloop.automation.ci.json_fields import get_list, get_text, to_list, to_object
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.automation import CI_ANSWER, CI_PAGES, CI_RESPONSE, CI_RETRY, CI_RETRY_MOST, CI_TRIES
-from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 Resource = TypeVar("Resource")
 
 _NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="next"')
+# After a refusal for too many requests that does not say how long to wait: the shortest period over which hosts count.
+_RATE_LIMIT_PERIOD_SECONDS = 60.0
 # An error shows this much of a host's error text.
 _MAX_DETAIL_CHARACTERS = 300
 # These requests can be sent twice without harm. That holds for PATCH because codeloop only sets whole fields with it.
 _IDEMPOTENT_METHODS = frozenset({"GET", "PUT", "PATCH", "DELETE"})
-
-
-class HostProblem(CodeloopError):
-    """The host refused a request, or can't be reached. `status`: the HTTP status; 0 if there was no answer."""
-
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class UncertainRequest(HostProblem):
@@ -61,7 +55,7 @@ class RestApi:
         return (await self._send("GET", _append_query(path, query), None)).body
 
     async def list_all(self, path: str, **query: Any) -> list[JSON]:
-        """Return the rows of all pages of a list, in the order of the host. Raises HostProblem."""
+        """Return the rows of a list, of at most CI_PAGES pages, in the order of the host. Raises HostProblem."""
         rows: list[JSON] = []
         next_path: str | None = _append_query(path, {**query, "per_page": 100})
         for _ in range(CI_PAGES.value):
@@ -90,7 +84,7 @@ class RestApi:
     async def create_once(
         self, find: Callable[[], Awaitable[Resource | None]], create: Callable[[], Awaitable[Resource]]
     ) -> Resource:
-        """Return the object that `find` finds, else create it.
+        """Return the object that `find` finds, else create it. Raises HostProblem.
 
         When the answer to the creation is lost, `find` looks again before the next try, so nothing is created twice.
         """
@@ -210,8 +204,7 @@ def _read_rate_limit_delay(answer: HostAnswer) -> float | None:
     if remaining == "0" and reset.isdigit():
         # The time is in whole seconds of the host's clock, hence one more.
         return max(float(reset) - time.time(), 0.0) + 1.0
-    # No header says how long: a minute, the shortest period over which hosts count requests.
-    return CI_RETRY.seconds * 60 if answer.status == 429 else None
+    return _RATE_LIMIT_PERIOD_SECONDS if answer.status == 429 else None
 
 
 def _read_error(answer_body: Any) -> str:

@@ -31,8 +31,9 @@ ANSWER_SCHEMA: dict[str, Any] = {
     "required": ["findings"],
     "additionalProperties": False,
 }
-# Why a finding is not posted.
 Verdict = Literal["unproven", "unchanged", "repeated", "surplus"]
+"""Why a finding is not posted: no run shows it; the change did not touch its line; it was posted before; too many were
+found."""
 # An HTML comment is hidden from readers.
 _MARK_TEMPLATE = "<!-- codeloop-finding {} -->"
 # A shorter quote would be found in almost any output.

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from codeloop.automation.ci.agent_program import AgentResult, RecordedCall
 from codeloop.automation.ci.event import CiEvent
-from codeloop.automation.ci.hosts.host import LineComment, PullRequest
-from codeloop.automation.ci.hosts.rest_api import HostProblem
+from codeloop.automation.ci.hosts.host import HostProblem, LineComment, PullRequest
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session
 from codeloop.automation.ci.job_prompts import quote_thread, read_prompt
 from codeloop.automation.ci.output_files import write_output
@@ -57,7 +56,10 @@ class Candidate(Struct, frozen=True):
 
 
 class ProvenFinding(Struct, frozen=True):
-    """A finding, the recorded call that shows it, its fingerprint, and whether its function is new."""
+    """A finding, the call of the agent that shows it, its fingerprint, and whether its function is new.
+
+    It is confirmed once the same command, run again without the agent, shows it only after the change.
+    """
 
     finding: ReviewFinding
     call: RecordedCall
@@ -110,15 +112,15 @@ async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
     candidates = await _make_candidates(
         job, read_findings(result.structured), pull, origin=origin, head=head, changed_lines=changed_lines
     )
-    proven, counts = await _confirm_findings(job, candidates, trees, calls)
+    confirmed, counts = await _confirm_findings(job, candidates, trees, calls)
     facts = (page, *describe_run(result))
     try:
-        posted_count = await _post_findings(job, replace(pull, head_sha=head), proven)
-    # Somebody has pushed to the branch during the review.
+        posted_count = await _post_findings(job, replace(pull, head_sha=head), confirmed)
     except HostProblem as problem:
         if problem.status != _UNPROCESSABLE_STATUS or await job.repository.fetch(pull.head) == head:
             raise
-        text = _describe_outdated(head, proven, counts)
+        # Somebody has pushed to the branch during the review.
+        text = _describe_outdated(head, confirmed, counts)
         title = "reviewed, while it was pushed to"
         return CiOutcome(title=title, text=text, exit_code=0, cost=result.cost, facts=facts)
     text = _describe_counts(posted_count, counts)
@@ -223,11 +225,11 @@ async def _replay_commands(job: CiJob, tree: str, commands: Sequence[str], side:
     return [by_command.get(command) for command in commands]
 
 
-async def _post_findings(job: CiJob, pull: PullRequest, proven: Sequence[ProvenFinding]) -> int:
+async def _post_findings(job: CiJob, pull: PullRequest, confirmed: Sequence[ProvenFinding]) -> int:
     """Post the findings as comments on their lines; return the number of comments."""
-    if not proven:
+    if not confirmed:
         return 0
-    fingerprints = sorted(each.fingerprint for each in proven)
+    fingerprints = sorted(each.fingerprint for each in confirmed)
     # Made of the findings, so that a repeated call makes the same mark and finds the first review.
     review_mark = f"<!-- codeloop-review {hashlib.sha256(' '.join(fingerprints).encode()).hexdigest()[:16]} -->"
     comments = [
@@ -236,23 +238,23 @@ async def _post_findings(job: CiJob, pull: PullRequest, proven: Sequence[ProvenF
             line=each.finding.line,
             text=render_finding_comment(each.finding, each.call, each.fingerprint, review_mark),
         )
-        for each in proven
+        for each in confirmed
     ]
     return await job.host.post_line_comments(
         pull, f"{review_mark}\nEach was reproduced by a run, which it shows.", comments, review_mark
     )
 
 
-def _describe_outdated(head: str, proven: Sequence[ProvenFinding], counts: Counter[Verdict]) -> str:
+def _describe_outdated(head: str, confirmed: Sequence[ProvenFinding], counts: Counter[Verdict]) -> str:
     """Return the findings as one text, for a pull request that has moved on from `head`."""
     # Their lines may have other numbers by now, so they are not posted as comments on lines.
     sections = [
-        f"### {each.finding.path}:{each.finding.line}\n\n{render_proof(each.finding, each.call)}" for each in proven
+        f"### {each.finding.path}:{each.finding.line}\n\n{render_proof(each.finding, each.call)}" for each in confirmed
     ]
     while len(sections) > 1 and sum(map(len, sections)) > CI_COMMENT.value:
         sections.pop()
     about = f"It was about {head[:10]}, so these are on no line; the next review looks at what is there now."
-    return "\n\n".join((about, _describe_counts(len(proven), counts), *sections))
+    return "\n\n".join((about, _describe_counts(len(confirmed), counts), *sections))
 
 
 def _describe_counts(posted_count: int, counts: Counter[Verdict]) -> str:
