@@ -122,7 +122,8 @@ def report_no_usage(_output: str) -> ReportedUsage:
 class BenchAgent(Struct, frozen=True):
     """An agent that a benchmark runs. `command` contains `{prompt}`, and `{flags}` where `model_flags` go.
 
-    `takes_bare_model`: the program takes the name of a model without its provider. `parse_usage`: parses its stdout.
+    A user's command may contain `{model}` instead of flags; the two pseudo-agents have no command. `takes_bare_model`:
+    the program takes the name of a model without its provider. `parse_usage`: parses its stdout.
     """
 
     name: str

@@ -25,7 +25,7 @@ pre { background: #8881; padding: .6rem; overflow-x: auto; font-size: 13px } sum
 class BenchSum(Struct, frozen=True):
     """The sums over the runs of an agent with a model. `rate`: the share that passed. `seconds`: of a run, on average.
 
-    `cost`: the dollars of all runs that report a cost; None: no run does.
+    `cost`: the dollars of all runs that report a cost; None: no run does. So are the tokens.
     """
 
     agent: str

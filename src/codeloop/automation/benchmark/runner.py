@@ -130,7 +130,7 @@ async def _run_task(
     used = agent.parse_usage(result.stdout)
     has_session = False
     # Claude Code and OpenCode report ids of sessions, too, but codeloop can't export those.
-    if used.session_id and agent.command[:1] == RUN_COMMAND[:1]:
+    if used.session_id and agent.command[: len(RUN_COMMAND)] == RUN_COMMAND:
         has_session = await _export_session(used.session_id, work, plan.sessions_folder)
     error = used.error
     if result.code == TIMEOUT_EXIT_CODE:

@@ -22,9 +22,12 @@ class JobSettings(Struct, frozen=True, kw_only=True):
     output: Path
     limits: AgentLimits
     run_id: str = ""
-    """The host's id of the job, the same when the host starts the job again."""
+    """The host's id of the job. On GitHub, a job that is started again keeps it; on GitLab, it gets a new one."""
     session_url: str = ""
-    """The address at which users find a file of `output`, with `{file}` for its name; "": there is none."""
+    """The address at which users find a file of `output`; `{file}`, if it is in it, stands for the file's name.
+
+    "": there is none.
+    """
     trigger: str = DEFAULT_TRIGGER
     label: str = DEFAULT_LABEL
     reviews_every_pull: bool = True

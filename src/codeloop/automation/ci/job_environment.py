@@ -28,7 +28,7 @@ _HOST_SOURCE = "The host sets it in its jobs; elsewhere, set it yourself."
 class JobFlags(Struct, frozen=True, kw_only=True):
     """The flags of `codeloop ci run` and `review` about the event; "" and 0: the variables of the host decide.
 
-    `key`: used in place of the host's id of the job.
+    `base`: the branch to merge into. `head`: the branch to review. `key`: used in place of the host's id of the job.
     """
 
     host: str = ""
@@ -107,14 +107,14 @@ def read_event(name: HostName, flags: JobFlags, environment: Mapping[str, str]) 
 
 
 def find_run_id(name: HostName, environment: Mapping[str, str]) -> str:
-    """Return the host's id of the job, which stays the same when the host starts the job again."""
+    """Return the id of the job; see `JobSettings.run_id`."""
     # Plain git has no jobs; the process that starts codeloop stands for one.
     variable = {"github": "GITHUB_RUN_ID", "gitlab": "CI_JOB_ID", "git": ""}[name]
     return environment.get(variable, "") or str(os.getppid())
 
 
 def find_session_url(name: HostName, environment: Mapping[str, str], output: str) -> str:
-    """Return the URL of a file of the output folder, with `{file}` for its name; "" if the host shows no files."""
+    """Return the URL of a file of the output folder; see `JobSettings.session_url`."""
     match name:
         # GitHub has no page for a single file, only for all artifacts of a run.
         case "github" if environment.get("GITHUB_RUN_ID"):

@@ -38,7 +38,7 @@ _REJECTION_PATTERN = re.compile(r"refusing|rejected|non-fast-forward|fetch first
 
 
 class GitProblem(CodeloopError):
-    """Git failed. The message contains git's error text."""
+    """Git failed, or took too long. The message contains git's error text, if there is one."""
 
 
 class PushRejected(GitProblem):
@@ -150,7 +150,7 @@ class JobRepository:
     async def find_request_commit(self, key: str, commit: str, base: str) -> RequestCommit | None:
         """Return the commit for the request with this key; None if the branch has none.
 
-        The branch is the commits from `base`, without it, to `commit`.
+        The branch is the commits from `base`, without it, to `commit`; of these, the last 200 are looked at.
         """
         # Git separates id and message by a NUL, and ends each entry with a byte 1: a message has line breaks.
         log = await self._run_with_git_dir("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")

@@ -33,7 +33,7 @@ _FINAL_EXIT_CODES = frozenset({0, 4, 5, 124})
 class StartPoint(Struct, frozen=True):
     """The starting point of a task: a commit, the branch to push to, and the branch `base` to merge into.
 
-    `is_pull`: the task is about a pull request, and `branch` is the branch of that.
+    `base_commit`: the last commit of `base`. `is_pull`: the task is about a pull request, whose branch `branch` is.
     """
 
     commit: str
@@ -108,8 +108,8 @@ async def _find_start_point(job: CiJob, event: CiEvent) -> StartPoint:
     text_hash = hashlib.sha256(event.text.encode()).hexdigest()[:8]
     branch = f"codeloop/issue-{event.number}" if event.number else f"codeloop/{event.kind}-{text_hash}"
     tip = await job.repository.fetch(branch)
-    is_open = tip is None or await job.host.find_pull(branch) is not None
-    if tip is not None and not is_open and await job.repository.find_request_commit(event.key, tip, base) is None:
+    has_open_pull = tip is not None and await job.host.find_pull(branch) is not None
+    if tip is not None and not has_open_pull and await job.repository.find_request_commit(event.key, tip, base) is None:
         # The pull request of that branch was merged or closed.
         branch = f"{branch}-{event.key}"
         tip = await job.repository.fetch(branch)
@@ -132,7 +132,10 @@ async def _push_commit(job: CiJob, commit: str, branch: str, key: str) -> str:
 async def _open_pull_request(
     job: CiJob, event: CiEvent, start: StartPoint, commit: str, answer: str, outcome: CiOutcome
 ) -> CiOutcome:
-    """Open or update the pull request for a pushed branch; return the outcome with a link to it."""
+    """Open or update the pull request for a pushed branch, unless the task is about one, which has that branch.
+
+    Returns the outcome with a link to it and the commit.
+    """
     result_link = f"commit {commit[:10]} on `{start.branch}`"
     if not start.is_pull:
         thread = await job.host.read_thread(event.number, is_pull=False) if event.number else NO_THREAD

@@ -45,9 +45,9 @@ class _DriverState:
         """Whether the driver may get a job now. It may not for some seconds after it was lost."""
         return not self.is_lost and time.monotonic() >= self._retry_at
 
-    def record_job_end(self, began: float, *, is_lost: bool) -> None:
-        """Record the end of a job that started at `began` (monotonic seconds). `is_lost`: the driver lost the job."""
-        if not is_lost:
+    def record_job_end(self, began: float, *, has_lost_job: bool) -> None:
+        """Record the end of a job that started at `began` (monotonic seconds). `has_lost_job`: as DriverLost says."""
+        if not has_lost_job:
             self._losses = 0
         # When a machine fails, all of its jobs are lost; those that began before the last loss do not count again.
         elif began > self._last_loss:
@@ -78,7 +78,7 @@ class Coordinator:
         """For each driver that gets no more jobs: its name and the reason."""
 
     def run_jobs(self, jobs_per_driver: int) -> None:
-        """Run all waiting jobs until none remains or the fleet is stopped.
+        """Run all waiting jobs until none remains, the fleet is stopped, or all drivers are lost.
 
         `jobs_per_driver`: how many jobs each driver gets at a time. Raises CodeloopError if another coordinator works
         in this folder, or the table can't be reached.
@@ -166,7 +166,7 @@ class Coordinator:
         began = time.monotonic()
         try:
             reason = self._run_attempt(row, state.driver)
-            state.record_job_end(began, is_lost=bool(reason))
+            state.record_job_end(began, has_lost_job=bool(reason))
             if state.is_lost:
                 self.lost_drivers[state.driver.name] = reason
         # The table can't be reached. The main thread gets the same error, and reports it.

@@ -45,7 +45,7 @@ def end_programs(programs: Iterable[tuple[int, str]]) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Return whether a child of this process has ended."""
+    """Return whether a child of this process has ended; False for another process."""
     # WNOWAIT leaves the exit code to `Popen.wait`, and the process id reserved until then.
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -40,8 +40,8 @@ class LedgerRow(Struct, frozen=True):
 class FleetPullRequest(Struct, frozen=True):
     """The pull request of a fleet, with the changes of `jobs` (ids): from `branch` into `target`.
 
-    `commit`: the last commit of the branch; "": nothing was pushed yet. `number` and `url`: 0 and "" for a host without
-    pull requests. `problem`: why the pull request is missing, or lacks the changes of a job.
+    `commit`: the last of the fleet's own commits for it; "": nothing was pushed yet. `number` and `url`: 0 and "" for a
+    host without pull requests. `problem`: why the pull request is missing, or lacks the changes of a job.
     """
 
     repository: str
@@ -55,7 +55,7 @@ class FleetPullRequest(Struct, frozen=True):
 
 
 class Orphan(Struct, frozen=True):
-    """A running job whose coordinator has ended. `child`: the process id of its program, 0 if not on this machine."""
+    """A running job whose coordinator has ended. `child`: the process id of its program; 0: none on this machine."""
 
     job_id: str
     attempt: int

@@ -79,7 +79,7 @@ class LocalDriver:
 
 
 def _wait_for_end(pid: int, seconds: float) -> None:
-    """Wait for `seconds`, on Linux only until the process ends."""
+    """Wait for `seconds`; on Linux not longer than until the process ends."""
     try:
         fd = os.pidfd_open(pid)
     # macOS has no pidfd, nor has Linux before 5.3.

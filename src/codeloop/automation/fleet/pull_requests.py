@@ -68,17 +68,17 @@ def publish_fleet(
     def publish_group(entry: tuple[_Target, list[_Change]]) -> None:
         if is_stopping():
             return
-        target, changes = entry
+        key, changes = entry
         pull = FleetPullRequest(
             repository=changes[0].row.job.repository,
-            branch=target.branch,
-            target=target.base,
+            branch=key.branch,
+            target=key.base,
             jobs=tuple(each.row.job.id for each in changes),
         )
         try:
-            pull = _Publication(folder, pull, changes, environment).publish(earlier.get(target.branch))
+            pull = _Publication(folder, pull, changes, environment).publish(earlier.get(key.branch))
         except (CodeloopError, OSError) as error:
-            pull = replace(earlier.get(target.branch, pull), problem=one_line(str(error), 400))
+            pull = replace(earlier.get(key.branch, pull), problem=one_line(str(error), 400))
         ledger.store_pull_request(pull)
         on_pull(pull)
 
@@ -183,7 +183,10 @@ class _Publication:
         return self._run_git("commit-tree", tree, "-p", parent, "-m", message, variables=identity)
 
     def _push(self, commit: str) -> None:
-        """Push the changes to the branch. Raises CodeloopError when the branch has only commits of others."""
+        """Push the changes to the branch, keeping commits that others have added.
+
+        Raises CodeloopError when the branch has only commits of others, or the changes conflict with these.
+        """
         remote, ref = self._pull.repository, f"refs/heads/{self._pull.branch}"
         remote_commit = self._run_git("ls-remote", remote, ref, variables=self._credential_variables).partition("\t")[0]
         if remote_commit == commit:

@@ -24,8 +24,8 @@ pre { overflow: auto; padding: .6rem; background: #8881; font-size: 13px; }
 def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPullRequest] = ()) -> JSON:
     """Return a job and its result as JSON.
 
-    `folder`: the folder of the fleet. In the result, `work` is the path of the job's clone, "" until the job has ended;
-    `pull` is the pull request with its changes, or null.
+    `folder`: the folder of the fleet. Of the JSON, `result` is the job's as it is stored; `work` the path of the job's
+    clone, "" until the job has ended; `pull` the pull request with its changes, or null.
     """
     clone = folder / "jobs" / row.job.id / "work"
     pull = next((each for each in pulls if row.job.id in each.jobs), None)

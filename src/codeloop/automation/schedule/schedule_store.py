@@ -63,7 +63,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
 
 
 class ScheduleStore:
-    """Reads and changes the file with all schedules. The file is removed with the last schedule."""
+    """Reads and changes the file with all schedules, in a folder that is removed with the last schedule."""
 
     def __init__(self, data: Path) -> None:
         self.folder = data / "schedule"

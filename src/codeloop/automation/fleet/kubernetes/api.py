@@ -117,7 +117,10 @@ class KubernetesApi:
             response.close()
 
     async def read_log(self, job: str) -> list[str] | None:
-        """Return the last lines of the log of a Job's pod; None: the pod is gone. Raises ApiProblem."""
+        """Return the last lines of the log of a Job's pod; None: the pod is gone; []: there is no log yet, or no more.
+
+        Raises ApiProblem.
+        """
         if (pod := await self._find_pod(job)) is None:
             return None
         path = f"{self._pods}/{pod['metadata']['name']}/log"
@@ -220,6 +223,7 @@ async def _read_body(response: HttpResponse) -> bytes:
         while data := await response.read(FLEET_API_ANSWER.seconds):
             body += data
             if len(body) > FLEET_API_RESPONSE.value:
+                # With this status, the request is not repeated: the next answer would be as long.
                 raise ApiProblem(f"An answer is longer than {FLEET_API_RESPONSE.value:,} bytes.", 413)
     except NetworkError as error:
         raise ApiProblem(f"An answer was cut ({error.kind}).") from None
