@@ -165,6 +165,7 @@ async def test_a_server_that_runs_code_of_the_project_as_you_is_asked_about_when
     scopes = {} if way == "the user's own" else {"p": str(tmp_path / "work")}
     mode = SandboxConfig(mode="off" if way == "none can be had" else "auto")
     asked: list[bool] = []
+    shown: list[str] = []
     for change in ("", "", f"open({str(tmp_path / 'mark')!r}, 'w')\n", ""):
         async with world(tmp_path, {"p": entry}, sandbox=mode, scopes=scopes) as it:
             if change:
@@ -176,7 +177,10 @@ async def test_a_server_that_runs_code_of_the_project_as_you_is_asked_about_when
                 it.ctx.deny = ()
                 it.ctx.asked.clear()
             assert (await it.search(tool="p_echo", arguments={"text": "y"})).output == "echo: y"
-            asked.append(any(need.permission == "mcp_changed" for need in it.ctx.asked))
+            needs = [need for need in it.ctx.asked if need.permission == "mcp_changed"]
+            asked.append(bool(needs))
+            shown += [str(need.metadata["diff"]) for need in needs]
     assert asked[0]
+    assert "changed" not in shown[0], "it was never started before"
     assert asked[2]
     assert not asked[3], "nothing has changed since"

@@ -21,44 +21,45 @@ from codeloop.schema.wire import Wire
 _MAX_DEFINITIONS = 20
 
 
-class KnownDefinition(Wire):
-    """A definition that was used: its hash, and its text for a later comparison.
+class ApprovedDefinition(Wire):
+    """A definition that was approved: its hash, and its text for a later comparison.
 
-    `code`: a fingerprint of the project files that it may load unsandboxed; "" for none.
+    `code_fingerprint`: of the project files that it may load unsandboxed; "" for none.
     """
 
     digest: str
     text: str
-    code: str = ""
+    code_fingerprint: str = msgspec.field(default="", name="code")
 
 
 class Approvals:
-    """The file of approved definitions, by the server's name and the project whose configuration defines it.
-
-    `code`: the fingerprint of the project files that a server may load, as in `KnownDefinition`.
-    """
+    """The file of approved definitions, by the server's name and the project whose configuration defines it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def find_change(self, definition: ServerDefinition) -> str:
-        """Return the patch from the latest known definition of this name; "" when it is known, or the name is new."""
-        known_definitions = self._read().get(_make_key(definition), [])
-        if not known_definitions or any(each.digest == definition.digest for each in known_definitions):
+        """Return the patch from the latest approved definition of this name; "" for an approved one, or a new name."""
+        approved = self._read().get(_make_key(definition), [])
+        # A new name needs no consent: the user has written the entry, or trusts the project that has it.
+        if not approved or any(each.digest == definition.digest for each in approved):
             return ""
-        patch = make_unified_diff(definition.name, known_definitions[-1].text, definition.text).patch
+        patch = make_unified_diff(definition.name, approved[-1].text, definition.text).patch
         # The digest covers the OAuth client, which the shown text leaves out: then the two texts are equal.
         return patch or "(the secret of its sign-in)"
 
-    def has_code(self, definition: ServerDefinition, code: str) -> bool:
-        """Return whether a definition was approved with these project files."""
-        known_definitions = self._read().get(_make_key(definition), [])
-        return any(each.digest == definition.digest and each.code == code for each in known_definitions)
+    def has_code(self, definition: ServerDefinition, fingerprint: str) -> bool:
+        """Return whether a definition was approved with the project files of this fingerprint."""
+        approved = self._read().get(_make_key(definition), [])
+        return any(each.digest == definition.digest and each.code_fingerprint == fingerprint for each in approved)
 
-    def approve(self, definition: ServerDefinition, code: str = "") -> None:
-        """Store a definition with its files as approved. If writing fails, it is asked about again."""
+    def approve(self, definition: ServerDefinition, fingerprint: str = "") -> None:
+        """Store a definition as approved with the project files of this fingerprint.
+
+        If writing fails, it is asked about again.
+        """
         key = _make_key(definition)
-        approved = KnownDefinition(digest=definition.digest, text=definition.text, code=code)
+        approved = ApprovedDefinition(digest=definition.digest, text=definition.text, code_fingerprint=fingerprint)
         if self._read().get(key, [])[-1:] == [approved]:
             return
         with suppress(OSError, TimeoutError):
@@ -69,9 +70,9 @@ class Approvals:
                 definitions_by_key[key] = [*others, approved][-_MAX_DEFINITIONS:]
                 write_atomically(self._file, msgspec.json.encode(definitions_by_key))
 
-    def _read(self) -> dict[str, list[KnownDefinition]]:
+    def _read(self) -> dict[str, list[ApprovedDefinition]]:
         with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return msgspec.json.decode(read_start(self._file, MCP_FILE.value), type=dict[str, list[KnownDefinition]])
+            return msgspec.json.decode(read_start(self._file, MCP_FILE.value), type=dict[str, list[ApprovedDefinition]])
         return {}
 
 
@@ -80,9 +81,9 @@ def _make_key(definition: ServerDefinition) -> str:
     return f"{definition.scope}\n{definition.name}" if definition.scope else definition.name
 
 
-_CHANGED_MESSAGE = (
+_CODE_MESSAGE = (
     "It runs without a sandbox, as you, and may load any file of this project. "
-    "These have changed since it was started last with your leave.\n"
+    "You have not yet agreed to start it with these as they are now.\n"
 )
 
 
@@ -93,17 +94,17 @@ class StartConsent:
         self.dependencies = dependencies
         self._definition = definition
         self._approvals = approvals
-        self._code = ""
+        self._code_fingerprint = ""
 
     async def check(self) -> str:
         """Compare the server with the approved state; return the differences as text for the user, or ""."""
-        self._code = await _fingerprint_code(self._definition, self.dependencies)
-        has_other_code = bool(self._code) and not self._approvals.has_code(self._definition, self._code)
-        return self._approvals.find_change(self._definition) + (_CHANGED_MESSAGE if has_other_code else "")
+        fingerprint = self._code_fingerprint = await _fingerprint_code(self._definition, self.dependencies)
+        has_other_code = bool(fingerprint) and not self._approvals.has_code(self._definition, fingerprint)
+        return self._approvals.find_change(self._definition) + (_CODE_MESSAGE if has_other_code else "")
 
     def approve(self) -> None:
         """Store the state of the last check as approved."""
-        self._approvals.approve(self._definition, self._code)
+        self._approvals.approve(self._definition, self._code_fingerprint)
 
 
 async def _fingerprint_code(definition: ServerDefinition, dependencies: ServerDependencies) -> str:

@@ -48,7 +48,7 @@ class McpProject(Struct, frozen=True):
 
     @property
     def known_file(self) -> Path:
-        """The file of definitions that were used before."""
+        """The file of the definitions that were approved."""
         return self.paths.state / STATE_FOLDER / "known.json"
 
     def get_server_folder(self, definition: ServerDefinition) -> Path:
