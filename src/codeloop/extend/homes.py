@@ -21,29 +21,28 @@ from codeloop.schema.limits import EXTEND_DEPTH, EXTEND_ENTRIES
 
 _NAME = r"\w[\w.-]*([/:]\w[\w.-]*)*"
 
-
-FOLDERS = PAGE_FOLDERS | SKILL_FOLDERS
-"""The subfolders of a home that are read."""
+_TEXT_FOLDERS = PAGE_FOLDERS | SKILL_FOLDERS
+"""The subfolders of a home with Markdown files; extensions, in others, are found by `host/discovery.py`."""
 
 
 class Home(Struct, frozen=True):
     """A folder that may hold agents, commands, skills and extensions. `names`: the names of its entries.
 
-    `is_project`: it belongs to the project. `only_skills`: only its skills are read, and if it `is_claude` also its
-    agents and commands, which have Claude Code's form. `is_policy`: its plugins are required.
+    `is_project`: it belongs to the project. `is_foreign`: it is of another program, so only its skills are read, and if
+    it `is_claude` also its agents and commands, which have Claude Code's form. `is_policy`: its plugins are required.
     """
 
     path: Path
     names: frozenset[str]
     is_project: bool
-    only_skills: bool
+    is_foreign: bool
     is_policy: bool = False
     is_claude: bool = False
 
     @property
     def has_extensions(self) -> bool:
         """Whether there may be tools or plugins in it."""
-        return not self.only_skills and not self.names.isdisjoint(PROGRAM_FOLDERS)
+        return not self.is_foreign and not self.names.isdisjoint(PROGRAM_FOLDERS)
 
 
 def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
@@ -53,14 +52,14 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     """
     dot_agents = paths.claude_home.parent / ".agents"
     homes = [
-        _read_home(paths.claude_home, only_skills=True, is_claude=True),
-        _read_home(dot_agents, only_skills=True),
+        _read_home(paths.claude_home, is_foreign=True, is_claude=True),
+        _read_home(dot_agents, is_foreign=True),
         _read_home(paths.opencode_config),
         _read_home(paths.config),
     ]
     for folder in project_root.folders:
         homes += [
-            _read_home(folder / name, is_project=True, only_skills=True, is_claude=name in CLAUDE_HOMES)
+            _read_home(folder / name, is_project=True, is_foreign=True, is_claude=name in CLAUDE_HOMES)
             for name in SKILL_HOMES
         ]
         homes += [_read_home(folder / name, is_project=True) for name in CODELOOP_HOMES]
@@ -68,10 +67,10 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
 
 
 def list_watched_paths(home: Home) -> Iterator[Path]:
-    """Yield the paths to watch for changes of a home: the home itself, its folders, and their Markdown files."""
+    """Yield the paths to watch for changes of a home: the home itself, its folders of Markdown files, and these."""
     yield home.path
     entries = 0
-    for name in sorted(home.names & FOLDERS):
+    for name in sorted(home.names & _TEXT_FOLDERS):
         for top, folders, files in os.walk(home.path / name):
             entries += len(folders) + len(files)
             # The walk is bounded: a folder that holds far more than pages must not delay the start of a session.
@@ -82,20 +81,20 @@ def list_watched_paths(home: Home) -> Iterator[Path]:
 
 
 def _read_home(
-    path: Path, *, is_project: bool = False, only_skills: bool = False, is_claude: bool = False
+    path: Path, *, is_project: bool = False, is_foreign: bool = False, is_claude: bool = False
 ) -> Home | None:
     try:
         with os.scandir(path) as entries:
             names = frozenset(entry.name for entry in entries)
     except OSError:
         return None
-    return Home(path, names, is_project=is_project, only_skills=only_skills, is_claude=is_claude)
+    return Home(path, names, is_project=is_project, is_foreign=is_foreign, is_claude=is_claude)
 
 
 def find_files(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     """Return the files below a folder whose names `is_wanted` accepts, sorted. Never fails.
 
-    Links to folders are not followed.
+    Links to folders are not followed. What is deeper than EXTEND_DEPTH, or after EXTEND_ENTRIES entries, is left out.
     """
     paths: list[Path] = []
     entries = 0
@@ -120,7 +119,7 @@ def find_page_files(home: Home, folders: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def is_valid_name(name: str) -> bool:
-    """Return whether an agent or a command may have this name: words, joined by slashes."""
+    """Return whether an agent or a command may have this name: words, joined by slashes or colons."""
     return re.fullmatch(_NAME, name) is not None
 
 

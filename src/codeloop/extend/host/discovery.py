@@ -66,7 +66,7 @@ class _SearchScope(Struct, frozen=True):
 def list_extension_files(homes: Iterable[Home]) -> Iterator[tuple[Home, Literal["tool", "plugin"], Path]]:
     """Yield the extension files of homes, with their home and type. A name that begins with `_` or `.` is skipped."""
     for home in homes:
-        if home.only_skills:
+        if home.is_foreign:
             continue
         for folder, kind in _FOLDER_KINDS.items():
             if folder in home.names:
@@ -177,7 +177,7 @@ def _knows_schema(file: Path) -> bool:
 def _warn_ignored_scripts(homes: Iterable[Home]) -> Iterator[str]:
     """Yield a warning for each folder of tools that holds scripts which are no tools."""
     for home in homes:
-        for folder in () if home.only_skills else sorted(home.names & {"tool", "tools"}):
+        for folder in () if home.is_foreign else sorted(home.names & {"tool", "tools"}):
             programs = filter(_is_program, _list_candidates(home.path / folder))
             if names := ", ".join(file.name for file in programs if not _knows_schema(file)):
                 yield f"{home.path / folder}: {names}: not a tool. An executable in this folder must answer --schema."

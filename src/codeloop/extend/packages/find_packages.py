@@ -57,7 +57,7 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
                     path,
                     names,
                     is_project=is_project,
-                    only_skills=is_claude,
+                    is_foreign=is_claude,
                     is_policy=manifest.policy or is_marked_policy(entry),
                     is_claude=is_claude,
                 )

@@ -68,7 +68,7 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
     warnings: list[str] = []
     unusable: list[str] = []
     for home in homes:
-        if home.only_skills and not home.is_claude:
+        if home.is_foreign and not home.is_claude:
             continue
         for section, folders in _CLAUDE_SECTION_FOLDERS if home.is_claude else _SECTION_FOLDERS:
             for name, file in find_page_files(home, folders):
