@@ -16,8 +16,9 @@ class Extension(Struct, frozen=True):
 
     `origin`: the file of the extension, or the place of its entry in the configuration. `is_project`: the extension
     belongs to the project, not to the user. `digest`: the hash of its content, options and runtime, and the key of its
-    cached offer. `policy`: the hooks whose actions are refused while the extension can't answer. `problem`: the reason
-    why it can't be loaded, or ""; extensions with a problem are kept only if they have a policy.
+    cached offer; "" for one with a problem. `policy`: the hooks whose actions are refused while the extension can't
+    answer. `problem`: the reason why it can't be loaded, or ""; extensions with a problem are kept only if they have a
+    policy.
     """
 
     name: str
@@ -49,7 +50,7 @@ class CallListener(Protocol):
         ...
 
 
-class AskExtension(Protocol):
+class SendToExtension(Protocol):
     """Sends a request to an extension's host, which loads the extension first. Raises HookFailed, ExtensionRaised."""
 
     async def __call__(

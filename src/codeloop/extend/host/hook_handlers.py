@@ -4,7 +4,7 @@ from functools import partial
 
 from codeloop.extend.hooks.answer_filter import Reach, filter_answer
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.extend.host.extension import AskExtension, Extension
+from codeloop.extend.host.extension import Extension, SendToExtension
 from codeloop.extend.host.protocol import AskHook
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.wire import JSON
@@ -13,8 +13,8 @@ from codeloop.schema.wire import JSON
 class ExtensionHandler:
     """Asks an extension; implements `extend.hooks.hooks.HookHandler`.
 
-    `names`: the extension's hooks; `policy`: those of them whose actions are refused without its answer; `reach`: how
-    it is confined, which bounds its answers.
+    `names`: the extension's hooks; `policy`: those of them whose actions are refused without its answer; `send` sends
+    the extension a request; `reach`: how it is confined, which bounds its answers.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class ExtensionHandler:
         extension: Extension,
         names: frozenset[str],
         policy: frozenset[str],
-        ask: AskExtension,
+        send: SendToExtension,
         reach: Reach = "all",
     ) -> None:
         self.label = extension.name
@@ -31,13 +31,13 @@ class ExtensionHandler:
         self.is_project = extension.is_project
         self.seconds: float | None = None
         self._extension = extension
-        self._ask = ask
+        self._send = send
         self._reach: Reach = reach
 
     async def call(self, name: str, payload: JSON, output: JSON) -> JSON:
         """See HookHandler."""
         message = partial(AskHook, extension=self._extension.name, name=name, input=payload, output=output)
-        answer = await self._ask(self._extension, message, None)
+        answer = await self._send(self._extension, message, None)
         if not is_object(answer):
             raise HookFailed(f"it answered {type(answer).__name__}, not an object")
         return filter_answer(self._reach, name, payload, output, answer)

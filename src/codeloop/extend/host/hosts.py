@@ -121,7 +121,7 @@ class ExtensionHosts:
 
     @property
     def unknown(self) -> list[Extension]:
-        """The extensions whose offer is unknown."""
+        """The extensions whose offer is unknown, since they were neither loaded nor have failed."""
         return [each for each in self.extensions if each.name not in self.offers and each.name not in self.failures]
 
     def start_loading(self) -> None:

@@ -49,7 +49,7 @@ def hash_surroundings(project_root: ProjectRoot, paths: Paths, environment: Mapp
     variables = sorted(
         (name, value)
         for name, value in visible_variables.items()
-        if name not in _IGNORED_VARIABLES and _LOGIN_PREFIX not in name
+        if name not in _IGNORED_VARIABLES and not name.startswith(_LOGIN_PREFIX)
     )
     folders = (project_root.root, project_root.directory, *(home.path for home in find_homes(project_root, paths)))
     files = [file for folder in dict.fromkeys(folders) for file in _list_settings_files(folder)]

@@ -5,9 +5,7 @@ from pathlib import Path
 
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.offer_cache import is_empty_offer
-from codeloop.extend.host.protocol import (
-    ExtensionOffer,
-)
+from codeloop.extend.host.protocol import ExtensionOffer
 
 EVENT_HOOK = "event"
 # Hooks of every turn. Extensions with only other hooks are loaded when one is called.

@@ -140,9 +140,9 @@ class AnswerResult(HostMessage, frozen=True, tag="result"):
 class AnswerError(HostMessage, frozen=True, tag="error"):
     """A request failed.
 
-    `raised`: the extension's own code raised an exception, or a host's request was refused; `invalid`: the arguments
-    are invalid; `missing`: there is no such extension, tool or operation. `name`: of the exception. `data`: the error
-    in the form of our API.
+    `raised`: the extension's own code raised an exception, or a host's request was refused; `invalid`: the arguments,
+    the extension, its result or the runtime can't be used; `missing`: there is no such extension, tool or operation.
+    `name`: of the exception. `data`: the error in the form of our API.
     """
 
     id: int

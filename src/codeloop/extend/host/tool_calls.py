@@ -5,7 +5,7 @@ from functools import partial
 import msgspec
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
-from codeloop.extend.host.extension import AskExtension, Extension
+from codeloop.extend.host.extension import Extension, SendToExtension
 from codeloop.extend.host.host_stream import InvalidCall
 from codeloop.extend.host.protocol import (
     CallOrigin,
@@ -34,7 +34,7 @@ class ToolCallListener:
         self._tool = tool
 
     async def ask(self, question: HostQuestion) -> None:
-        """See CallListener."""
+        """See `CallListener` in `extension.py`."""
         need = Need(
             permission=question.permission,
             patterns=question.patterns,
@@ -57,15 +57,15 @@ class ToolCallListener:
 
 
 async def call_tool(
-    ask: AskExtension, extension: Extension, tool: str, call_origin: CallOrigin, arguments: JSON, ctx: ToolContext
+    send: SendToExtension, extension: Extension, tool: str, call_origin: CallOrigin, arguments: JSON, ctx: ToolContext
 ) -> ToolResult:
-    """Call a tool of an extension by `ask`. Raises ToolFailure, Denied, Rejected."""
+    """Call a tool of an extension, by `send`, once permitted. Raises ToolFailure, Denied, Rejected."""
     metadata: JSON = {"extension": extension.name, "tool": tool, "input": arguments}
     await ctx.ask(Need(permission=tool, patterns=("*",), always=("*",), metadata=metadata, writes=Writes()))
     listener = ToolCallListener(ctx, tool)
     message = partial(CallTool, extension=extension.name, tool=tool, arguments=arguments, context=call_origin)
     try:
-        answer = msgspec.convert(await ask(extension, message, listener), ToolAnswer)
+        answer = msgspec.convert(await send(extension, message, listener), ToolAnswer)
     except ExtensionRaised as error:
         # The refusal itself, since a refusal may end the turn, and not the exception that the extension made of it.
         if listener.refusal is not None:

@@ -97,14 +97,16 @@ async def run_hook(row: CommandHookConfig, payload: JSON, model: JSON | None, sc
 async def _run_command(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Run a hook's command with the event as JSON on its stdin.
 
-    A project's hook runs in the sandbox of the agent's commands, a user's hook in a sandbox of its own.
+    Unless the configuration says otherwise, a project's hook runs in the sandbox of the agent's commands, and a user's
+    hook in a sandbox of its own.
     """
     workspace = scope.workspace
     readable = tuple(Path(each).resolve() for each in (payload["transcript_path"], row.plugin_root) if each)
     sandbox = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
-    shares_sandbox = row.is_project or (row.sandbox is None and sandbox is True)
-    is_confined = shares_sandbox and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
-    profile = None if is_confined or sandbox is False else _make_profile(row, sandbox, scope, readable)
+    may_share = row.is_project or (row.sandbox is None and sandbox is True)
+    shares_command_sandbox = may_share and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
+    has_own_sandbox = not shares_command_sandbox and sandbox is not False
+    profile = _make_profile(row, sandbox, scope, readable) if has_own_sandbox else None
     max_bytes = HOOK_OUTPUT.value
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
@@ -116,7 +118,7 @@ async def _run_command(row: CommandHookConfig, payload: JSON, scope: HookScope) 
             stdin=msgspec.json.encode(payload),
             max_bytes=max_bytes,
             grants=SandboxGrants(readable=readable) if readable else NO_GRANTS,
-            shares_command_sandbox=is_confined,
+            shares_command_sandbox=shares_command_sandbox,
             profile=profile,
         )
     except OSError as error:
@@ -155,7 +157,10 @@ def _make_environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed:
 def _make_profile(
     row: CommandHookConfig, sandbox: bool | ProgramSandboxConfig | None, scope: HookScope, readable: tuple[Path, ...]
 ) -> ProgramProfile | None:
-    """Return the sandbox profile of a hook command: it reads the project and its script, and reaches the network."""
+    """Return the profile of a hook's own sandbox: it reads the project and its script, and reaches the network.
+
+    `sandbox`: what the configuration says of it; None: nothing.
+    """
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
     line = _HOME_REFERENCE.sub(home, " ".join((row.command, *(row.args or ()))))
     code_folders = find_code_folders(_WORD.findall(line), Path(home))

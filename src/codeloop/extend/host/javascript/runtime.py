@@ -8,7 +8,7 @@ from codeloop.kit.programs import find_program, make_safe_environment
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import make_program_environment
 
-HOST_FILE = Path(__file__).with_name("host.mjs")
+_HOST_PROGRAM = Path(__file__).with_name("host.mjs")
 MIN_NODE_VERSION = 22
 # bun installs missing packages by itself, while an extension is loaded; nothing may be installed unasked.
 _BUN_OPTIONS = ("--no-install",)
@@ -28,9 +28,9 @@ def find_runtime(search_path: str | None) -> tuple[str, ...]:
     `search_path`: folders as in PATH. Raises NoRuntime: there is neither bun nor node.
     """
     if (bun := find_program("bun", search_path)) is not None:
-        return (bun, *_BUN_OPTIONS, str(HOST_FILE))
+        return (bun, *_BUN_OPTIONS, str(_HOST_PROGRAM))
     if (node := find_program("node", search_path)) is not None:
-        return (node, *_NODE_OPTIONS, str(HOST_FILE))
+        return (node, *_NODE_OPTIONS, str(_HOST_PROGRAM))
     raise NoRuntime(_NO_RUNTIME_MESSAGE.format("neither is on the PATH"))
 
 

@@ -7,11 +7,7 @@ from threading import Event
 from typing import Any, TypeVar
 
 from codeloop.extend.functions import wait_in_thread
-from codeloop.extend.host.protocol import (
-    CallOrigin,
-    HostQuestion,
-    OperationCall,
-)
+from codeloop.extend.host.protocol import CallOrigin, HostQuestion, OperationCall
 from codeloop.extend.host.python.channel import HostChannel
 
 T = TypeVar("T")
