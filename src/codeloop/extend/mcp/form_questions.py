@@ -1,4 +1,4 @@
-"""Turns a form that an MCP server sends into questions for the user, and the answers into the form's content."""
+"""Turns a form that an MCP server sends (elicitation) into questions for the user, and the answers into its content."""
 
 import re
 from contextlib import suppress

@@ -45,7 +45,8 @@ ServerState = Literal[
     "failed",
     "disabled",
 ]
-"""`configured`: what it offers was never listed; `known`: it was, and the server is not running."""
+"""`configured`: what it offers was never listed; `known`: it was, and the server is not running. `needs_auth`: the user
+has to sign in; `needs_client_registration`: and before that, to register codeloop at the server's provider."""
 CHANGED_PERMISSION = "mcp_changed"
 """The permission for a server whose definition or tools differ from the approved ones."""
 # Versions are dates in ISO form, so they can be compared as text.
@@ -174,7 +175,8 @@ class McpServer:
     async def request(self, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None) -> JSON:
         """Make a request, connecting first where needed. `make` takes the client and a callback for its progress.
 
-        Consent to changed tools is asked for first. Raises ServerFailed, Denied, Rejected.
+        Consent to changed tools is asked for first. `ctx`: the tool call that it is for; None: it is for none, so
+        nobody is asked, or shown its progress. Raises ServerFailed, Denied, Rejected.
         """
         for is_last_try in (False, True):
             connection = await self._ensure_connected()

@@ -77,7 +77,7 @@ class McpServers:
         return make_auth(definition, self.sign_ins)
 
     def begin_sign_in(self, server: McpServer) -> BackgroundSignIn:
-        """Return the running sign-in at a server, starting one if needed. Afterwards it is connected."""
+        """Return the running sign-in at a server, starting one if needed. At its end, it connects the server."""
         running = self._sign_ins_by_server.get(server.name)
         if running is None or running.is_over:
             running = self._sign_ins_by_server[server.name] = BackgroundSignIn(partial(self._sign_in, server))

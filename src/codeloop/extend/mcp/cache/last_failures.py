@@ -12,7 +12,11 @@ from codeloop.schema.wire import Wire
 
 
 class LastFailure(Wire):
-    """A server's state and the reason for it; `at`: seconds since 1970; `challenge`: what it refused with."""
+    """Why a server could not be used, and since when (`at`: seconds since 1970).
+
+    `state`: `failed`, `needs_auth` or `needs_client_registration`. `challenge`: for `needs_auth`, the header
+    `WWW-Authenticate` of the refusal.
+    """
 
     state: str
     reason: str

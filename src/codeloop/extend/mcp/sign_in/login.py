@@ -30,15 +30,19 @@ if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
+_PROTOCOL_VERSION = "2025-06-18"
 # A request that any MCP server understands: it provokes the refusal that starts the sign-in.
 _INITIALIZE_REQUEST: JSON = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "codeloop", "version": "1"}},
+    "params": {
+        "protocolVersion": _PROTOCOL_VERSION,
+        "capabilities": {},
+        "clientInfo": {"name": "codeloop", "version": "1"},
+    },
 }
 _BASIC_METHOD = "client_secret_basic"
-_PROTOCOL_VERSION = "2025-06-18"
 _JSON_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 ShowAddress = Callable[[str], None]
 """Shows the user the address to open."""
@@ -47,7 +51,7 @@ WaitForPaste = Callable[[], Awaitable[str]]
 
 
 class SignInImpossible(CodeloopError):
-    """The server has no OAuth sign-in."""
+    """Nobody can sign in at the server by OAuth: it is a program, configured without, or asks nobody to."""
 
 
 async def sign_in(

@@ -1,4 +1,4 @@
-"""Tokens of remote servers: stored with mode 0600, sent to their own server only, renewed by one process."""
+"""Tokens of remote servers: stored with mode 0600, sent to their own server only, renewed by one process at a time."""
 
 import asyncio
 import os

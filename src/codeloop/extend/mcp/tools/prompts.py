@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def list_prompt_commands(table: McpTable) -> dict[str, Command]:
-    """Return the cached prompts of servers, by their command names."""
+    """Return the known prompts of servers, by their command names."""
     return {
         f"{server}:{each.name}": Command(
             name=f"{server}:{each.name}",
@@ -43,9 +43,10 @@ def _describe(prompt: ListedPrompt) -> str:
 
 
 async def fetch_prompt(table: McpTable, command: str, text: str, ctx: ToolContext) -> str:
-    """Get a prompt from a server with the arguments typed after its name. Raises ToolFailure, Denied, Rejected.
+    """Get a prompt from a server with the arguments typed after its name.
 
-    Words are assigned in order, `name=value` by name; the last argument takes the rest.
+    Words are assigned in order, `name=value` by name; the last argument takes the rest. Raises LookupError: there is no
+    such command; ToolFailure, ServerFailed, Denied, Rejected.
     """
     name, listed_prompt = find_prompt(table, command)
     arguments = parse_arguments(listed_prompt, split_arguments(text))

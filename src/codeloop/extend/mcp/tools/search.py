@@ -1,4 +1,7 @@
-"""The tool that finds and calls servers' tools when they are too many to be named in every request."""
+"""What the search tool does, which finds and calls servers' tools; `server_tools.py` makes that tool.
+
+It is for tools that are too many to be named in every request.
+"""
 
 import asyncio
 import re
@@ -31,7 +34,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 _MIN_STEM_CHARS = 4
 
 
-async def find_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
+async def search_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
     """Call the tool `params.tool`, or else search for tools. The search starts servers without a listing."""
     servers: McpServers = table.running
     if params.tool:
@@ -66,7 +69,7 @@ def _format_tool_list(tools: list[ServerTool], *, follows_others: bool) -> str:
     return "\n".join(["Also, without their parameters:", *lines] if follows_others else lines)
 
 
-async def find_and_call(table: McpTable, name: str, arguments: JSON, ctx: ToolContext) -> ToolResult:
+async def call_unlisted_tool(table: McpTable, name: str, arguments: JSON, ctx: ToolContext) -> ToolResult:
     """Call a tool that was unknown when the request was made. Raises ToolFailure, Denied, Rejected."""
     return await call_tool(table, await _find_tool(table, name, ctx), arguments, ctx)
 

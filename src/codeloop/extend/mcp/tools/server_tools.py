@@ -85,9 +85,9 @@ def make_find(table: McpTable) -> FindTool:
 
         async def run(params: JSON, ctx: ToolContext) -> ToolResult:
             # Imported late: these modules load the running servers, which most sessions never need.
-            from codeloop.extend.mcp.tools.search import find_and_call
+            from codeloop.extend.mcp.tools.search import call_unlisted_tool
 
-            return await find_and_call(table, name, params, ctx)
+            return await call_unlisted_tool(table, name, params, ctx)
 
         return Tool(name, "", ExternalParameters, run, schema={"type": "object", "properties": {}})
 
@@ -114,9 +114,9 @@ def _make_search_tool(table: McpTable) -> Tool:
     names = join_names([name for name, each in table.definitions.items() if each.is_enabled])
 
     async def run(params: McpParams, ctx: ToolContext) -> ToolResult:
-        from codeloop.extend.mcp.tools.search import find_or_call
+        from codeloop.extend.mcp.tools.search import search_or_call
 
-        return await find_or_call(table, params, ctx)
+        return await search_or_call(table, params, ctx)
 
     return Tool(SEARCH_TOOL, "\n".join([text, f"Servers: {names}", *_describe_servers(table)]), McpParams, run)
 

@@ -20,7 +20,11 @@ _REFUSAL_STATUSES = frozenset((401, 403))
 def make_http_client(
     headers: Mapping[str, str], auth: "httpx2.Auth | None", note_status: Callable[[int], None]
 ) -> "httpx2.AsyncClient":
-    """Return a client for one server and its sign-in, which may be at another host. `note_status` gets each status."""
+    """Return a client for one server and its sign-in, which may be at another host. `note_status` gets each status.
+
+    `auth`: None: a refused request raises SignInNeeded. With `httpx2.Auth()`, which adds nothing to a request, the
+    caller handles refusals.
+    """
     import httpx2
 
     async def check_status(response: httpx2.Response) -> None:

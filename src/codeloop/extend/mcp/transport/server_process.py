@@ -95,7 +95,8 @@ def _make_spec(
     own: Path,
 ) -> LaunchSpec:
     if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(config.command[1:]):
-        # Keep Python from leaving .pyc files in the project.
+        # It may run code of the project (words that differ from the configured ones are paths there): keep Python from
+        # leaving .pyc files in it.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
     code_folders = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
     readable = (*code_folders, *list_named_paths(config.environment.values()), folder)
