@@ -75,16 +75,16 @@ class FunctionTool(Struct, frozen=True):
         present = drop_nulls(arguments, self.parameters)
         unknown = present.keys() - self.parameters["properties"].keys()
         if unknown:
-            raise self._report_wrong(f"it has no parameter {', '.join(sorted(unknown))}")
+            raise self._make_error(f"it has no parameter {', '.join(sorted(unknown))}")
         try:
             # Not strict: models often send a number or a boolean as text.
             struct = msgspec.convert(present, self.parameters_type, strict=False, dec_hook=_decode_path)
         except (ValueError, OverflowError) as error:
-            raise self._report_wrong(str(error)) from error
+            raise self._make_error(str(error)) from error
         values = {name: getattr(struct, name) for name in self.parameters_type.__struct_fields__}
         return {name: self._adapt(name, value) for name, value in values.items() if value is not _OMITTED}
 
-    def _report_wrong(self, why: str) -> WrongArguments:
+    def _make_error(self, why: str) -> WrongArguments:
         expected = format_signature(self.name, self.parameters)
         return WrongArguments(f"The {self.name} tool was called with invalid arguments: {why}. It takes {expected}.")
 
@@ -94,7 +94,7 @@ class FunctionTool(Struct, frozen=True):
         try:
             return self.pydantic_adapters[name].validate_python(value)
         except ValueError as error:
-            raise self._report_wrong(format_pydantic_errors(error, name)) from error
+            raise self._make_error(format_pydantic_errors(error, name)) from error
 
     async def call(self, arguments: JSON, context: Context | None = None) -> FunctionResult:
         """Call the function, a synchronous one in a thread. Raises WrongArguments, and any error of the function."""

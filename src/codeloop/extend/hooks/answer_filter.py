@@ -37,7 +37,7 @@ def _filter_config(new: JSON, old: JSON) -> JSON:
     config: JSON = {key: old[key] for key in _ESCAPING_KEYS & old.keys()}
     for key, value in new.items():
         before = old.get(key)
-        if key in _ESCAPING_KEYS or _is_container(value, before):
+        if key in _ESCAPING_KEYS or _is_new_container(value, before):
             continue
         if key in _RULE_KEYS:
             config[key] = _tighten(value, before)
@@ -48,7 +48,7 @@ def _filter_config(new: JSON, old: JSON) -> JSON:
     return {key: value for key, value in config.items() if value is not None or key in old}
 
 
-def _is_container(value: object, before: object) -> bool:
+def _is_new_container(value: object, before: object) -> bool:
     """Return whether a value is a new MCP server in a container: it runs without a sandbox, so it would lead out."""
     command = value.get("command") if is_object(value) and value != before else None
     first = command[0] if is_list(command) and command else None

@@ -17,7 +17,8 @@ HOOKS_FILE = "hooks/hooks.json"
 SERVERS_FILE = ".mcp.json"
 _ROOT_REFERENCE = "${CLAUDE_PLUGIN_ROOT}"
 _UNSUPPORTED_PARTS = ("output-styles", "outputStyles", ".lsp.json", "lspServers", "monitors", "themes")
-_PAGE_FOLDERS = {"agents": "agents", "commands": "commands", "skills": "skills"}
+# Keys of a manifest that name folders; each has the name of the only folder that is read.
+_PAGE_FOLDERS = ("agents", "commands", "skills")
 
 
 class ClaudePlugin:
@@ -34,10 +35,9 @@ class ClaudePlugin:
         self._unsupported.update(name for name in _UNSUPPORTED_PARTS if name in names or name in manifest)
         self._unsupported.update(
             f"{key} in {path}"
-            for key, default in _PAGE_FOLDERS.items()
+            for key in _PAGE_FOLDERS
             for path in _as_list(manifest.get(key))
-            # Pages are found only in the usual folders; others are reported as not used.
-            if Path(str(path)).parts[:1] != (default,)
+            if Path(str(path)).parts[:1] != (key,)
         )
         for source in (HOOKS_FILE, *_as_list(manifest.get("hooks"))):
             self._add_hooks(source)

@@ -55,7 +55,10 @@ def write_lock(folder: Path, lock: LockFile) -> None:
 
 
 def find_changed_file(folder: Path, lock: LockFile) -> str | None:
-    """Return a file that differs from the lock file, or None. Files with unchanged stats are not read again."""
+    """Return a file that differs from the lock file, or None.
+
+    Files with unchanged stats are not read again: if all were read and none differs, the lock file gets their stats.
+    """
     stats_hash = hash_stats(folder)
     if stats_hash == lock.looked:
         return None

@@ -31,7 +31,7 @@ _MAX_LABEL_CHARS = 60
 
 
 class CommandHook:
-    """A row (command, address, model or subagent) called at one event."""
+    """A row (command, address, model or subagent) called at one event; implements `extend.hooks.hooks.HookHandler`."""
 
     def __init__(self, row: CommandHookConfig, scope: HookScope) -> None:
         self._row = row

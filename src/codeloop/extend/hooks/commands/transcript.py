@@ -23,7 +23,10 @@ _MAX_CACHED_SESSIONS = 16
 
 
 class Transcripts:
-    """The transcript files of a project, each updated when a hook is called."""
+    """The transcript files of a project, each updated when a hook is called.
+
+    `home`: the folder of the project's data.
+    """
 
     def __init__(self, store: Store, home: Path, directory: Path) -> None:
         self._store = store
@@ -33,7 +36,7 @@ class Transcripts:
         """By session: the conversation as its file holds it."""
 
     async def update_file(self, session_id: str) -> Path | None:
-        """Return the updated file of a session; None: no such session, or the disk is full."""
+        """Return the updated file of a session; None: no such session, or the file can't be written."""
         if self._store.find_session(session_id) is None:
             return None
         conversation = self._store.read_context(session_id)
