@@ -192,7 +192,7 @@ async def rewind_to_prompt(ui: Ui, _words: str) -> None:
 
 
 async def _apply_timeline_step(ui: Ui, step: TimelineStep | None) -> None:
-    """Carry out the choice made in the timeline."""
+    """Do what is left of the choice made in the timeline: that has already forked or undone."""
     if step is None:
         return
     if step.action == "jump":
@@ -204,7 +204,8 @@ async def _apply_timeline_step(ui: Ui, step: TimelineStep | None) -> None:
     elif step.action == "fork":
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=step.session_id)))
         ui.tab.prompt.set_entry(PromptEntry(step.text))
-    else:
+    elif step.action == "undo":
+        # The prompt can be changed and sent again.
         ui.tab.prompt.set_entry(PromptEntry(step.text))
 
 

@@ -9,6 +9,7 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.tui.actions.show_dialog import make_context, show_dialog
 from codeloop.tui.dialogs.settings import BOOLEAN_CHOICES, Setting, SettingsPicker
+from codeloop.tui.settings.appearance import SIDEBAR_MIN_WIDTH
 from codeloop.tui.settings.ui_settings import UiSettings, read_settings, unset_setting, write_setting
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_editor import set_vim_mode
@@ -24,7 +25,7 @@ DESCRIPTIONS = {
     "diff_style": "changes in one column, or side by side; auto: by the width",
     "thinking": "whether the model's thinking is shown",
     "details": "whether the output of calls is shown",
-    "sidebar": "the sidebar; auto: from 120 columns on",
+    "sidebar": f"the sidebar; auto: from {SIDEBAR_MIN_WIDTH} columns on",
     "pictures": "whether pictures are shown in the conversation, where the terminal can",
     "vim": "the keys of vi in the prompt",
     "motion": "whether anything is animated",

@@ -7,7 +7,7 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.sidebar import Sidebar, SidebarData
 
 
-async def refresh_sidebar(ui: Ui, _words: str = "") -> None:
+async def refresh_sidebar(ui: Ui) -> None:
     """Load the sidebar's data, if it is shown. Raises CodeloopError."""
     if not ui.appearance.has_sidebar(ui.size.width) or ui.sessions is None:
         return

@@ -49,7 +49,7 @@ class ConversationSearch:
         self._is_complete = True
         self._current = 0
         self._open_items: dict[str, str] = {}
-        """The items that were opened to show a match, each with its message."""
+        """The item that was opened to show the current match, with its message; none if it was open already."""
         self._start_position = _get_scroll_position(tab)
         self._task: asyncio.Task[Any] | None = None
 
@@ -104,10 +104,10 @@ class ConversationSearch:
             self._tab.transcript.highlights.show("")
             self._tab.transcript.refresh()
             return
-        self._current = self._find_nearest()
+        self._current = self._choose_initial_match()
         await self._show_match()
 
-    def _find_nearest(self) -> int:
+    def _choose_initial_match(self) -> int:
         """Return the index of the last match in the message that was at the top of the screen when the search began.
 
         If there is none, or the view followed the end: of the last match.

@@ -111,6 +111,6 @@ class EventHandler:
 
 
 async def _reload_choices(ui: Ui) -> None:
-    """Reload agents, models and commands after a change of the configuration."""
+    """Reload the agents, the models and the profile after a change of the configuration."""
     await ui.choices.reload()
     ui.draw()

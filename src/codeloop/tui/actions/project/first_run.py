@@ -1,4 +1,7 @@
-"""What a new user is told at the start: offers to set up a provider, a tour of five keys, a warning about tmux."""
+"""What a new user is told at the start.
+
+That is an offer to set up a provider, the local server in use, a tour of five keys, and a warning about tmux.
+"""
 
 from contextlib import suppress
 from pathlib import Path
@@ -41,14 +44,14 @@ async def offer_tour(ui: Ui) -> None:
 
 
 async def check_tmux(ui: Ui) -> None:
-    """Warn once per machine that tmux does not distinguish Shift+Enter from Enter."""
+    """Warn a user once that tmux does not distinguish Shift+Enter from Enter."""
     marker = ui.launch.state_folder / "tmux-keys"
     if not marker.exists() and (await query_tmux("#{extended-keys}")).strip() == "off" and _record_first_time(marker):
         ui.say(TMUX_HINT)
 
 
 def _record_first_time(marker: Path) -> bool:
-    """Record in a marker file that a notice is shown now; return whether it never was before on this machine."""
+    """Record in a marker file that a notice is shown now; return whether this user has not seen it before."""
     if marker.exists():
         return False
     # Where nothing can be stored, it is shown each time.
