@@ -5,7 +5,7 @@ Reads have a size limit and never block on a pipe; writes are atomic.
 
 from pathlib import Path
 
-from codeloop.kit.small_files import make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.schema.errors import CodeloopError
 
 
@@ -32,7 +32,7 @@ def read_text(path: Path, max_bytes: int) -> str | None:
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner may read, atomically; a missing folder is created. Raises OSError."""
-    make_private(path.parent)
+    create_private_folder(path.parent)
     write_atomically(path, text.encode(), sync=True)
 
 

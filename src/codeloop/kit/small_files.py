@@ -19,7 +19,7 @@ FileState = tuple[int, int, int] | None
 CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def make_private(folder: Path) -> None:
+def create_private_folder(folder: Path) -> None:
     """Create a folder and its missing parents, each for its owner only; existing ones stay as they are.
 
     Raises OSError. `Path.mkdir` gives its mode to the last folder only.
@@ -27,7 +27,7 @@ def make_private(folder: Path) -> None:
     if folder.is_dir():
         return
     if folder.parent != folder:
-        make_private(folder.parent)
+        create_private_folder(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 

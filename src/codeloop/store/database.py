@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit import fault_injection
-from codeloop.kit.small_files import lock, make_private
+from codeloop.kit.small_files import create_private_folder, lock
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY_TIME
 
@@ -155,7 +155,7 @@ class Database:
 def open_database(path: Path) -> sqlite3.Connection:
     """Open or create the file, readable by its owner only, and upgrade it to the newest version. Raises StoreError."""
     try:
-        make_private(path.parent)
+        create_private_folder(path.parent)
         if not path.exists():
             path.touch(mode=0o600)
     except OSError as error:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.schedule.cron import parse_cron, to_local_time
-from codeloop.kit.small_files import lock, make_private, write_atomically
+from codeloop.kit.small_files import create_private_folder, lock, write_atomically
 from codeloop.schema.bounds.automation import SCHEDULE_RESULTS, SCHEDULE_WAIT
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
@@ -96,7 +96,7 @@ class ScheduleStore:
                 raise UsageProblem(f"{schedule.id} is scheduled already. Choose another --name, or remove it first.")
             return [*schedules, schedule]
 
-        make_private(self.folder)
+        create_private_folder(self.folder)
         self._change(append_schedule)
 
     def remove(self, schedule_id: str) -> None:

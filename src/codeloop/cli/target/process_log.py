@@ -16,7 +16,7 @@ from pathlib import Path
 
 from codeloop.cli.options import Options
 from codeloop.config.paths import find_paths
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import create_private_folder
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
@@ -80,7 +80,7 @@ class FileLog(logging.Handler):
             self._append(entry.encode("utf-8", "replace") + b"\n")
 
     def _append(self, entry: bytes) -> None:
-        make_private(self.path.parent)
+        create_private_folder(self.path.parent)
         descriptor = os.open(self.path, _APPEND_FLAGS, 0o600)
         try:
             size = os.fstat(descriptor).st_size

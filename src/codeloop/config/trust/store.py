@@ -11,7 +11,7 @@ from msgspec import Struct
 from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import ProjectContents, TooManyFiles, encode_path, is_read_for, read_contents
-from codeloop.kit.small_files import lock, make_private, read_start
+from codeloop.kit.small_files import create_private_folder, lock, read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
 
@@ -155,7 +155,7 @@ def _resolve_root(root: Path) -> Path:
 def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
     """Yield the directories to change, under a lock that excludes other processes, and store them."""
     try:
-        make_private(paths.trust_file.parent)
+        create_private_folder(paths.trust_file.parent)
         with lock(paths.trust_file.parent, TRUST_LOCK.seconds):
             # Read under the lock, since another process may have changed the list.
             directories = dict(read_trust(paths).directories)

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.schema.bounds.extension import (
     HOOK_MEDIAN_SAMPLES,
     HOOK_TIMINGS,
@@ -81,7 +81,7 @@ class HookTimings:
         if not unsaved:
             return
         with suppress(OSError, TimeoutError):
-            make_private(self._file.parent)
+            create_private_folder(self._file.parent)
             # Several processes of one project add to the same file.
             with lock(self._file.parent, HOOK_TIMINGS_LOCK.seconds):
                 timings = {(timing.label, timing.hook): timing for timing in read_timings(self._file.parent)}

@@ -18,7 +18,7 @@ from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.homes import find_homes
 from codeloop.extend.host.protocol import ExtensionOffer
-from codeloop.kit.small_files import make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.schema.bounds.extension import HOST_FILE
 from codeloop.workspace.process.program_environment import make_program_environment
 
@@ -107,7 +107,7 @@ class OfferCache:
             if is_empty_offer(offer):
                 self._file(digest).unlink(missing_ok=True)
                 return
-            make_private(self._folder)
+            create_private_folder(self._folder)
             write_atomically(self._file(digest), msgspec.json.encode(offer))
 
     def _file(self, digest: str) -> Path:
@@ -133,7 +133,7 @@ class OfferCache:
         with suppress(OSError):
             before = _read_policy(file)
             if hooks and before != stored_policy:
-                make_private(file.parent)
+                create_private_folder(file.parent)
                 write_atomically(file, msgspec.json.encode(stored_policy))
             # The same file without a policy here may be a policy in another project, by its options there.
             elif not hooks and not (before is not None and before.digest and before.digest == digest):

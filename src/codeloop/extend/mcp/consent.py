@@ -12,7 +12,7 @@ import msgspec
 from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.limits import MCP_FILE, MCP_PROJECT_FILES, TRUST_LOCK
 from codeloop.schema.wire import Wire
@@ -63,7 +63,7 @@ class Approvals:
         if self._read().get(key, [])[-1:] == [approved]:
             return
         with suppress(OSError, TimeoutError):
-            make_private(self._file.parent)
+            create_private_folder(self._file.parent)
             with lock(self._file.with_name(self._file.name + ".lock"), TRUST_LOCK.seconds):
                 definitions_by_key = self._read()
                 others = [each for each in definitions_by_key.get(key, []) if each.digest != definition.digest]

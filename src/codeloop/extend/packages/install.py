@@ -14,7 +14,7 @@ from codeloop.extend.installed_plugins import ENTRY_POINT_GROUP
 from codeloop.extend.packages.lock_file import LockFile, get_lock_path, hash_files, hash_stats, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.extend.packages.plugin_entries import PackageName
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import create_private_folder
 from codeloop.net.hosts import OFFLINE_MESSAGE, is_offline
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -46,7 +46,7 @@ def install(package: PackageName, folder: Path, which: FindProgram, run: RunComm
     # Installed beside the old version, which is replaced only when everything has worked.
     new_folder = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(new_folder, ignore_errors=True)
-    make_private(folder.parent)
+    create_private_folder(folder.parent)
     new_folder.mkdir()
     try:
         for command in _list_install_commands(package, new_folder, which):

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.small_files import make_private, write_atomically
+from codeloop.kit.small_files import create_private_folder, write_atomically
 
 Registry = Literal["npm", "pypi"]
 # Caches change while a package is used; its hashes must not.
@@ -50,7 +50,7 @@ def read_lock(folder: Path) -> LockFile | None:
 
 def write_lock(folder: Path, lock: LockFile) -> None:
     """Write the lock file of a folder."""
-    make_private(folder.parent)
+    create_private_folder(folder.parent)
     write_atomically(get_lock_path(folder), msgspec.json.format(msgspec.json.encode(lock), indent=1))
 
 

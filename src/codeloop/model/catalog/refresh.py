@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import create_private_folder
 from codeloop.model.base_url import parse_origin
 from codeloop.model.catalog.catalog import FETCHED_FILE_NAME, Catalog
 from codeloop.model.catalog.packer import SourceProvider, iterate_packing, parse_source
@@ -64,7 +64,7 @@ async def refresh_catalog(cache: Path, environment: Mapping[str, str], bundled: 
 
     url = environment.get("CODELOOP_MODELS_URL") or SOURCE_URL
     try:
-        make_private(cache)
+        create_private_folder(cache)
         # Before the try, not after it: a failure must not be repeated at each start.
         _find_stamp_file(cache).touch()
         async with asyncio.timeout(CATALOG_DEADLINE.seconds):

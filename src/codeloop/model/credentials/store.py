@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import lock, make_private, write_atomically
+from codeloop.kit.small_files import create_private_folder, lock, write_atomically
 from codeloop.model.base_url import parse_origin
 from codeloop.model.errors import ModelUnavailable, WrongKeyOrigin
 from codeloop.schema.errors import CodeloopError
@@ -209,7 +209,7 @@ class Credentials:
         target = Path(os.path.realpath(self.path))
         lock_file = target.with_name(target.name + ".lock")
         try:
-            make_private(target.parent)
+            create_private_folder(target.parent)
             with lock(lock_file, CREDENTIALS_LOCK.seconds):
                 entries = edit(self._read_file())
                 data = msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n"

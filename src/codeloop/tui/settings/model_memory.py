@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.schema.message import ModelRef, format_model_ref
 from codeloop.schema.wire import replace
 
@@ -67,6 +67,6 @@ class ModelMemory:
     def _change(self, update: Callable[[RememberedModels], RememberedModels]) -> None:
         # What is remembered is a convenience: a full disk or another process must not end the UI.
         with suppress(OSError, TimeoutError):
-            make_private(self._file.parent)
+            create_private_folder(self._file.parent)
             with lock(self._file.parent, _LOCK_TIMEOUT_SECONDS):
                 write_atomically(self._file, msgspec.json.encode(update(self.read())))

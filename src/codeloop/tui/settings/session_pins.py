@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 
 # Bounds what is read of a damaged file.
 _MAX_FILE_BYTES = 1_000_000
@@ -30,7 +30,7 @@ class SessionPins:
         """Pin or unpin a session."""
         # A pin is a convenience: a full disk or another process must not end the UI.
         with suppress(OSError, TimeoutError):
-            make_private(self._file.parent)
+            create_private_folder(self._file.parent)
             with lock(self._file.parent, _LOCK_TIMEOUT_SECONDS):
                 # Read again under the lock: another process may have changed the file.
                 before = self.read()

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from codeloop.kit.jsonc import Document, JsoncError, is_object, parse_jsonc
-from codeloop.kit.small_files import make_private, read_bounded, write_atomically
+from codeloop.kit.small_files import create_private_folder, read_bounded, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.render.canvas import DiffView
@@ -145,7 +145,7 @@ def _parse_file(file: Path) -> Document:
 
 def _write(file: Path, text: str) -> None:
     try:
-        make_private(file.parent)
+        create_private_folder(file.parent)
         write_atomically(file, text.rstrip("\n").encode() + b"\n")
     except OSError as error:
         raise CodeloopError(f"{file} can't be written: {error.strerror or error}.") from error

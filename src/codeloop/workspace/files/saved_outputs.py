@@ -7,7 +7,7 @@ import stat
 import time
 from pathlib import Path
 
-from codeloop.kit.small_files import CREATE_FLAGS, make_private, write_all
+from codeloop.kit.small_files import CREATE_FLAGS, create_private_folder, write_all
 from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_SIZE
 
 # A younger file may belong to a command that still runs.
@@ -43,7 +43,7 @@ def expand_outputs(line: str, folder: Path, directory: Path) -> str:
 
 def create_output_file(folder: Path) -> tuple[Path, int]:
     """Make a new empty file that only its owner can read. Returns its path and a descriptor; raises OSError."""
-    make_private(folder)
+    create_private_folder(folder)
     while True:
         # Short, since the model reads and repeats it.
         path = folder / f"tool_{os.urandom(4).hex()}"

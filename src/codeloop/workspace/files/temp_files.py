@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from codeloop.kit.processes import is_own_scope, read_pid_scope, read_start_time
-from codeloop.kit.small_files import CREATE_FLAGS, make_private
+from codeloop.kit.small_files import CREATE_FLAGS, create_private_folder
 from codeloop.schema.limits import WRITE_RECORD_AGE, WRITE_RECORD_BYTES
 from codeloop.workspace.files.safe_open import FileRefused, open_folder
 
@@ -54,7 +54,7 @@ def _write_record(folder: Path, paths: Sequence[Path]) -> Path:
     try:
         fd = os.open(record, CREATE_FLAGS, 0o600)
     except FileNotFoundError:
-        make_private(folder)
+        create_private_folder(folder)
         fd = os.open(record, CREATE_FLAGS, 0o600)
     try:
         # A record that is cut short names fewer files, which is harmless.

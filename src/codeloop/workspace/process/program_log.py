@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.limits import MCP_LOG
 
 # The end of the log that is kept in memory, for messages about the program's end.
@@ -46,7 +46,7 @@ class ProgramLog:
         # The first output of this object begins a new file, too: the one that is there is of an earlier run.
         with suppress(OSError):
             if self._size + len(data) > MCP_LOG.value or not self._size:
-                make_private(self.file.parent)
+                create_private_folder(self.file.parent)
                 if self.file.exists():
                     self.file.replace(self.file.with_suffix(".old.log"))
                 self._size = 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.remove_tree import remove_tree
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.bounds.sandbox import SANDBOX_PRIVATE_AGE, SANDBOX_PRIVATE_SIZE
 from codeloop.workspace.sandbox.paths.home_paths import CACHES, COPYING_VARIABLES
 from codeloop.workspace.sandbox.policy import SandboxPolicy
@@ -45,10 +45,10 @@ class PrivateFolders:
             return None
         private_folder = self._folders.get(policy.private_folder)
         if private_folder is None:
-            make_private(policy.private_folder)
+            create_private_folder(policy.private_folder)
             private_folder = self._folders[policy.private_folder] = _claim_unused(policy.private_folder)
             for name in (HOME_NAME, OWN_CACHES_NAME):
-                make_private(private_folder.path / name)
+                create_private_folder(private_folder.path / name)
         return private_folder
 
     def find_folder(self, policy: SandboxPolicy) -> Path | None:
@@ -103,7 +103,7 @@ def make_layer_name(path: Path) -> str:
 def make_cache_folder(private: Path | None, path: str) -> Path:
     """Return the folder that replaces a cache where overlays are unavailable, and make it if it is absent."""
     folder = Path(private or "/", make_layer_name(Path(path)), "own")
-    make_private(folder)
+    create_private_folder(folder)
     return folder
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, leads_out_of_project
@@ -124,5 +124,5 @@ def _find_top(file: Path, home: Path) -> Path:
 
 def _make_folder(folder: Path) -> Path:
     if not folder.exists():
-        make_private(folder)
+        create_private_folder(folder)
     return Path(os.path.realpath(folder))

@@ -16,7 +16,7 @@ from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings
 from codeloop.kit.programs import find_program
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import create_private_folder
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.schema.bounds.language_tools import LSP_INSTALL
@@ -101,7 +101,7 @@ def install(name: str) -> None:
     server = _find_server(settings, name)
     installer, *packages = server.row.install or [""]
     folder = find_install_folder(settings)
-    make_private(folder)
+    create_private_folder(folder)
     (folder / "bin").mkdir(exist_ok=True)
     for command in _list_install_commands(installer, packages, folder, server):
         _run_install_command(command, settings)
@@ -154,7 +154,7 @@ def restart(name: str) -> None:
     _find_server(settings, name)
     # Every process of this project that runs the server compares the time of this file.
     file = find_restart_file(settings, name)
-    make_private(file.parent)
+    create_private_folder(file.parent)
     file.touch()
     click.echo(f"{escape_controls(name)} starts anew with the next edit of a file that it serves.")
 

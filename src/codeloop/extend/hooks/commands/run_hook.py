@@ -12,7 +12,7 @@ from codeloop.extend.hooks.commands.decision import HookDecision, decide_by_outp
 from codeloop.extend.hooks.commands.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.programs import make_safe_environment
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import create_private_folder
 from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTPUT, HOOK_PROMPT
@@ -133,7 +133,7 @@ def _choose_folder(row: CommandHookConfig, scope: HookScope) -> Path:
     if row.is_project or scope.is_trusted:
         return scope.workspace.directory
     # Interpreters and package runners load code and settings from the folder that they start in.
-    make_private(scope.own_folder)
+    create_private_folder(scope.own_folder)
     return scope.own_folder
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.extend.hooks.commands.script_names import convert_to_script_inputs, list_script_names
-from codeloop.kit.small_files import make_private, write_atomically
+from codeloop.kit.small_files import create_private_folder, write_atomically
 from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT, HOOK_TRANSCRIPTS
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
@@ -65,7 +65,7 @@ class Transcripts:
             if bytes_left < 0:
                 break
             lines += reversed(encoded_lines)
-        make_private(self._folder)
+        create_private_folder(self._folder)
         write_atomically(file, b"".join(line + b"\n" for line in reversed(lines)))
         for old in sorted(self._folder.glob("*.jsonl"), key=_read_mtime)[: -HOOK_TRANSCRIPTS.value]:
             old.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.schema.limits import MCP_FILE
 from codeloop.schema.wire import Wire
 
@@ -50,7 +50,7 @@ class LastFailures:
             if failure is None:
                 self._file(digest).unlink(missing_ok=True)
                 return
-            make_private(self._folder)
+            create_private_folder(self._folder)
             write_atomically(self._file(digest), msgspec.json.encode(failure))
 
     def _file(self, digest: str) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.limits import MCP_FILE, MCP_INSTRUCTIONS
@@ -121,7 +121,7 @@ class Listings:
     def put(self, key: str, listing: Listing) -> None:
         """Store a listing; if writing fails, the server is asked again next time."""
         with suppress(OSError):
-            make_private(self._folder)
+            create_private_folder(self._folder)
             write_atomically(self._file(key), msgspec.json.encode(listing))
 
     def forget(self, key: str) -> None:

@@ -15,7 +15,7 @@ from codeloop.config.paths import Paths
 from codeloop.extend.mcp.cache.definition import RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.transport.failures import SignInNeeded, describe_error, list_request_errors
 from codeloop.extend.mcp.transport.http_client import make_http_client
-from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CREDENTIALS_BYTES, MCP_START
 from codeloop.schema.wire import JSON, Wire, replace
@@ -79,7 +79,7 @@ class SignIns:
         # A link is followed, so that a file which the user keeps elsewhere is not replaced by a copy.
         target = Path(os.path.realpath(self._file))
         try:
-            make_private(target.parent)
+            create_private_folder(target.parent)
             with lock(self._get_lock_path("write"), MCP_START.seconds):
                 all_sign_ins = self._read()
                 before = all_sign_ins.pop(name, None)
@@ -95,7 +95,7 @@ class SignIns:
         """Hold the lock for renewing a token. Raises CodeloopError."""
         lock_held = lock(self._get_lock_path("renew"), MCP_START.seconds)
         try:
-            make_private(self._file.parent)
+            create_private_folder(self._file.parent)
             # In a thread, because another process may hold the lock while it waits for its provider.
             await asyncio.to_thread(lock_held.__enter__)
         except (OSError, TimeoutError) as error:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.extend.mcp.cache.definition import LocalDefinition
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import find_program
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM_TIME
 from codeloop.workspace.process.child_process import Pipe
@@ -65,7 +65,7 @@ def make_user_spec(
     project_folders = (project.directory, project.root)
     folder = _find_folder(config, project.directory)
     if folder is None or (not project.is_trusted and _is_inside(folder, project_folders)):
-        make_private(own)
+        create_private_folder(own)
         # The server's own folder lies inside the project when the user's data folder does.
         folder = _ROOT_FOLDER if _is_inside(own, project_folders) else own
     words = config.command

@@ -6,7 +6,7 @@ That is an offer to set up a provider, the local server in use, a tour of five k
 from contextlib import suppress
 from pathlib import Path
 
-from codeloop.kit.small_files import make_private, write_atomically
+from codeloop.kit.small_files import create_private_folder, write_atomically
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.actions.connections import choose_provider
 from codeloop.tui.terminal.multiplexer import query_tmux
@@ -56,7 +56,7 @@ def _record_first_time(marker: Path) -> bool:
         return False
     # Where nothing can be stored, it is shown each time.
     with suppress(OSError):
-        make_private(marker.parent)
+        create_private_folder(marker.parent)
         write_atomically(marker, b"shown\n")
     return True
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import lock, make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.schema.bounds.tui import PROMPT_BLOB
 from codeloop.tui.widgets.prompt.history.stored_prompt import ChipContents, StoredPrompt
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
@@ -83,7 +83,7 @@ class DraftFiles:
             with suppress(FileNotFoundError, NotADirectoryError):
                 self._find_path(key).unlink()
             return
-        make_private(self._folder)
+        create_private_folder(self._folder)
         self._acquire_lock()
         write_atomically(self._find_path(key), data)
 

@@ -9,8 +9,8 @@ import msgspec
 
 from codeloop.kit.small_files import (
     FileState,
+    create_private_folder,
     lock,
-    make_private,
     read_file_state,
     read_start,
     write_all,
@@ -67,7 +67,7 @@ class PromptStore:
         history = self.list_history()
         if not prompt.text.strip() or (history and _is_same_prompt(history[-1], prompt)):
             return
-        make_private(self.folder)
+        create_private_folder(self.folder)
         path = self.folder / "history.jsonl"
         with self._hold_lock():
             _append(path, msgspec.json.encode(self.chip_contents.pack(_add_time(prompt))))
@@ -82,7 +82,7 @@ class PromptStore:
 
     def push_stash(self, prompt: StoredPrompt) -> None:
         """Push a prompt onto the stash. Raises OSError."""
-        make_private(self.folder)
+        create_private_folder(self.folder)
         with self._hold_lock():
             prompts = [*self.list_stash(), self.chip_contents.pack(_add_time(prompt))][-PROMPT_STASH.value :]
             _write_lines(self.folder / "stash.jsonl", prompts)
@@ -102,7 +102,7 @@ class PromptStore:
 
     def add_mention(self, name: str) -> None:
         """Count a mention of a file or an agent. Raises OSError."""
-        make_private(self.folder)
+        create_private_folder(self.folder)
         path = self.folder / "mentions.json"
         with self._hold_lock():
             mentions = dict(self.read_mentions())

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.small_files import make_private, read_start, write_atomically
+from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.schema.bounds.tui import PROMPT_BLOB, PROMPT_BLOB_AGE
 from codeloop.tui.editor.chips import Chip, Chips
 from codeloop.tui.widgets.prompt.prompt_entry import Mode
@@ -52,7 +52,7 @@ class ChipContents:
             return chip
         data = msgspec.json.encode(chip)
         name = hashlib.sha256(data).hexdigest()
-        make_private(self._folder)
+        create_private_folder(self._folder)
         path = self._folder / name
         if path.exists():
             # Used again, so its age counts from now.
