@@ -30,14 +30,14 @@ def test_a_longer_pause_is_learned_when_nothing_else_explains_it(silent: float, 
 def test_what_may_be_about_an_older_text_is_not_believed() -> None:
     habits = PushHabits(0.3)
     document = said(habits, 1.0)
-    assert habits.is_fresh(document)
+    assert habits.has_all_diagnostics(document)
     document.change("a", next(habits.versions), habits.pause)
     document.change("b", next(habits.versions), habits.pause)  # nothing was said of "a"
     document.record_push([])
     document.pushed_at -= 1.0
-    assert not habits.is_fresh(document)
+    assert not habits.has_all_diagnostics(document)
     document.resend(next(habits.versions))
     document.record_push([])
-    assert not habits.is_fresh(document), "it may go on"
+    assert not habits.has_all_diagnostics(document), "it may go on"
     document.pushed_at -= 1.0
-    assert habits.is_fresh(document)
+    assert habits.has_all_diagnostics(document)

@@ -173,7 +173,7 @@ class LanguageClient:
             return None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not self.habits.is_fresh(document, pulls=self.pulls_diagnostics):
+                while not self.habits.has_all_diagnostics(document, pulls=self.pulls_diagnostics):
                     if self.pulls_diagnostics:
                         await self._pull(document)
                     else:
@@ -184,8 +184,8 @@ class LanguageClient:
         """Return the diagnostics of the current text; None: none yet, or more may follow."""
         document = self.documents.get(path)
         if document is not None:
-            is_fresh = self.habits.is_fresh(document, pulls=self.pulls_diagnostics)
-            return document.list_diagnostics(self.encoding) if is_fresh else None
+            has_all_diagnostics = self.habits.has_all_diagnostics(document, pulls=self.pulls_diagnostics)
+            return document.list_diagnostics(self.encoding) if has_all_diagnostics else None
         report = self._closed_file_reports.get(path)
         if report is None:
             return None

@@ -33,7 +33,7 @@ class PushHabits:
         self.is_working = False
         self._work_ended_at = 0.0
 
-    def is_fresh(self, document: OpenDocument, *, pulls: bool = False) -> bool:
+    def has_all_diagnostics(self, document: OpenDocument, *, pulls: bool = False) -> bool:
         """Return whether all diagnostics of the current text have arrived. `pulls`: they are requested, not pushed."""
         if pulls:
             return document.pulled is not None
