@@ -16,7 +16,8 @@ _log = logging.getLogger(__name__)
 class EditorBuffers:
     """Access to the texts of files as the editor has them, with unsaved changes.
 
-    `is_offered`: the editor lets agents read and write them. `sessions`: the ids of the sessions that are open in it.
+    `is_offered`: the editor lets agents read and write them. `connection`, `sessions`: to the editor, and the ids of
+    the sessions that are open in it, for `EditorTerminals`, too.
     """
 
     def __init__(self) -> None:

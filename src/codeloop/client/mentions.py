@@ -35,6 +35,7 @@ async def find_mentions(
     agents = await client.call(AGENT_LIST, NoArguments())
     subagents = {agent.name for agent in agents if agent.mode != "primary"}
     resources = await _find_resources(client, text)
+    # Both spellings: among the names of files, that of a resource ends at its first colon, unless it is quoted.
     resource_names = {name for each in resources for name in (str(each.filename), str(each.filename).partition(":")[0])}
     parts: list[FilePartInput | AgentPartInput] = [*resources]
     for name in names:

@@ -155,7 +155,7 @@ def _describe_state(tree: WorktreeOverview) -> str:
 def list_losses(tree: WorktreeOverview) -> list[str]:
     """List what the removal of a work tree would lose: running turns, uncommitted files, commits of no other branch.
 
-    The last line is the error of a work tree of which this can't be known completely.
+    What git has left half done there, or why git fails, is the last line.
     """
     lines: list[str] = []
     if tree.running:

@@ -13,7 +13,10 @@ from codeloop.schema.wire import JSON
 
 
 class EditorTerminals:
-    """The editor's terminals. `is_offered`: the editor lets agents run commands in them."""
+    """The editor's terminals. `is_offered`: the editor lets agents run commands in them.
+
+    `buffers`: they have the connection to the editor, and its open sessions.
+    """
 
     def __init__(self, buffers: EditorBuffers) -> None:
         self.is_offered = False

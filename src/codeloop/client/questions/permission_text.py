@@ -57,6 +57,7 @@ def describe_request(request: PermissionRequest, requester: Requester, columns: 
         )
     if request.metadata.get("kept"):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
+    # Narrower than the other rows: a terminal shows a label before the first one.
     always = f"\n     {WRAP_MARK.strip()} ".join(wrap_line(describe_always(request), max(columns - 15, 20)))
     return RequestText(f"{action}{tool_suffix}{subagent_suffix}", rows, always)
 
