@@ -8,7 +8,6 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import expand_tabs
 from codeloop.tui.themes.palette_256 import name_colour
 from codeloop.tui.themes.styles import Styles
@@ -52,25 +51,25 @@ class AnsiText:
         self._pen = Pen()
         self._cache: dict[Pen, Style] = {}
 
-    def draw_line(self, text: str) -> Row:
+    def draw_line(self, text: str) -> list[Segment]:
         """Return a line in segments, which is not yet cut or wrapped."""
         # Most lines are without any control sequence.
         if text.isascii() and text.isprintable():
             return [Segment(text, self._find_style())] if text else []
-        row: Row = []
+        segments: list[Segment] = []
         text_start = 0
         line = _apply_overwrites(text)
         for match in _SEQUENCE.finditer(line):
-            self._append_text(row, line[text_start : match.start()])
+            self._append_text(segments, line[text_start : match.start()])
             text_start = match.end()
             if match[1] is not None:
                 self._pen = _apply_codes(self._pen, match[1])
-        self._append_text(row, line[text_start:])
-        return row
+        self._append_text(segments, line[text_start:])
+        return segments
 
-    def _append_text(self, row: Row, text: str) -> None:
+    def _append_text(self, segments: list[Segment], text: str) -> None:
         if text:
-            row.append(Segment(escape_controls(expand_tabs(text)), self._find_style()))
+            segments.append(Segment(escape_controls(expand_tabs(text)), self._find_style()))
 
     def _find_style(self) -> Style:
         style = self._cache.get(self._pen)

@@ -18,7 +18,7 @@ _RXVT_TERMS = ("foot", "rxvt", "contour")
 
 
 def find_opener(link: str, environment: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...]:
-    """Return the command that opens a link on the user's desktop; empty for invalid links, and on remote machines.
+    """Return the command that opens a link on the user's desktop; empty: the link is invalid, or no desktop in reach.
 
     Python's `webbrowser` is not used: it might run a browser in this terminal, and takes a link that begins with a dash
     for an option.

@@ -1,4 +1,4 @@
-"""Parses keys that Textual takes for others or does not know: Enter or Ctrl with modifiers, and xterm's sequences."""
+"""Parses keys that Textual takes for others or does not know: Alt with Enter, Ctrl or a letter, and xterm's format."""
 
 import re
 from collections.abc import Iterable

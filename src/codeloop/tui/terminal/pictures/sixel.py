@@ -4,9 +4,9 @@ import re
 from functools import cache
 
 DEFAULT_COLOURS = 200
-"""Colours of a palette, if the terminal does not tell how many it has."""
+"""Colours of a palette: at most, and if the terminal does not tell how many it has."""
 TRANSPARENT = 255
-"""The palette index of transparent pixels."""
+"""The palette index of transparent pixels, which no colour has, since there are at most DEFAULT_COLOURS."""
 _BAND_ROWS = 6
 # A repetition is written as `!`, the number and the character, which is shorter from four characters on.
 _REPEATED_CHARACTER = re.compile(rb"(.)\1{3,}", re.DOTALL)
