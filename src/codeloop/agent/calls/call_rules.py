@@ -86,16 +86,24 @@ def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
     ceilings = _collect_lineage_ceilings(engine, lineage)
     for ceiling in ceilings:
         lists += _make_ceiling_lists(engine, ceiling, profile)
-    rule_layers = tuple(layers for layers in lists if any(layer.rules for layer in layers))
+    lists_with_rules = tuple(layers for layers in lists if any(layer.rules for layer in layers))
     # The profile `yolo` answers every question, but a child of a stricter session still asks.
     approves_questions = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
-    return CallRules(rule_layers, approves_questions=approves_questions)
+    return CallRules(lists_with_rules, approves_questions=approves_questions)
 
 
 def list_rulesets(engine: Engine, session_id: str, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
     """Return the lists of `make_call_rules`, each as its rulesets: the call's own list first."""
-    rules = make_call_rules(engine, session_id, agent)
-    return tuple(tuple(layer.rules for layer in layers) for layers in rules.lists)
+    return _list_rulesets(make_call_rules(engine, session_id, agent).lists)
+
+
+def list_rulesets_of_new_session(engine: Engine, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
+    """Return the lists that decide a call in a new session, as `list_rulesets` does: it has no rules or ceilings."""
+    return _list_rulesets(_make_lists(engine, RuleLayer("session", ()), agent, engine.rulebook.profile))
+
+
+def _list_rulesets(lists: Iterable[RuleLayers]) -> tuple[tuple[Ruleset, ...], ...]:
+    return tuple(tuple(layer.rules for layer in layers) for layers in lists)
 
 
 def list_ceilings(engine: Engine, session_id: str) -> tuple[Ceiling, ...]:
@@ -135,11 +143,11 @@ def _make_ceiling_lists(engine: Engine, ceiling: Ceiling, profile: Profile) -> l
 
 def _make_lists(engine: Engine, session_layer: RuleLayer, agent: Agent, profile: Profile) -> list[RuleLayers]:
     """Return the list of an agent in a session, the guards, and the fixed rules."""
-    rule_layers = engine.rulebook.get_layers(agent.name, profile)
+    profile_layer, *agent_layers = engine.rulebook.get_layers(agent.name, profile)
     # The configuration names no such agent (any more): the rules that it came with apply.
     if agent.name not in engine.agents:
-        rule_layers = (rule_layers[0], RuleLayer(f"agent {agent.name}", tuple(agent.permission)))
-    rule_layers = (*rule_layers, session_layer)
-    # A profile's rules (the first layer) can't lift a guard; those of the user, the agent and the session can.
-    guards = RuleLayer("built-in", make_guard_rules(*(layer.rules for layer in rule_layers[1:])))
-    return [rule_layers, (guards,), *engine.rulebook.list_fixed_rules(agent.name, profile)]
+        agent_layers = [RuleLayer(f"agent {agent.name}", tuple(agent.permission))]
+    own_layers = (*agent_layers, session_layer)
+    # A profile's rules can't lift a guard; those of the user, the agent and the session can.
+    guards = RuleLayer("built-in", make_guard_rules(*(layer.rules for layer in own_layers)))
+    return [(profile_layer, *own_layers), (guards,), *engine.rulebook.list_fixed_rules(agent.name, profile)]

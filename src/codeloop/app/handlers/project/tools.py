@@ -1,11 +1,10 @@
 """Handlers that list tools: all of them, and those that a model is offered."""
 
+from codeloop.agent.calls.call_rules import list_rulesets_of_new_session
 from codeloop.app.handlers import handles
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project
 from codeloop.model.chat import ModelInfo
-from codeloop.permission.defaults import make_guard_rules
-from codeloop.permission.rules import RuleLayer
 from codeloop.schema import operation
 from codeloop.schema.api.project import (
     ToolListItem,
@@ -28,17 +27,13 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
         return []
     engine = project.engine
     agent = engine.get_agent(project.settings.config.default_agent or "build")
-    profile = engine.rulebook.profile
-    layers = engine.rulebook.get_layers(agent.name, profile)
-    # As in a session: a tool is offered if the agent's rules, the guards and all ceilings leave some use of it.
-    guards = (RuleLayer("", make_guard_rules(layers[1].rules)),)
-    lists = [layers, guards, *engine.rulebook.list_fixed_rules(agent.name, profile)]
-    tool_specs, *limits = [engine.toolbox.list_specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
-    allowed_names = [{spec.name for spec in specs} for specs in limits]
+    # As in a session: a tool is offered if each list of rules leaves some use of it.
+    own_rulesets, *further_lists = list_rulesets_of_new_session(engine, agent)
+    names_by_list = [{spec.name for spec in engine.toolbox.list_specs(info.id, *rules)} for rules in further_lists]
     return [
         ToolListItem(id=spec.name, description=spec.description, parameters=spec.parameters)
-        for spec in tool_specs
-        if all(spec.name in names for names in allowed_names)
+        for spec in engine.toolbox.list_specs(info.id, *own_rulesets)
+        if all(spec.name in names for names in names_by_list)
     ]
 
 
