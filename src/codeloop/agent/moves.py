@@ -1,4 +1,4 @@
-"""Decides the next move of the loop (ask the model, recover, compact, stop) from the stored conversation.
+"""Decides the next move of the loop (ask the model, recover, compact, delegate, fall back, stop) from what is stored.
 
 Pure: a process that is killed at any point loses nothing, since the next one decides from the same conversation.
 """
@@ -32,8 +32,16 @@ from codeloop.tool.tool import TURN_ENDED_KEY
 StopReason = Literal[
     "done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted", "not_done", "moved"
 ]
+"""Why a turn ended.
+
+- done: the model had nothing more to do; idle: there was no prompt.
+- error: a request, or codeloop itself, failed; length, filtered: the service cut the answer, or withheld it.
+- rejected: the user refused a call, or a hook ended the turn; loop: a call was made again and again.
+- limit: of steps, dollars, tokens or time; aborted: it was stopped from outside.
+- not_done: its goal was not reached; moved: the session goes on elsewhere.
+"""
 REJECTED_KEY = "rejected"
-"""Metadata key of a tool part: the user refused the call without a message."""
+"""Metadata key of a tool part: the user refused the call without a message, or a hook ended the turn with it."""
 # Entries at the end among which the last step with token counts is searched; a step that failed may have none.
 _RECENT_ENTRIES = 8
 
@@ -148,7 +156,7 @@ def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None,
 
 
 def find_required_format(conversation: Conversation) -> JSON | None:
-    """Return the required format of the last turn's answer; None: any."""
+    """Return the format that the newest prompt's turn requires of its answer; None: any."""
     _, required_format = _find_newest_prompt(conversation.entries)
     return required_format
 
@@ -156,8 +164,9 @@ def find_required_format(conversation: Conversation) -> JSON | None:
 def compute_compaction_threshold(info: ModelInfo, reserved: int | None) -> int | None:
     """Return how many tokens a request may hold before the conversation is compacted; None: no limit is known.
 
-    That is 90 % of the model's input limit; where it has none, of its context less what is kept free for the answer:
-    `reserved`, or the smallest of the model's output limit, 32,000 tokens and a quarter of the context.
+    That is `COMPACT_THRESHOLD` per cent of the model's input limit; where it has none, of its context less what is kept
+    free for the answer: `reserved`, or the least of the model's output limit, `COMPACT_RESERVE` and a quarter of the
+    context.
     """
     total = info.limits.input or info.limits.context
     if not total:
@@ -223,7 +232,7 @@ def _find_open_answers(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 
 def list_turn_steps(conversation: Conversation) -> list[AssistantMessage]:
-    """Return the answers since the last final one: the steps of the last turn."""
+    """Return the answers since the last final one: the steps so far of a turn that has not ended."""
     return [entry.info for entry in list_turn_entries(conversation) if isinstance(entry.info, AssistantMessage)]
 
 
@@ -343,7 +352,7 @@ def _check_limits(conversation: Conversation, settings: TurnSettings) -> Stop | 
         return Stop("limit", settings.shared_budget.refusal)
     if (
         settings.configured_budget is not None
-        and (cost := _sum_cost(conversation, settings) + settings.configured_budget.spent)
+        and (cost := _compute_turn_cost(conversation, settings) + settings.configured_budget.spent)
         >= settings.configured_budget.limit
     ):
         limit, name = format_dollars(settings.configured_budget.limit), settings.configured_budget.name
@@ -357,7 +366,7 @@ def _check_limits(conversation: Conversation, settings: TurnSettings) -> Stop | 
         return Stop("limit", f"The limit of {_format_count(settings.max_steps, 'step')} is reached.")
     if settings.max_cost == 0:
         return Stop("limit", "Nothing is left of the limit of cost, so no request was made.")
-    if settings.max_cost is not None and (cost := _sum_cost(conversation, settings)) >= settings.max_cost:
+    if settings.max_cost is not None and (cost := _compute_turn_cost(conversation, settings)) >= settings.max_cost:
         return Stop(
             "limit", f"The limit of {format_dollars(settings.max_cost)} is reached: {format_dollars(cost)} spent."
         )
@@ -369,8 +378,8 @@ def _check_limits(conversation: Conversation, settings: TurnSettings) -> Stop | 
     return None
 
 
-def _sum_cost(conversation: Conversation, settings: TurnSettings) -> float:
-    """Return the dollars that the run has cost, with those of its subagents."""
+def _compute_turn_cost(conversation: Conversation, settings: TurnSettings) -> float:
+    """Return the dollars that the turn has cost so far, with those of its subagents."""
     return (conversation.session.cost or 0.0) - settings.cost_before
 
 

@@ -22,7 +22,7 @@ _TEST_START = re.compile(
     r"|^func\s+(Test\w+)"
     r"|^\s*(?:(?:public|private|internal|async|static|suspend|pub)\s+)*(?:fun|func|void|function|fn|Task)\s+(\w*[Tt]est\w*)"
 )
-# Matches a line that keeps a test from running: `@pytest.mark.skip`, `it.only(`, `t.Skip(`, `return` as the first line.
+# Matches a line that keeps a test from running: `@pytest.mark.skip`, `it.only(`, `t.Skip(`, a bare `return`.
 _SKIP_LINE = re.compile(
     r"@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bpytest\.(?:skip|xfail|importorskip)\(|\.skipTest\("
     r"|\bSkipTest\(|\b(?:it|test|describe|context|suite)\.(?:skip|todo|failing|fixme|only)\b"
@@ -39,11 +39,13 @@ _SELECTION_LINE = re.compile(
     r"|\b(?:testPathIgnorePatterns|modulePathIgnorePatterns|testMatch|testRegex|testNamePattern|passWithNoTests)\b"
     r"|\|\|\s*(?:true|:|exit 0)\s*['\"]?,?\s*$"
 )
+# Matches the name of a test runner, which settings that no longer have it may not call any more.
 _RUNNER_NAME = re.compile(
     r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|(?:go|cargo|npm|make) test)\b"
 )
 # Files that Python runs at every start: code in them can change how tests run.
 _STARTUP_FILES = frozenset(("sitecustomize.py", "usercustomize.py"))
+# Matches a file name that speaks of tests.
 _TEST_NAME = re.compile(r"test|spec", re.IGNORECASE)
 # Matches a definition at the top level, with which a test that began above it has ended.
 _OTHER_DEFINITION = re.compile(r"(?:async )?(?:def|class|func|function|fn|const)\b")
@@ -51,9 +53,19 @@ _OTHER_DEFINITION = re.compile(r"(?:async )?(?:def|class|func|function|fn|const)
 _IMPORT_LINE = re.compile(r"\s*(?:import|from|use|using|require|package|#|//|/?\*|[)\]}]+[;,]?\s*$)")
 # The most lines from a decorator to the first line of its test.
 _MAX_DECORATOR_LINES = 8
+# Matches a line that checks something, in the words of most frameworks.
 _ASSERTION = re.compile(r"assert|expect|should|require|verify|raises|\bt\.(?:Error|Fatal)|\beq", re.IGNORECASE)
 
 Effect = Literal["removed", "skipped", "edited", "replaced", "changed", "deleted", "changes which tests run"]
+"""What happened.
+
+- removed: a test, or a file of tests, is gone; deleted: another file in a folder of tests, or one of settings, is.
+- replaced: the first line of a test is gone, but at least as many tests came; it may have been renamed.
+- skipped: a line came that keeps a test from running.
+- edited: lines of a test were removed or changed, or an assertion outside of the tests that the patch names.
+- changed: other lines were, or data of tests, or a file too large for a patch, or settings that named a test runner.
+- changes which tests run: settings leave tests out, or let failures pass.
+"""
 
 
 class ChangedTest(Struct, frozen=True):

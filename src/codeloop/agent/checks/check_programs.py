@@ -31,7 +31,10 @@ TASK_RUNNER_WORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("pnpm", "yarn", "turbo", "nx", "lerna"), ("run", "run-script", "")),
     **dict.fromkeys(("uv", "pdm", "rye", "pixi", "hatch", "poetry", "pipenv", "devbox", "mise"), ("run", "r")),
 }
-"""Programs with tasks of the project's own, and the words that stand before a task's name ("": none has to)."""
+"""Programs with tasks of the project's own, and the words of which one stands before a task's name.
+
+"": none has to. A program without such words takes any number of tasks.
+"""
 
 
 def _make_rows(kind: CheckKind, names: str, *subcommands: str) -> dict[str, dict[str, CheckKind]]:

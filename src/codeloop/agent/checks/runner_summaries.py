@@ -1,4 +1,4 @@
-"""Reads the numbers of tests from the summaries that test runners print. Pure."""
+"""Reads the numbers of tests from the summaries that test runners print, and compares those of two runs. Pure."""
 
 import re
 
