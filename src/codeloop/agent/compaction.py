@@ -87,11 +87,11 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     engine.store.append(make_message_updated(info))
     model = engine.models.open(format_model_ref(request.model))
     entries = _list_entries_before(conversation, request)
-    max_tokens = engine.turn_settings.compact_at_tokens or _find_reported_limit(conversation)
+    max_input_tokens = engine.turn_settings.compact_at_tokens or _find_reported_limit(conversation)
     # Usage is counted from the request, which extensions may still change here.
     with AbortGuard(engine, info):
         model_request = _make_summary_request(
-            model.info, await engine.hooks.change_history(session_id, entries), max_tokens
+            model.info, await engine.hooks.change_history(session_id, entries), max_input_tokens
         )
         model_request = await engine.hooks.change_summary_request(request, model.info, model_request, auto=move.auto)
     usage = Usage(model.info.prices, model_request, engine.turn_settings.shared_budget)
@@ -153,14 +153,16 @@ def _store_request(engine: Engine, conversation: Conversation, move: Compact) ->
 
 
 def find_tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
-    """Return the id of the first of the last entries that fit `budget` characters; None when none, or all, fit."""
+    """Return the id of the first of the last entries that fit `budget` characters.
+
+    None: none fits, or so many that at most one entry would be left to summarise.
+    """
     start = None
     for index in range(len(entries) - 1, 0, -1):
         budget -= estimate_size(entries[index])
         if budget < 0:
             break
         start = index
-    # From 1 on, a single entry would be left to summarise.
     return entries[start].info.id if start is not None and start > 1 else None
 
 
@@ -183,17 +185,22 @@ def _make_text_part(info: AssistantMessage, text: str) -> TextPart:
     return TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text, time=span)
 
 
-def _make_summary_request(info: ModelInfo, entries: tuple[Entry, ...], max_tokens: int | None) -> ModelRequest:
-    """Return the request for the summary, which prompts call a hand-over note."""
+def _make_summary_request(info: ModelInfo, entries: tuple[Entry, ...], max_input_tokens: int | None) -> ModelRequest:
+    """Return the request for the summary, which prompts call a hand-over note, of the entries that fit."""
     return ModelRequest(
         system=read_prompt("compaction").strip(),
-        messages=(*shorten_to_fit(entries, info, max_tokens), UserModelMessage((TextPiece(SUMMARY_PROMPT),))),
+        messages=(*shorten_to_fit(entries, info, max_input_tokens), UserModelMessage((TextPiece(SUMMARY_PROMPT),))),
         max_tokens=min(SUMMARY_OUTPUT.value, info.limits.output or SUMMARY_OUTPUT.value),
     )
 
 
-def shorten_to_fit(entries: tuple[Entry, ...], info: ModelInfo, max_tokens: int | None) -> tuple[ModelMessage, ...]:
-    """Return the messages to summarise: calls and results as text, long results cut, oldest dropped until they fit."""
+def shorten_to_fit(
+    entries: tuple[Entry, ...], info: ModelInfo, max_input_tokens: int | None
+) -> tuple[ModelMessage, ...]:
+    """Return the messages to summarise: calls and results as text, long ones cut, oldest dropped until the rest fits.
+
+    `max_input_tokens` None: `SUMMARY_INPUT` tokens fit. The newest entry is kept in any case.
+    """
     visible = make_window(entries)
     groups: list[list[UserModelMessage | AssistantModelMessage]] = [list(visible.head)]
     notes = find_superseded(visible.select(entries))
@@ -201,7 +208,7 @@ def shorten_to_fit(entries: tuple[Entry, ...], info: ModelInfo, max_tokens: int 
         [_replace_calls(message) for message in project_conversation([entry], info, notes)]
         for entry in visible.select(entries)
     ]
-    budget = (max_tokens or SUMMARY_INPUT.value) * BYTES_PER_TOKEN
+    budget = (max_input_tokens or SUMMARY_INPUT.value) * BYTES_PER_TOKEN
     newest_groups: list[list[UserModelMessage | AssistantModelMessage]] = []
     for group in reversed(groups):
         budget -= sum(len(piece.text) for message in group for piece in message.content if isinstance(piece, TextPiece))
@@ -243,9 +250,9 @@ def _format_result(piece: ResultPiece) -> str:
 def _make_continuation(
     conversation: Conversation, request: UserMessage, notes: list[str], *, overflow: bool
 ) -> list[StoredEvent]:
-    """Return the message that continues the turn: after an overflow the user's prompt, unless the tail holds it.
+    """Return the events that store a message to continue the turn.
 
-    `notes`: additional text for the model.
+    After an overflow it repeats the user's prompt, unless the tail holds it. `notes`: additional text for the model.
     """
     message = replace(request, id=new_id("msg"), time=UserTime(created=choose_creation_time(conversation, now_ms())))
     visible_ids = {entry.info.id for entry in make_window(conversation.entries).select(conversation.entries)}

@@ -82,7 +82,8 @@ async def compare_turn(
 
     def compare() -> tuple[SnapshotFileDiff, ...]:
         snapshots.objects.create_if_missing()
-        steps = [step for entry in changed_entries if (step := find_step_changes(snapshots, entry, 0)) is not None]
+        # The position of an entry in its conversation does not matter here.
+        steps = [step for entry in changed_entries if (step := find_step_changes(snapshots, entry, -1)) is not None]
         changes = (change for step in steps for change in step.changes if is_wanted is None or is_wanted(change.path))
         return make_file_diffs(snapshots.objects, join_changes(changes))
 
@@ -109,12 +110,12 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     if not missing:
         return
     positions = list_positioned_entries(engine.store, conversation)
-    for prompt, answers in missing:
-        steps = [entry for index, entry in positions if conversation.entries[index].info.id in answers]
+    for prompt_id, answer_ids in missing:
+        steps = [entry for index, entry in positions if conversation.entries[index].info.id in answer_ids]
         # With the short limit: an abort waits for this comparison.
         diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)
         if not isinstance(diffs, JobFailure):
-            engine.store.append(*_make_diff_events(engine.store.read_context(session_id), prompt, list(diffs)))
+            engine.store.append(*_make_diff_events(engine.store.read_context(session_id), prompt_id, list(diffs)))
 
 
 def _list_prompts_without_diffs(conversation: Conversation) -> list[tuple[str, set[str]]]:
@@ -132,17 +133,17 @@ def _list_prompts_without_diffs(conversation: Conversation) -> list[tuple[str, s
     return prompts[::-1]
 
 
-def _make_diff_events(conversation: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
+def _make_diff_events(conversation: Conversation, prompt_id: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
     """Return the events that store a turn's diffs; none when its prompt is gone."""
     prompts = [entry.info for entry in conversation.entries if isinstance(entry.info, UserMessage)]
-    message = next((info for info in reversed(prompts) if info.id == prompt), None)
+    message = next((info for info in reversed(prompts) if info.id == prompt_id), None)
     if message is None:
         return []
     session = conversation.session
     changed_message = replace(message, summary=UserSummary(diffs=diffs))
     events: list[StoredEvent] = [make_message_updated(changed_message)]
     if diffs:
-        other_files = list_files(info for info in prompts if info.id != prompt)
+        other_files = list_files(info for info in prompts if info.id != prompt_id)
         info = replace(add_diffs(session, diffs, other_files), time=replace(session.time, updated=now_ms()))
         events.append(make_session_updated(info))
     return events

@@ -1,4 +1,4 @@
-"""Counts a request's tokens and cost: as its service reports, else estimated from characters."""
+"""Counts a request's tokens and cost: as its service reports, else estimated from bytes and images."""
 
 import msgspec
 
@@ -48,6 +48,7 @@ class Usage:
         self._reported = NO_TOKENS
         """The tokens of the current attempt as the service reports them."""
         self._is_complete = False
+        """Whether the answer came to its end, without an error."""
         self._earlier_attempts = NO_TOKENS
         self._stored_cost = 0.0
         self._stored_tokens = NO_TOKENS

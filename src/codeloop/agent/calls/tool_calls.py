@@ -94,7 +94,8 @@ class ToolCalls:
         self._recorder = recorder
         self._incomplete_parts: dict[str, list[ToolPart]] = {}
         """By call id: services may send several calls with one id."""
-        self._running: list[StartedCall] = []
+        self._started_calls: list[StartedCall] = []
+        """Those that have ended, too."""
         self._skip_reason = ""
         """Why the calls that have not started yet are not run, as their result; "": they are run."""
         self.offered_tools: frozenset[str] | None = None
@@ -165,20 +166,20 @@ class ToolCalls:
         if note:
             prepared = replace(prepared, note="; ".join(filter(None, (prepared.note, note))))
         is_concurrent = prepared.tool.traits.concurrent
-        predecessors = [call.task for call in self._running if not (is_concurrent and call.is_concurrent)]
+        predecessors = [call.task for call in self._started_calls if not (is_concurrent and call.is_concurrent)]
         part = replace(part, tool=prepared.tool.name)
         task = asyncio.create_task(self._run(part, prepared, predecessors))
-        self._running.append(StartedCall(task, is_concurrent))
+        self._started_calls.append(StartedCall(task, is_concurrent))
 
     def drop_incomplete(self) -> None:
         """Forget the calls whose arguments are incomplete, since the request is sent again and repeats them."""
         self._incomplete_parts.clear()
-        self._has_tool_calls = bool(self._running)
+        self._has_tool_calls = bool(self._started_calls)
 
     async def join(self, finished: Finished) -> None:
         """Wait for all calls, and store an error as the result of each that never became complete."""
-        if self._running:
-            await asyncio.gather(*(running.task for running in self._running))
+        if self._started_calls:
+            await asyncio.gather(*(started.task for started in self._started_calls))
         reason = _CUT_SHORT_REASONS.get(finished.reason, _CUT_SHORT_REASONS["cut"])
         advice = _SHORTER_CALL_ADVICE if finished.reason == "length" else None
         for part in self._list_open_calls():
@@ -191,9 +192,9 @@ class ToolCalls:
 
     async def cancel(self) -> None:
         """Cancel the running calls and wait for their end; each stores its own interrupted state."""
-        for running in self._running:
-            running.task.cancel()
-        await asyncio.gather(*(running.task for running in self._running), return_exceptions=True)
+        for started in self._started_calls:
+            started.task.cancel()
+        await asyncio.gather(*(started.task for started in self._started_calls), return_exceptions=True)
 
     async def _run(self, part: ToolPart, prepared_call: PreparedCall, predecessors: list[asyncio.Task[None]]) -> None:
         """Run a call after its predecessors and store its result; any failure becomes a result, too."""
@@ -237,7 +238,7 @@ class ToolCalls:
         await fault_injection.pass_point_async("call.result")
 
     def _complete_result(self, result: ToolResult, prepared_call: PreparedCall, session_id: str) -> ToolResult:
-        """Cut a result where it is too long, and add the notices that wait for it, also for screens."""
+        """Cut a result where it is too long, and add the notices that wait for the session to output and metadata."""
         from codeloop.tool.truncate import truncate_output
 
         limits = self._engine.output_limits
@@ -309,7 +310,7 @@ class ToolCalls:
 
 
 def add_model_note(metadata: JSON, note: str) -> JSON:
-    """Return a result's metadata with the note appended to its output, so that screens can hide it."""
+    """Return a result's metadata with the note that its output ends with, so that screens show it apart from that."""
     text = "\n\n".join(str(each) for each in (metadata.get(TOLD_KEY), note) if each)
     return {**metadata, TOLD_KEY: text} if note else metadata
 

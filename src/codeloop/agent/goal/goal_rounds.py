@@ -135,10 +135,10 @@ class GoalRounds:
         self._last_outcome = await self._run_checks(engine, session_id)
         if not self._last_outcome.problems:
             return self._finish("done", "")
-        reason = self._find_end(engine, session_id, stop)
+        reason = self._find_end_reason(engine, session_id, stop)
         if reason:
-            end = self._finish("not_done", reason)
-            return end if stop.reason != "error" else replace(stop, message=f"{stop.message} {end.message}")
+            not_done = self._finish("not_done", reason)
+            return not_done if stop.reason != "error" else replace(stop, message=f"{stop.message} {not_done.message}")
         self._remind(engine, session_id)
         return None
 
@@ -164,7 +164,7 @@ class GoalRounds:
             session_id, lambda session: replace(session, metadata={**(session.metadata or {}), GOAL_KEY: goal})
         )
 
-    def _find_end(self, engine: Engine, session_id: str, stop: Stop) -> str:
+    def _find_end_reason(self, engine: Engine, session_id: str, stop: Stop) -> str:
         """Return why the work ends without reaching the goal; "": it continues."""
         if stop.reason not in _CONTINUED_STOPS:
             return stop.message or f"The turn ended ({stop.reason})."
@@ -307,7 +307,8 @@ A run that does not test what the goal asks for proves nothing; if a part of the
 Goal: {goal}
 
 Event: {evidence}"""
-_MAX_FILES = 200
+# Changed files that the judge is shown.
+_MAX_JUDGED_FILES = 200
 
 
 async def judge_goal(
@@ -328,7 +329,7 @@ async def judge_goal(
         for part in runs
         if isinstance(part.state, ToolStateCompleted)
     ]
-    evidence = msgspec.json.encode({"runs": run_records, "changedFiles": files[:_MAX_FILES]}).decode()
+    evidence = msgspec.json.encode({"runs": run_records, "changedFiles": files[:_MAX_JUDGED_FILES]}).decode()
     prompt = CONDITION_TEMPLATE.format(goal=goal, evidence=evidence)
     try:
         verdict = await ask_verdict(engine, session_id, engine.models.open(judge_model), prompt)
