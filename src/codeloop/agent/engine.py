@@ -45,11 +45,11 @@ class Models(Protocol):
         ...
 
     def find_cheapest_model(self, ref: str) -> str | None:
-        """Return the cheapest model of the provider of `ref`, else `ref`; None where background requests are off."""
+        """Return the cheapest model of the provider of `ref`; None while answers are recorded, or played back."""
         ...
 
     def resolve_variant(self, ref: str, name: str) -> str | None:
-        """Return the variant to store for the chosen one, or None. Raises also for an unknown one."""
+        """Return the variant to store when `name` is chosen; None: the service's default. Raises for an unknown one."""
         ...
 
 
@@ -115,7 +115,7 @@ class Engine(Struct, frozen=True):
     spawn: Spawn
     """Runs subagents: injected, since it needs the loop, which imports the calls."""
     refresh: Callable[[], object] = lambda: None
-    """Reloads changed rules, before a call is judged by them."""
+    """Reloads changed rules, and with them the content of `agents`, before a call is judged by them."""
     snapshots: Snapshots | None = None
     turn_settings: TurnSettings = TurnSettings()
     output_limits: OutputLimits = OutputLimits()

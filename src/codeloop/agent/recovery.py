@@ -42,7 +42,7 @@ ABORTED_ERROR = MessageAbortedError(data=ErrorText(message="Aborted"))
 
 
 def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED_ERROR) -> None:
-    """Close the open answers in one transaction. Idempotent."""
+    """Close the open answers, and reject the session's open questions, in one transaction. Idempotent."""
     events: list[StoredEvent] = []
     for entry in entries:
         if isinstance(entry.info, AssistantMessage):

@@ -56,7 +56,7 @@ class CachedRules:
 
 
 class CallContext:
-    """The ToolContext of one call. `recorder`: records what it is about to change; None: nothing."""
+    """The ToolContext of one call. `recorder`: records what it is about to change; None: that is not recorded."""
 
     def __init__(self, engine: Engine, agent: Agent, part: ToolPart, recorder: StepRecorder | None = None) -> None:
         self.session_id = part.session_id
@@ -125,7 +125,7 @@ class CallContext:
         return list_denied_patterns(permission, self._rules.current.lists)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
-        """Show progress to every client, at most ten times a second: of the reports in between only the last one."""
+        """Show progress to every client, once in PROGRESS_INTERVAL: of the reports in between only the last one."""
         state = self._part.state
         if not isinstance(state, ToolStateRunning):
             return
@@ -157,7 +157,7 @@ class CallContext:
         return self._part
 
     def close(self) -> None:
-        """Stop reporting."""
+        """End the call: nothing more is reported, and files that change from now on are changed by others."""
         self.workspace.read_log.end_own_change(self.session_id)
         if self._timer is not None:
             self._timer.cancel()

@@ -33,7 +33,7 @@ _CHANGE_KEY = "change"
 
 
 class EqualCalls(NamedTuple):
-    """How many calls had equal results: `recent` of the latest eight, `total` since the last progress."""
+    """How many calls had equal results: `recent` of the latest `_RECENT_CALLS`, `total` since the last progress."""
 
     recent: int
     total: int

@@ -27,7 +27,8 @@ _JSON_FORMS = re.compile(
     r"|```(?:json|tool_call|tool_code)?\s*\n\s*(?=[\[{])"
     r"|\A\s*(?=[\[{])"  # the whole answer
 )
-# Matches a call's name; the arguments follow as a JSON object. A group is named after the model family.
+# Matches a call's name, with what precedes its arguments, a JSON object: `<function=read>{"filePath": "a.py"}`. A group
+# is named after the model family.
 _NAMED_FORMS = re.compile(
     r"<function=(?P<llama>[\w.-]+)>\s*(?=\{)"
     r"|\[TOOL_CALLS\]\s*(?P<mistral>[\w.-]+)\s*(?:\[CALL_ID\]\w+)?\[ARGS\]\s*(?=\{)"
@@ -39,7 +40,8 @@ _NAMED_FORMS = re.compile(
     r"|^Action:[ \t]*(?P<react>[\w.-]+)[ \t]*\n+Action Input:[ \t]*(?=\{)",
     re.MULTILINE,
 )
-# Matches a call whose arguments are tags: a group for the name, and one for the tags.
+# Matches a call whose arguments are tags: a group for the name, and one for the tags. For example
+# `<function=read><parameter=filePath>a.py</parameter></function>`.
 _TAG_FORMS = re.compile(
     r"<function=(?P<qwen>[\w.-]+)>\s*(?P<qwen_body><parameter=.*?)</function>"  # Qwen's coders
     r"|<tool_call>\s*(?P<glm>[\w.-]+)\s*(?P<glm_body><arg_key>.*?)</tool_call>"
@@ -102,7 +104,7 @@ def find_text_calls(text: str, tools: frozenset[str]) -> tuple[list[TextToolCall
     text = _INVENTED_RESULT.sub("", text)
     sorted_tools = sorted(tools)
     groups: list[CallGroup] = []
-    # Several forms may match the same call: the first group that begins at a place counts.
+    # Several forms may match the same call: of groups that overlap, the one that begins first counts.
     for group in sorted(_find_groups(text, tools)):
         is_offered = all(call.name in tools or match_tool(call.name, sorted_tools) is not None for call in group.calls)
         if is_offered and (not groups or group.start >= groups[-1].end):

@@ -78,10 +78,13 @@ class HookJudge:
         except CodeloopError as error:
             raise HookFailed(str(error)) from error
 
-    def _choose_model(self, engine: Engine, row: CommandHookConfig, session_id: str, payload: JSON | None) -> str:
-        """Return the model to ask: the named one, else the small model for the session's."""
-        if payload is not None:
-            session_model = f"{payload['providerID']}/{payload['modelID']}"
+    def _choose_model(self, engine: Engine, row: CommandHookConfig, session_id: str, model: JSON | None) -> str:
+        """Return the model to ask: the one that the row names, else the small model for the session's.
+
+        `model`: the session's, as in AskJudge; None: that of the last stored prompt is the session's.
+        """
+        if model is not None:
+            session_model = f"{model['providerID']}/{model['modelID']}"
         elif (user := _find_last_prompt(engine, session_id)) is not None:
             session_model = format_model_ref(user.model)
         else:
@@ -144,7 +147,10 @@ class HookJudge:
 
 
 async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt: str) -> HookVerdict:
-    """Ask a model for its verdict, once more if the answer has the wrong form. Raises HookFailed."""
+    """Ask a model for its verdict, at most HOOK_VERDICTS times: again if the answer has the wrong form.
+
+    A refusal of the format by the service counts as a time, too. Raises HookFailed.
+    """
     info, shape = model.info, make_answer_shape(VERDICT_SCHEMA)
     fields = make_format_fields(info, find_quirks(info), shape) or {}
     system = SYSTEM_PROMPT + msgspec.json.encode(shape.schema).decode()

@@ -16,7 +16,8 @@ _ROUNDING_ERROR = 1e-9
 class SharedBudget:
     """A shared budget. A call starts only if the highest cost of a call so far still fits, besides the calls in flight.
 
-    A model's cost is not known before its first call has ended; until then that call runs alone.
+    A call is a request to a model here. Its cost is not known before the model's first one has ended; until then that
+    one runs alone.
     """
 
     def __init__(self, limit: float, *, spent: float = 0.0, name: str = "shared budget") -> None:
@@ -74,7 +75,10 @@ class SharedBudget:
             self.parent.pay(cost)
 
     def end_call(self, session_id: str, cost: float | None = None) -> None:
-        """Release the dollars reserved for a session's call, if it is still in flight. `cost`: its whole cost."""
+        """Release the dollars reserved for a session's call, if it is still in flight.
+
+        `cost`: its whole cost; None: not known, so that nothing is learnt for later calls.
+        """
         if self.parent is not None:
             self.parent.end_call(session_id, cost)
         self._end_call(session_id, cost)

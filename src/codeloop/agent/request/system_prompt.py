@@ -31,7 +31,7 @@ TOOLS_NOT_FOR_SMALL_MODELS = frozenset(
 
 
 def is_small(info: ModelInfo) -> bool:
-    """Return whether a model is small: as configured, else by the size in its name."""
+    """Return whether a model is small: as configured, else by the size in its name, or by its family."""
     if info.small is not None:
         return info.small
     name = (info.api_id or info.id).lower()
@@ -49,7 +49,7 @@ AGENTS_WITH_PROMPT = frozenset(("plan", "general", "explore"))
 
 
 def make_system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
-    """Build the system prompt. During a session it changes only with the files it quotes."""
+    """Build the system prompt. For an agent and a model of a session, it changes only with the files it quotes."""
     if agent.native and agent.name == SAMPLING_AGENT and agent.prompt is None:
         return read_prompt(SAMPLING_AGENT).strip()
     default_prompt = "small" if is_small(info) else "build"
@@ -72,13 +72,16 @@ def make_environment_block(engine: Engine, session: Session, info: ModelInfo) ->
         f"Platform: {os.uname().sysname} {os.uname().machine}",
         f"Date: {day:%a %d %b %Y}",
         f"Model: {info.ref}",
-        *_find_project_facts(engine, session).splitlines(),
+        *_find_or_store_facts(engine, session).splitlines(),
     ]
     return "<env>\n" + "\n".join(lines) + "\n</env>"
 
 
-def _find_project_facts(engine: Engine, session: Session) -> str:
-    """Return the facts found about the project when the session began; a subagent gets its parent's."""
+def _find_or_store_facts(engine: Engine, session: Session) -> str:
+    """Return the facts about the project as they were, and were stored, at the session's first request.
+
+    A subagent gets its parent's.
+    """
     while session.parent_id is not None and (parent := engine.store.find_session(session.parent_id)) is not None:
         session = parent
     facts = engine.store.facts.find(session.id)

@@ -58,7 +58,7 @@ _FORMAT_REFUSAL_STATUSES = frozenset({400, 404, 415, 422, 501})
 class CheckedAnswer(NamedTuple):
     """An answer after its check, how its stream ended, and further events to store.
 
-    `continues`: another step follows.
+    `continues`: another step follows, unless `finished` has an error.
     """
 
     info: AssistantMessage

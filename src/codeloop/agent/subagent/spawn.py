@@ -217,7 +217,7 @@ def _check_subagent_count(engine: Engine, parent: Session) -> None:
 def _find_own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
     """Return a subagent's own model (not its parent's): the task's, else the agent's with its variant.
 
-    If neither has one, it is `subagents.model`.
+    If neither has one, it is `subagents.model`; None: that is not set either.
     """
     if task.model is None and agent.model is None and engine.subagents.model is not None:
         return parse_model_ref(engine.subagents.model)

@@ -13,10 +13,11 @@ from codeloop.tool.tool import SubtaskResult, ToolFailure
 
 
 class Supervisor:
-    """The subagents of one project that work in this process, by session: at most RUNNING_SUBAGENTS at once."""
+    """The subagents of one project in this process, by session: those that work, and those that wait for a slot."""
 
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(RUNNING_SUBAGENTS.value)
+        """Held by each subagent while it works, so that at most RUNNING_SUBAGENTS do at once."""
         self._tasks: dict[str, asyncio.Task[SubtaskResult]] = {}
 
     @property
@@ -25,7 +26,7 @@ class Supervisor:
         return bool(self._tasks)
 
     def find_task(self, session_id: str) -> asyncio.Task[SubtaskResult] | None:
-        """Return the task of the subagent with this session while it runs, else None."""
+        """Return the task of the subagent with this session while it works, or waits for a slot; else None."""
         return self._tasks.get(session_id)
 
     def list_busy_sessions(self) -> list[str]:

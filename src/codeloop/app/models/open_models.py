@@ -75,7 +75,7 @@ class OpenModels:
         self._providers.find_model(ref)
 
     def resolve_variant(self, ref: str, name: str) -> str | None:
-        """Return the full name of a variant of a model, None for the default one. Raises UnknownModel."""
+        """Return the variant to store when `name` is chosen; None: the service's default. Raises UnknownModel."""
         from codeloop.model.catalog.variants import resolve_variant
 
         return resolve_variant(self._providers.find_model(ref), name)
