@@ -1,7 +1,7 @@
 """Detects whether a language server can answer questions about a project, so that models get the tool `lsp`.
 
 A project is opened for each run, so this starts no server, and loads of the room `lsp` only a check of programs: it
-looks for programs and files.
+looks for programs and files. What comes with the first edit of a file is in `app/language`.
 """
 
 import os

@@ -109,7 +109,7 @@ def _append_prompt(project: Project, args: Prompt, message: UserMessage, parts: 
 
 
 async def _add_context(project: Project, args: Prompt) -> list[PartInput]:
-    """Return the parts of a prompt with those that codeloop adds: the check of its goal, and notes of the memory."""
+    """Return the parts of a prompt with those that codeloop adds: how its goal is judged, and notes of the memory."""
     part_inputs = [*args.parts]
     if args.goal is not None:
         from codeloop.agent.goal.goal_rounds import describe_goal
@@ -132,9 +132,9 @@ async def _make_parts(
     switch_note = make_switch_note(_find_previous_agent(project, session), agent.name)
     allowed = part_inputs
     if any(map(is_mention, part_inputs)):
-        from codeloop.app.handlers.session.check_mentions import check_mentions
+        from codeloop.app.handlers.session.resolve_mentions import resolve_mentions
 
-        allowed = await check_mentions(project, agent, message, part_inputs)
+        allowed = await resolve_mentions(project, agent, message, part_inputs)
     notices = project.services.notices.take(session.id)
     notes: list[PartInput] = []
     if switch_note:
