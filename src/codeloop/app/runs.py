@@ -1,4 +1,4 @@
-"""The running turns of a project: at most one task for each session. Handlers start, await and abort them."""
+"""The running turns of a project: at most one for each session. Handlers start, await and abort them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
@@ -25,7 +25,7 @@ from codeloop.store.lease import get_session_stop_file, request_stop, wait_for_s
 from codeloop.tool.toolbox import Toolbox
 
 T = TypeVar("T")
-Preparation = Callable[[], Awaitable[None]]
+FirstWork = Callable[[], Awaitable[None]]
 """Work that a turn does before the model is asked, such as the user's shell command."""
 
 
@@ -59,6 +59,7 @@ class SessionRun(Struct, weakref=True):
     turn: asyncio.Task[Stop] | None = None
     """The task of a session that is running or stopping."""
     preparations: set[asyncio.Task[Any]] = struct_field(default_factory=set[asyncio.Task[Any]])
+    """The tasks that prepare prompts before these are stored: they read files, ask hooks, fill in commands."""
     title_tasks: set[asyncio.Task[None]] = struct_field(default_factory=set[asyncio.Task[None]])
     late_title: asyncio.Task[None] | None = None
     """The task that makes a title between turns."""
@@ -92,10 +93,10 @@ class Runs:
         self,
         session_id: str,
         settings: TurnSettings,
-        preparation: Preparation | None = None,
+        first_work: FirstWork | None = None,
         rounds: Rounds | None = None,
     ) -> asyncio.Task[Stop]:
-        """Return the session's running turn, or start one, which runs `preparation` first.
+        """Return the session's running turn as it is; or start one, with these settings, which does `first_work` first.
 
         `rounds`: the rounds of the turn's goal, if it has one. If a subagent works on the session, the turn begins
         after it. Raises OperationError when another process works on the session, or its files are being restored.
@@ -108,7 +109,7 @@ class Runs:
             if run.late_title is not None:
                 run.late_title.cancel()
             engine = replace(self._engine, turn_settings=settings, toolbox=self.choose_toolbox(session_id))
-            run.turn = self._start_task(self._drive(run, session_id, engine, preparation, rounds))
+            run.turn = self._start_task(self._drive(run, session_id, engine, first_work, rounds))
             run.state = "running"
             show_status(self._engine, session_id, Busy())
         return run.turn
@@ -249,7 +250,7 @@ class Runs:
             await self.abort(session_id)
 
     async def _drive(
-        self, run: SessionRun, session_id: str, engine: Engine, preparation: Preparation | None, rounds: Rounds | None
+        self, run: SessionRun, session_id: str, engine: Engine, first_work: FirstWork | None, rounds: Rounds | None
     ) -> Stop:
         """Run a turn from its first to its last event. Whatever goes wrong ends it with an error that users see."""
         lease_task = asyncio.create_task(self._engine.store.leases.keep_renewing(session_id))
@@ -257,8 +258,8 @@ class Runs:
         try:
             await self._wait_for_subagent(session_id)
             self._start_naming(run, engine, session_id)
-            if preparation is not None:
-                await preparation()
+            if first_work is not None:
+                await first_work()
             if rounds is not None:
                 await rounds.begin(engine, session_id)
             stop = await _run_turn(engine, session_id, rounds)
@@ -303,14 +304,13 @@ class Runs:
     def _start_naming(self, run: SessionRun, engine: Engine, session_id: str, *, is_turn_over: bool = False) -> None:
         """Name the session by its first prompt, and ask a model for a better title in the background."""
         conversation = self._engine.store.read_context(session_id)
-        untitled = find_prompts_for_title(conversation.entries, conversation.session.title)
-        if untitled is None or not (is_turn_over or is_untitled(conversation.session.title)):
+        prompts = find_prompts_for_title(conversation.entries, conversation.session.title)
+        if prompts is None or not (is_turn_over or is_untitled(conversation.session.title)):
             return
-        prompt, message = untitled
-        store_first_line(self._engine, session_id, prompt)
-        ask_model = partial(
-            make_title, engine, session_id, prompt, format_model_ref(message.model), is_turn_over=is_turn_over
-        )
+        first_text, last_prompt = prompts
+        store_first_line(self._engine, session_id, first_text)
+        model = format_model_ref(last_prompt.model)
+        ask_model = partial(make_title, engine, session_id, first_text, model, is_turn_over=is_turn_over)
         task = self._start_task(_make_title_once(run, ask_model, set(run.title_tasks)))
         run.title_tasks.add(task)
         run.late_title = task if is_turn_over else None
