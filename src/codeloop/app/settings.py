@@ -40,7 +40,9 @@ class Startup(Struct, frozen=True, kw_only=True):
     """Configuration from the command line."""
     trust: bool = False
     record: Path | None = None
+    """The file in which the models' answers are recorded; None: they are not."""
     replay: Path | None = None
+    """The file of a recording that answers in place of models; None: models answer."""
     pace: float = 0.0
     """The speed at which a recording is played: 1 as it was recorded, 0 without pauses."""
     budgets: SharedBudgets = struct_field(default_factory=SharedBudgets)
@@ -56,8 +58,8 @@ class FileStates(Struct, frozen=True):
 
     states: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
 
-    def find_changes(self) -> "FileStates | None":
-        """Return the present states of the files; None if no file has changed."""
+    def read_if_changed(self) -> "FileStates | None":
+        """Return the present states of the files; None if no file has changed. Blocks."""
         now = read_file_states(self.states)
         return None if now == self else now
 
@@ -125,7 +127,7 @@ class SettingsWatch:
 
         Raises CodeloopError when a changed file can't be used; it is read again when it has changed again.
         """
-        files = self._newest.files.find_changes()
+        files = self._newest.files.read_if_changed()
         if files is None:
             return None
         # Noted before the files are read: a file that can't be used is not read, and reported, at each call.

@@ -1,4 +1,4 @@
-"""Checks of the machine: programs, terminal, sandbox, folders, disk space, proxies, certificates."""
+"""Checks of the machine: versions, programs, terminal, sandbox, folders, disk space, proxies, certificates."""
 
 import asyncio
 import os

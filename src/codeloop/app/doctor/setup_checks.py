@@ -54,7 +54,7 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
         return [Finding("model", "model", "problem", first, fix or "codeloop auth login PROVIDER")], ""
     choice = "the configured one" if settings.config.model else "chosen, as none is configured"
     findings = [Finding("model", "model", "ok", f"{ref} ({choice})")]
-    text, state = _find_key(providers, ref.partition("/")[0])
+    text, state = _describe_key(providers, ref.partition("/")[0])
     findings.append(Finding("model", "key", state, text, "" if state == "ok" else "codeloop auth login PROVIDER"))
     if settings.config.small_model:
         try:
@@ -82,7 +82,7 @@ def examine_servers(settings: ProjectSettings) -> Iterator[Finding]:
 
 
 def examine_languages(settings: ProjectSettings) -> Iterator[Finding]:
-    """Yield the language servers that can run here, and the configured ones that can't."""
+    """Yield findings on the language servers that can run here, and on the configured ones that can't."""
     servers = choose_servers(settings)
     names = [each.row.name for each in servers if each.state == "found"]
     yield Finding("language servers", "servers", "ok", ", ".join(names) or "none is installed (codeloop lsp list)")
@@ -98,7 +98,7 @@ def examine_languages(settings: ProjectSettings) -> Iterator[Finding]:
 
 
 def examine_extensions(settings: ProjectSettings) -> Iterator[Finding]:
-    """Yield the extensions, and problems with them; none is loaded."""
+    """Yield findings on the extensions, and on their runtime; none is loaded."""
     if not settings.extensions:
         yield Finding("plugins", "extensions", "ok", "none")
         return
@@ -116,12 +116,12 @@ def examine_extensions(settings: ProjectSettings) -> Iterator[Finding]:
 
 
 def examine_homes(settings: ProjectSettings) -> Iterator[Finding]:
-    """Yield the existing folders for agents, commands, skills and tools."""
+    """Yield one finding, with the existing folders for agents, commands, skills and tools."""
     homes = [str(home.path) for home in find_homes(settings.project_root, settings.paths) if home.path.is_dir()]
     yield Finding("configuration", "folders", "ok", ", ".join(homes) or "none of yours")
 
 
-def _find_key(providers: Providers, provider_id: str) -> tuple[str, FindingState]:
+def _describe_key(providers: Providers, provider_id: str) -> tuple[str, FindingState]:
     """Return a text about the source of a provider's key, and the finding's state."""
     try:
         usable = next((each for each in providers.list_usable() if each.provider.id == provider_id), None)

@@ -52,7 +52,7 @@ class _LazyDiagnoser:
 
     async def record_errors(self, changes: Sequence[FileChange]) -> None:
         """Record the diagnostics before the changes."""
-        diagnoser = self._find_diagnoser(changes)
+        diagnoser = self._get_diagnoser(changes)
         if diagnoser is not None:
             await diagnoser.record_errors(changes)
 
@@ -60,10 +60,11 @@ class _LazyDiagnoser:
         self, session_id: str, changes: Sequence[FileChange], may_read: MayRead
     ) -> tuple[str, JSON]:
         """Return the new diagnostics after changes: a text for the model, and data for the screen."""
-        diagnoser = self._find_diagnoser(changes)
+        diagnoser = self._get_diagnoser(changes)
         return await diagnoser.find_new_errors(session_id, changes, may_read) if diagnoser else ("", {})
 
-    def _find_diagnoser(self, changes: Sequence[FileChange]) -> Diagnoser | None:
+    def _get_diagnoser(self, changes: Sequence[FileChange]) -> Diagnoser | None:
+        """Return the diagnoser, made at the first change of a file that a server may serve; else None."""
         paths = [change.target.real for change in changes]
         if self._diagnoser is None and any(
             path.suffix in self._served_names or path.name in self._served_names for path in paths

@@ -23,6 +23,7 @@ async def diff_session(project: Project, args: SessionDiffQuery) -> list[Snapsho
     Raises OperationError: no such session or message, or contents that are not stored any more.
     """
     conversation = project.store.read_conversation(args.session_id)
+    # A position is the index of the message that the changes, perhaps of a subagent, belong to.
     if args.whole:
         point = conversation.session.revert
         end = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
@@ -34,13 +35,12 @@ async def diff_session(project: Project, args: SessionDiffQuery) -> list[Snapsho
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
     info = entry.info
-    prompt = info.parent_id if isinstance(info, AssistantMessage) else info.id
+    prompt_id = info.parent_id if isinstance(info, AssistantMessage) else info.id
     turn_indexes = {
         index
         for index, each in enumerate(conversation.entries)
-        if each.info.id == prompt or (isinstance(each.info, AssistantMessage) and each.info.parent_id == prompt)
+        if each.info.id == prompt_id or (isinstance(each.info, AssistantMessage) and each.info.parent_id == prompt_id)
     }
-    # A position is the index of the answer that the changes, perhaps of a subagent, belong to.
     positions = list_positioned_entries(project.store, conversation)
     return await _diff_entries(project, [entry for index, entry in positions if index in turn_indexes])
 

@@ -98,7 +98,10 @@ async def _move_to_point(
 
 
 async def restore_files(snapshots: Snapshots, restorations: tuple[Restoration, ...], *, dry_run: bool) -> RestoreResult:
-    """Restore files; with `dry_run` only return what would happen. Raises OperationError; the same call continues."""
+    """Restore files; with `dry_run` only return what would happen.
+
+    Raises OperationError if not all are restored; the same call then restores the rest.
+    """
     outcome = await snapshots.jobs.run_job(
         lambda: restore_entries(
             snapshots.objects, snapshots.root, restorations, snapshots.undo_folder, dry_run=dry_run

@@ -117,8 +117,8 @@ def _measure_tools(project: Project, session: Session, agent: Agent, info: Model
 def _measure_conversation(conversation: Conversation) -> Iterator[_PartSize]:
     """Yield the sizes of the conversation's parts in the request."""
     visible: Window = make_window(conversation.entries)
-    for turn in visible.head:
-        size = sum(count_bytes(each.text) for each in turn.content if isinstance(each, TextPiece))
+    for message in visible.head:
+        size = sum(count_bytes(each.text) for each in message.content if isinstance(each, TextPiece))
         yield _PartSize("conversation", "summary of what was before", size)
     for entry in visible.select(conversation.entries):
         for part in entry.parts:

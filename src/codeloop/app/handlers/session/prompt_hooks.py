@@ -32,7 +32,7 @@ async def run_prompt_hooks(
     if not isinstance(hooks, ExtensionHooks):
         return message, new_parts
     begun_sessions = _get_begun_sessions(project)
-    source = _find_source(project, begun_sessions, message.session_id)
+    source = _note_begin(project, begun_sessions, message.session_id)
     try:
         if hooks.runner.has_handler(SMALL_MODEL_HOOK):
             from codeloop.app.models.choose_small_model import choose_small_model
@@ -74,10 +74,11 @@ async def _end_sessions(hooks: HookRunner, begun_sessions: Iterable[str]) -> Non
         await asyncio.gather(*ended, return_exceptions=True)
 
 
-def _find_source(project: Project, begun_sessions: dict[str, None], session_id: str) -> str | None:
-    """Return how a session begins with this prompt: "startup", "resume" or "compact"; None: the session goes on.
+def _note_begin(project: Project, begun_sessions: dict[str, None], session_id: str) -> str | None:
+    """Add a session to `begun_sessions`; return how it begins with this prompt, None if it only goes on.
 
-    The session is added to `begun_sessions`.
+    "startup": it is new. "resume": it has messages from before the project was opened. "compact": a summary was its
+    last message.
     """
     entries = project.store.read_context(session_id).entries
     if session_id not in begun_sessions:

@@ -93,7 +93,8 @@ class _UserCommand:
             command=self._line,
             timeout=SHELL_TIMEOUT_MAX.value,
             outside=self._unsandboxed_reason,
-            # A check runs in the sandbox, and must not depend on the directory and variables that earlier commands set.
+            # A line in the sandbox checks what a model has written, and must not depend on the directory and variables
+            # that earlier commands set.
             reset=not self._unsandboxed_reason,
         )
         try:

@@ -34,7 +34,7 @@ async def make_turn_settings(limits: RunLimits | None, message: UserMessage, pro
         cost_before=session.cost or 0.0,
         max_tokens=limits.tokens,
         tokens_before=count_used_tokens(session),
-        shared_budget=_find_budget(project, session, limits),
+        shared_budget=_find_or_make_budget(project, session, limits),
         compact_at_tokens=compute_compaction_threshold(info, compaction.reserved),
         can_compact=compaction.auto and limits.compact,
         fallback_models=_list_usable_models(project, agent.fallback or ()),
@@ -43,7 +43,7 @@ async def make_turn_settings(limits: RunLimits | None, message: UserMessage, pro
     )
 
 
-def _find_budget(project: Project, session: Session, limits: RunLimits) -> SharedBudget | None:
+def _find_or_make_budget(project: Project, session: Session, limits: RunLimits) -> SharedBudget | None:
     """Return the budget of a session with its subagents (`subagents.cost`), below the one that a client shares.
 
     A client may share a budget among the turns of several sessions. None: there is neither of them.

@@ -48,8 +48,8 @@ async def list_worktree_folders(project: Project, _args: NoArguments) -> list[st
 @handles(operation.WORKTREE_CREATE)
 async def create_worktree(project: Project, args: CreateWorktree) -> Worktree:
     """Make a work tree with a new branch, and run its setup commands. Raises OperationError."""
-    trees, home = open_worktrees(project, "WorktreeNotGitError"), find_worktrees_folder(project)
-    name = await _choose_tree_name(trees, home, args.name)
+    trees, parent = open_worktrees(project, "WorktreeNotGitError"), find_worktrees_folder(project)
+    name = await _choose_tree_name(trees, parent, args.name)
     try:
         record = await _make_record(trees, name, args.base)
         # Before git starts, so that a work tree that is cut off half-way is found and cleared away.
@@ -58,7 +58,7 @@ async def create_worktree(project: Project, args: CreateWorktree) -> Worktree:
         sparse = args.sparse if args.sparse is not None else project.settings.config.worktree.sparse
         notes = await _check_out(project, trees, record, sparse)
         await fault_injection.pass_point_async("worktree.checkout")
-        folder = home / name
+        folder = parent / name
         files_to_ask_about, more_notes = await fill_worktree(project, trees.git, Git(folder, trees.environment))
         await fault_injection.pass_point_async("worktree.ready")
         await asyncio.to_thread(write_record, project, replace(record, state="ready"))
@@ -127,11 +127,14 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
     return [f"Checking out all files took {seconds:.0f} s. {how}, checks out only the folders that you name."]
 
 
-async def _choose_tree_name(trees: Worktrees, home: Path, wanted: str | None) -> str:
-    """Return a name that no work tree, record or branch has. Raises OperationError."""
+async def _choose_tree_name(trees: Worktrees, parent: Path, wanted: str | None) -> str:
+    """Return a name that no work tree, record or branch has; after MAX_NAME_TRIES taken ones, the next one unchecked.
+
+    Raises OperationError.
+    """
     name = to_name(wanted or "") or make_slug()
     for _ in range(MAX_NAME_TRIES):
-        is_taken = os.path.lexists(home / name) or os.path.lexists(home / f"{name}.json")
+        is_taken = os.path.lexists(parent / name) or os.path.lexists(parent / f"{name}.json")
         try:
             if not is_taken and await trees.git.resolve_commit(f"refs/heads/codeloop/{name}") is None:
                 return name

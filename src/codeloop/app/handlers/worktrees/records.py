@@ -59,10 +59,10 @@ def read_records(project: Project) -> list[WorktreeRecord]:
 
     Clones of one repository share this folder. Work trees of another clone are left out.
     """
-    home, repository = find_worktrees_folder(project), _find_repository(project.settings.project_root.root)
+    parent, repository = find_worktrees_folder(project), _find_repository(project.settings.project_root.root)
     worktree_records: dict[str, WorktreeRecord] = {}
     with suppress(OSError):
-        for entry in sorted(home.iterdir()):
+        for entry in sorted(parent.iterdir()):
             if entry.suffix == ".json":
                 with suppress(OSError, msgspec.DecodeError):
                     record = msgspec.json.decode(read_start(entry, _MAX_RECORD_BYTES), type=WorktreeRecord)
@@ -70,16 +70,16 @@ def read_records(project: Project) -> list[WorktreeRecord]:
             elif (entry / ".git").is_file():
                 worktree_records.setdefault(entry.name, WorktreeRecord(name=entry.name))
     own_records = (
-        each for each in worktree_records.values() if _find_repository(home / each.name) in (None, repository)
+        each for each in worktree_records.values() if _find_repository(parent / each.name) in (None, repository)
     )
     return sorted(own_records, key=lambda each: each.name)
 
 
 def find_record(project: Project, name: str) -> WorktreeRecord:
     """Return the record of the work tree with this name, branch or folder. Blocks. Raises OperationError."""
-    records, home = read_records(project), find_worktrees_folder(project)
+    records, parent = read_records(project), find_worktrees_folder(project)
     for record in records:
-        if name in {record.name, record.branch, str(home / record.name)}:
+        if name in {record.name, record.branch, str(parent / record.name)}:
             return record
     names = ", ".join(each.name for each in records[:_MAX_NAMES])
     raise OperationError(

@@ -17,7 +17,10 @@ _MAX_OUTPUT_CHARS = 1_000
 
 
 async def run_setup_lines(project: Project, folder: Path, requested_line: str | None, *, is_trusted: bool) -> None:
-    """Run the setup commands of a work tree: the project's, the configuration's, and the `requested_line`."""
+    """Run the setup commands of a work tree: the project's, the configuration's, and the `requested_line`.
+
+    Those of the configuration only if the work tree is trusted. Raises OperationError when one fails.
+    """
     details = await asyncio.to_thread(read_details, project.settings.home)
     configured = project.settings.config.worktree.setup if is_trusted else ()
     for line in (details.commands.start if details.commands else None, *configured, requested_line):
