@@ -74,7 +74,7 @@ class Situation(Struct, frozen=True):
 
 
 async def explain_call(project: Project, situation: Situation, tool: str, arguments: JSON) -> Explanation:
-    """Return the decisions of the gate about a call; nothing is run, asked or stored."""
+    """Return the decisions of the gate about a call. The tool is stopped before it acts, and nobody is asked."""
     async with _open_scratch_engine(project, situation) as (engine, session_id):
         agent = engine.get_agent(situation.agent)
         part = ToolPart(
@@ -115,7 +115,7 @@ class _AllNeedsStated(Exception):
 
 
 class _DryRunContext(CallContext):
-    """Collects the needs of a tool, and stops it when it needs `last_permission`, the permission that it is named by.
+    """Collects the needs of a tool, and stops it when it needs `last_permission`: its own name in permission rules.
 
     Tools state this need last: a file outside the project, for example, is asked about before it is read.
     """

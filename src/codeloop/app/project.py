@@ -246,7 +246,7 @@ class Project:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything runs: a request, a turn, a subagent, a background shell, a terminal."""
+        """Whether anything runs: a request, a turn, a subagent, a background shell, a terminal, a service."""
         turns = self.runs.is_any_running or self.engine.supervisor.is_any_running
         return bool(self._running_requests or turns or self.workspace.is_busy or self.services.is_busy)
 

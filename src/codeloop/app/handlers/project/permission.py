@@ -100,7 +100,10 @@ async def revoke_grant(project: Project, args: RevokeGrant) -> bool:
 
 
 def _find_edited_patterns(args: AnswerPermission, request: PermissionRequest) -> tuple[str, ...]:
-    """Return the edited patterns to always allow; empty if the user has not edited the offered ones."""
+    """Return the edited patterns to always allow; empty if the user has not edited the offered ones.
+
+    Raises OperationError for patterns that can't be allowed so.
+    """
     if args.always is None:
         return ()
     if not request.always:

@@ -137,9 +137,9 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
 
 @handles(operation.AUTH_REMOVE)
 async def remove_auth(project: Project, args: ProviderId) -> bool:
-    """Remove the stored key of a provider, if there is one. Raises OperationError: no such provider."""
+    """Remove the stored key or sign-in of a provider, if there is one. Raises OperationError: no such provider."""
     if await asyncio.to_thread(project.providers.credentials.remove_entry, args.provider_id):
         return True
-    # An unknown provider is an error, an absent key is not.
+    # An unknown provider is an error; that nothing was stored is none.
     _find_provider(project, args.provider_id)
     return True
