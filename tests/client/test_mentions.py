@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeloop.client.mentions import find_mentions
-from codeloop.extend.template import list_resource_mentions
+from codeloop.kit.text.mentions import list_resource_mentions
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.mcp import AddMcp
 from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput

@@ -1,4 +1,4 @@
-"""Templates: words, placeholders, shell lines, mentions."""
+"""Templates: words, placeholders, shell lines."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,6 @@ from codeloop.extend.template import (
     LiteralPiece,
     ShellPiece,
     expand_template,
-    list_mentions,
     list_placeholders,
     split_arguments,
 )
@@ -88,18 +87,3 @@ def test_expanding_never_fails(template: str, typed: str) -> None:
 def test_plain_words_come_back_as_they_are(given: list[str]) -> None:
     plain = [word for word in given if not set(word) & set(" \"'")]
     assert split_arguments(" ".join(plain)) == plain
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("see @src/a.py, and @b.txt.", ["src/a.py", "b.txt"]),
-        ("@~/x (@../y)", ["~/x", "../y"]),
-        ('@"my notes.md" twice @"my notes.md"', ["my notes.md"]),
-        ("me@example.org `@code` @ alone", []),
-        ("@team/reviewer please", ["team/reviewer"]),
-        ("npm i @scope/pkg@1.2", ["scope/pkg@1.2"]),
-    ],
-)
-def test_mentions_are_found(text: str, expected: list[str]) -> None:
-    assert list_mentions(text) == expected

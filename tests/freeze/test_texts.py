@@ -12,7 +12,7 @@ from codeloop.client.questions.requester import Requester
 from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend import template
 from codeloop.kit import glob, wildcard
-from codeloop.kit.text import diff, frontmatter, plain_output, suggest, terminal_text
+from codeloop.kit.text import diff, frontmatter, mentions, plain_output, suggest, terminal_text
 from codeloop.net.sse import SseParser
 from codeloop.permission.defaults import make_base_rules
 from codeloop.schema.permission import PermissionRequest, PermissionRule
@@ -94,7 +94,7 @@ TEXTS: dict[str, Callable[[], object]] = {
     "a YAML head of aliases": lambda: headed(BOMB),
     "a YAML head of colons": lambda: headed("a: " + ": \t" * 80_000 + "x"),
     "quotes typed after a command": lambda: template.split_arguments("\"'" * 50_000),
-    "mentions": lambda: template.list_mentions('@"' * 100_000),
+    "mentions": lambda: mentions.list_mentions('@"' * 100_000),
     "shell pieces of a command": lambda: template.expand_template("!`" * 50_000, "x"),
     "a name that is nothing's": lambda: suggest.find_similar("a" * 1_000_000, ["b" * 255 + str(n) for n in range(200)]),
     "many near names": lambda: suggest.find_similar("a" * 250, ["ab" * 120 + str(n) for n in range(5_000)]),

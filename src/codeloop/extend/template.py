@@ -1,13 +1,8 @@
-"""Parses and fills the templates of slash commands, and splits the arguments that are typed after them.
-
-Mentions in texts of prompts (`@name`, `@server:uri`) are found here, too. Pure.
-"""
+"""Parses and fills the templates of slash commands, and splits the arguments that are typed after them. Pure."""
 
 import re
 
 from msgspec import Struct
-
-from codeloop.schema.part import FilePartSourceText, FileSource
 
 # Not compiled here but by `re` when first used, which caches them: most runs use no command.
 _PLACEHOLDER = r"\$(ARGUMENTS\b|[1-9](?![0-9]))"
@@ -53,8 +48,9 @@ def find_word_spans(arguments: str) -> list[tuple[int, int]]:
 def expand_template(template: str, arguments: str) -> tuple[Piece, ...]:
     """Fill in a template and return its pieces.
 
-    `$ARGUMENTS` is everything as typed; `$1` to `$9` are words, the highest one takes the rest. Words without a
-    placeholder are appended. Only the template's own shell lines are run, never filled in text.
+    `$ARGUMENTS` is everything as typed; `$1` to `$9` are words, the highest one takes the rest. For a template without
+    placeholders, the arguments are appended. Shell lines are those of the template alone, but arguments are filled in
+    there, too.
     """
     # Shell lines are taken from the template before arguments are filled in: an argument with !`...` is never run.
     arguments = arguments.strip()
@@ -80,33 +76,3 @@ def expand_template(template: str, arguments: str) -> tuple[Piece, ...]:
     if arguments and not list_placeholders(template):
         rest = f"{rest.rstrip()}\n\n{arguments}"
     return tuple(piece for piece in (*pieces, LiteralPiece(rest)) if piece != LiteralPiece(""))
-
-
-# Not compiled here but by `re` when first used, which caches them: most prompts mention nothing.
-_RESOURCE = r"""(?<![\w`@/.])@(?:"([^"\n:]+:[^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+:[^\s`"',;!?()<>\[\]{}]+))"""
-_MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))"""
-
-
-def list_mentions(text: str) -> list[str]:
-    """Return the names mentioned as `@name` or `@"a name"`, each once, without the full stop of a sentence."""
-    targets = (match[1] or match[2].rstrip(".") for match in re.finditer(_MENTION, text))
-    return list(dict.fromkeys(name for name in targets if name))
-
-
-def list_resource_mentions(text: str) -> list[str]:
-    """Return the possible resources mentioned as `@server:uri` or `@"server:uri"`, each once."""
-    targets = (match[1] or match[2].rstrip(".:") for match in re.finditer(_RESOURCE, text))
-    return list(dict.fromkeys(targets))
-
-
-def locate_mention(name: str, text: str) -> FilePartSourceText:
-    """Return the position of the mention of a name in a text, with its literal text."""
-    # A name that stands in the text twice is located at its first occurrence.
-    mention = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
-    start = max(text.find(mention), 0)
-    return FilePartSourceText(value=mention, start=start, end=start + len(mention))
-
-
-def make_file_source(name: str, text: str) -> FileSource:
-    """Return the source of a mentioned file: its position in the text. Attached files have no source."""
-    return FileSource(path=name, text=locate_mention(name, text))
