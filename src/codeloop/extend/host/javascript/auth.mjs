@@ -4,10 +4,12 @@
 export function authStep(extension, message) {
   const { auth } = extension.hooks.find((made) => made.auth) ?? {}
   if (!auth) throw Object.assign(new Error("It has no auth hook."), { kind: "missing" })
-  extension.signIn ??= { started: new Map(), current: undefined, options: undefined }
+  // `started`: what `authorize` made, by method; `current`: the credential that the loader reads; `fetch`: the plugin's.
+  extension.signIn ??= { started: new Map(), current: undefined, fetch: undefined }
   return STEPS[message.step](auth, extension.signIn, message)
 }
 
+/** Whether the condition of a prompt holds: an input equals a value (`op`: "eq") or differs from it. */
 const holds = ({ key, op, value }, inputs) => (inputs[key] === value) === (op === "eq")
 
 const STEPS = {
@@ -47,6 +49,7 @@ export async function fetchThrough(extension, { id, request, credential }, signa
   if (credential) signIn.current = credential
   const { url, method, headers, body } = request
   const response = await signIn.fetch(url, { method, headers, body, signal })
+  // `fetch` has decoded the body, so these two are of another one.
   const told = [...response.headers].filter(([name]) => name !== "content-encoding" && name !== "content-length")
   channel.send({ type: "response", id, status: response.status, headers: told })
   if (response.body) {

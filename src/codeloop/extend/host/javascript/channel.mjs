@@ -28,6 +28,7 @@ export class Channel {
   /** Write one message; an answer that is too long for a line becomes an error that says so. Throws for others. */
   send(message) {
     let line = JSON.stringify(message)
+    // A character has at most three bytes, so only lines that may be too long are measured.
     const size = line.length * 3 < LINE_BYTES ? 0 : Buffer.byteLength(line)
     if (size > LINE_BYTES) {
       const text = `This is ${size} bytes; a message has at most ${LINE_BYTES}. Give less, or write it to a file.`
@@ -83,6 +84,7 @@ function open(descriptor, take, ended) {
         sent += fs.writeSync(descriptor, bytes, sent)
       } catch (error) {
         if (error.code !== "EAGAIN") return ended()
+        // The socket is full: wait for a millisecond, since there is no event to wait for.
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
       }
     }

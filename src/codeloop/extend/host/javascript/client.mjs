@@ -6,6 +6,7 @@ export const SERVER = new URL("http://localhost:4096/")
 
 const PARAMETER = /\{(\w+)\}/g
 const SHARED_QUERY = new Set(["directory", "workspace"])
+// Names of the published client that are not those of operations here.
 const OLD_NAMES = new Map([
   ["postSessionIdPermissionsPermissionId", "permission.respond"],
   ["session.promptAsync", "session.prompt_async"],
@@ -49,9 +50,11 @@ export function makeClient(call, operations, subscribe) {
     setConfig: (config) => config,
     interceptors: { request: interceptor, response: interceptor, error: interceptor },
   }
+  // `then`: a client that is awaited is no promise.
   const special = { _client: raw, client: raw, then: undefined, toJSON: undefined }
   const streams = new Set(["event.subscribe", "global.event"])
 
+  // What begins the name of an operation, such as `session`, is an object; anything else may be called.
   const namespaces = new Set(["", "event", ...operations.flatMap(([id]) => id.split(".").map((_, at, parts) => parts.slice(0, at).join(".")))])
   const node = (name) =>
     new Proxy(namespaces.has(name) ? {} : () => {}, {
@@ -84,12 +87,14 @@ function partsOf(row, options) {
   return { path, query, body: Object.keys(body).length ? body : undefined }
 }
 
+/** Remove a value from an object, and return it. */
 function take(object, name) {
   const value = object[name]
   delete object[name]
   return value
 }
 
+/** Return the operation of a route with the values in the path; of several, the one with the fewest parameters. */
 function matching(operations, method, address) {
   const pathname = address.split("?")[0]
   let best

@@ -11,17 +11,17 @@ import { prepare } from "./typescript.mjs"
 
 const VERSION = 1
 const OLDEST_NODE = 22
-const GREETING = 0
-const ENDING = 1_000 // milliseconds
-const LOGGED = 100_000 // characters
+const GREETING = 0 // the id of an answer to the greeting, which has none
+const ENDING_MILLISECONDS = 1_000
+const LOGGED_CHARACTERS = 100_000
 const RUNTIME = process.versions.bun ? `bun ${process.versions.bun}` : `node ${process.versions.node}`
 
-const extensions = new Map()
-const running = new Map()
-const subscribers = new Set()
-const unfinished = new Set()
+const extensions = new Map() // by name, what `load` returned
+const running = new Map() // by the id of a request, the AbortController of its work
+const subscribers = new Set() // functions that get each event
+const unfinished = new Set() // promises of what plugins do with events, and of their `dispose`
 let ending = false
-let pluginInput
+let pluginInput // the argument of plugin functions
 
 const channel = new Channel(receive, end)
 
@@ -174,7 +174,7 @@ async function end() {
   if (ending) return
   ending = true
   for (const { hooks } of extensions.values()) for (const made of hooks) if (made.dispose) unfinished.add(attempt("dispose", () => made.dispose()))
-  setTimeout(() => process.exit(0), ENDING)
+  setTimeout(() => process.exit(0), ENDING_MILLISECONDS)
   await Promise.all(unfinished)
   process.exit(0)
 }
@@ -198,7 +198,7 @@ async function* subscribe() {
 
 function logFailure(where, error) {
   if (ending) return
-  channel.send({ type: "log", level: "error", message: `${where}: ${error?.stack ?? error}`.slice(0, LOGGED) })
+  channel.send({ type: "log", level: "error", message: `${where}: ${error?.stack ?? error}`.slice(0, LOGGED_CHARACTERS) })
 }
 
 process.on("SIGTERM", end)

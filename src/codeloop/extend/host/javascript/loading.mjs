@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url"
 import { parametersOf } from "./schema.mjs"
 
 const TYPESCRIPT = /\.m?ts$/
+// The hooks that a plugin of OpenCode may have; what else it returns is none.
 const HOOKS = new Set([
   ...["event", "config", "chat.message", "chat.params", "chat.headers", "permission.ask", "shell.env"],
   ...["command.execute.before", "tool.execute.before", "tool.execute.after", "tool.definition"],
@@ -14,6 +15,7 @@ const HOOKS = new Set([
   "experimental.provider.small_model",
   ...["experimental.session.compacting", "experimental.compaction.autocontinue"],
 ])
+// Conditions in `exports` of a package.json that this runtime meets, the best first.
 const CONDITIONS = ["bun", "import", "node", "module", "default", "require"].filter((name) => name !== "bun" || process.versions.bun)
 
 /** Import an extension and return `{tools, hooks}`: definitions by name, and the hooks of each of its plugin functions. */
@@ -51,7 +53,7 @@ function explained(error, file) {
   return error
 }
 
-/** Return the file of an extension that is a package's folder. */
+/** Return the file of an extension: of a package's folder, the one that its package.json names. */
 function entryOf(place) {
   if (!fs.statSync(place).isDirectory()) return place
   const manifest = path.join(place, "package.json")

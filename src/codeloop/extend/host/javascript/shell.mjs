@@ -18,7 +18,7 @@ export function makeShell(directory, defaults = {}) {
   return shell
 }
 
-/** Return the script and its arguments: each value is a parameter of the shell, quoted as its place demands. */
+/** Return script, arguments and input. Each value is a parameter of the shell, quoted as its place demands. */
 function lineOf(strings, values) {
   const given = []
   let input
@@ -32,6 +32,7 @@ function lineOf(strings, values) {
     } else if (value !== null && typeof value === "object" && "raw" in value) {
       script += value.raw
     } else {
+      // `push` returns the number of the parameter: `${1}` is the first.
       const words = (Array.isArray(value) ? value.flat(Infinity) : [value]).map((word) => `\${${given.push(String(word))}}`)
       if (quote === '"') script += words.join(" ")
       else script += words.map((word) => (quote === "'" ? `'"${word}"'` : `"${word}"`)).join(" ")

@@ -8,6 +8,7 @@ import path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 
 const STAND_IN = new URL("./stand_in.mjs", import.meta.url).href
+// The package whose place `stand_in.mjs` takes.
 const HELPER = /^@opencode-ai\/plugin(\/tool)?$/
 const ENDINGS = [".ts", ".mts", ".js", ".mjs", ".json", "/index.ts", "/index.js", "/index.mjs"]
 
