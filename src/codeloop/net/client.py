@@ -141,6 +141,7 @@ class OriginClient:
             if await self._exchange(connection, head, body):
                 return HttpResponse(self, connection, connection.status, connection.headers)
         connection = await self._connect()
+        # Of a new connection it returns True or raises.
         await self._exchange(connection, head, body)
         return HttpResponse(self, connection, connection.status, connection.headers)
 

@@ -45,7 +45,10 @@ def is_summary(info: Message) -> bool:
 
 
 def find_context_start(entries: Sequence[Entry]) -> int:
-    """Return the index of the first entry that requests show in full: 0, or the first that the last compaction kept."""
+    """Return the index of the first entry that requests show in full.
+
+    It is 0, or the first that the last compaction kept; if it kept none, the prompt that the summary answers.
+    """
     index = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
     if index is None:
         return 0

@@ -109,7 +109,7 @@ class ConversationView(Struct):
 
 
 def select_context_entries(entries: list[Entry]) -> list[Entry]:
-    """Return the entries that requests still need: the last summary and all after it, and some of those before.
+    """Return the entries that requests still need: those from `find_context_start` on, and some of those before.
 
     Of those before, these are needed: recent prompts, pinned texts, and the steps of the current turn, the latter
     without their parts, since they are only counted against limits.

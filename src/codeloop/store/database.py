@@ -104,6 +104,7 @@ def _describe_error(error: sqlite3.Error | OSError, path: Path) -> str:
 
 def _classify_error(error: sqlite3.Error | OSError) -> str:
     """Return the primary code of SQLite for an error, without its prefix, such as `IOERR`; "": there is none."""
+    # Of `lock`, which guards the upgrade.
     if isinstance(error, TimeoutError):
         return "BUSY"
     if isinstance(error, OSError):

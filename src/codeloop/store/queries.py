@@ -119,7 +119,8 @@ class UsedDirectory(Struct, frozen=True):
 _decode_answer_usage = msgspec.json.Decoder(AnswerUsage).decode
 _decode_side_usage = msgspec.json.Decoder(SideUsage).decode
 _decode_answer_cost = msgspec.json.Decoder(AnswerCost).decode
-# A fork copies older messages; the last condition counts them only once, in the session that paid for them.
+# `"role"` is the first field of a stored message, since msgspec writes the tag first. A fork copies older messages; the
+# last condition counts them only once, in the session that paid for them.
 _SELECT_ANSWERS_SINCE = """
     SELECT message.id, message.session_id, message.created, message.data
     FROM message JOIN session ON session.id = message.session_id
@@ -133,6 +134,7 @@ class Queries:
     def __init__(self, db: Database) -> None:
         self._db = db
         self.permissions = PermissionRecords(db)
+        """In a database of `open_queries` only its lists can be used: storing raises StoreError."""
 
     def close(self) -> None:
         """Close the file."""

@@ -42,7 +42,7 @@ _DELETE_SESSION_STATEMENTS = (
 
 
 def apply_event(db: Database, event: StoredEvent) -> None:
-    """Apply an event to the state tables. Rows are inserted or replaced by id, so applying it again changes nothing."""
+    """Apply an event to the state tables. Rows are put in place by their ids, so twice is the same as once."""
     match event:
         case SessionCreated(properties=p) | SessionUpdated(properties=p):
             _replace_session(db, p.info)
