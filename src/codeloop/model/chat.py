@@ -49,6 +49,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_field: str = ""
     """The field of an assistant message in which thinking is sent back (`interleaved.field` of the catalog)."""
     status: str = "active"
+    """`active`, or another of the catalog's, such as `beta` or `deprecated`."""
     release_date: str = ""
     family: str = ""
     options: JSON = {}

@@ -4,6 +4,8 @@ import msgspec
 
 from codeloop.schema.message import Tokens
 
+LONG_REQUEST_TOKENS = 200_000
+"""The prices of `context_over_200k`, the older form of price tiers, apply to longer requests."""
 HOUR_WRITE_PRICE_FACTOR = 2.0
 """The price of tokens written to a cache that is kept for an hour, as a multiple of the input price (Anthropic)."""
 SERVICE_TIER_FACTORS = {"flex": 0.5, "batch": 0.5, "priority": 2.0}

@@ -138,6 +138,7 @@ def make_protocol_key_headers(protocol: str, key: str) -> dict[str, str]:
     """Return the headers that carry a key in a protocol, as its adapter sets them for a fixed key."""
     match protocol:
         case "anthropic-messages":
+            # As ANTHROPIC_VERSION of the adapter, which is loaded with a model only.
             return {"x-api-key": key, "anthropic-version": "2023-06-01"}
         case "google-generate-content" | "google-interactions":
             return {"x-goog-api-key": key}

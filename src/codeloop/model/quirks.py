@@ -279,13 +279,14 @@ def find_quirks(info: ModelInfo) -> Quirks:
     for family in FAMILY_ROWS:
         if any(matches(name, pattern) for pattern in family.models):
             row = replace(row, **family.changes)
+    # Adaptive models of Claude refuse a temperature, also behind gateways that speak another protocol.
     return replace(row, accepts_sampling=False) if ADAPTIVE_MODEL_PATTERN.search(name) else row
 
 
 def get_cache_lifetime(provider_id: str) -> int:
     """Return the lifetime (ms) of a provider's prompt cache after the last request that used it.
 
-    By the provider's row alone: the callers know no model, so rows by protocol don't count.
+    By the provider's row alone: a stored answer, about whose request it is asked, does not name its protocol.
     """
     return QUIRKS_BY_PROVIDER.get(provider_id, COMPATIBLE_QUIRKS).cache_minutes * 60_000
 

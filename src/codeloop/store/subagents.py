@@ -17,7 +17,7 @@ from codeloop.store.conversation import Conversation, Entry, find_last_text, fin
 from codeloop.store.store import Store
 
 SubagentStatus = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
-"""`queued`: others run, and this one follows; `waiting`: for the user's answer, which is never stored, only found out when read."""
+"""`queued`: it runs when one of the others has ended. `waiting`: for the user's answer; it is never stored."""
 _MAX_FILES = 40
 """The number of changed files that a report lists by name."""
 STATE_KEY = "task"

@@ -8,7 +8,7 @@ import msgspec
 
 from codeloop.model.catalog.services import choose_protocol_for_host
 from codeloop.model.chat import ModelInfo, TokenLimits
-from codeloop.model.prices import Prices, PriceTier
+from codeloop.model.prices import LONG_REQUEST_TOKENS, Prices, PriceTier
 from codeloop.schema.config import ModelConfig, ModelCostConfig, ModelLimitConfig, PricesConfig, ProviderConfig
 from codeloop.schema.wire import replace
 
@@ -63,6 +63,7 @@ def _override_model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
         model,
         id=name,
         npm=(row.provider.npm if row.provider else None) or model.npm,
+        # A name of the user's own for a model of the catalog: the service knows the model by its name there.
         api_id=row.id or (model.api_id or model.id if model.id != name else model.api_id),
         name=row.name or (name if model.id != name else model.name),
         limits=_override_limits(model.limits, row.limit),
@@ -104,7 +105,7 @@ def _override_prices(prices: Prices, config: ModelCostConfig | None) -> Prices:
     configured = {each.tier.size: each for each in config.tiers or () if each.tier.type == "context"}
     if config.context_over_200k is not None:
         # An explicit tier of the same size takes precedence.
-        configured = {200_000: config.context_over_200k, **configured}
+        configured = {LONG_REQUEST_TOKENS: config.context_over_200k, **configured}
     for above, each in configured.items():
         tiers[above] = _change_prices(tiers.get(above) or replace(base, tiers=()), each)
     return replace(base, tiers=tuple(PriceTier(above, tiers[above]) for above in sorted(tiers)))

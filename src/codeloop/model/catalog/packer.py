@@ -21,10 +21,8 @@ from codeloop.model.catalog.catalog import (
     ModelRow,
     ProviderRow,
 )
+from codeloop.model.prices import LONG_REQUEST_TOKENS
 from codeloop.schema.wire import JSON
-
-LONG_REQUEST_TOKENS = 200_000
-"""The prices of `context_over_200k`, the older form of price tiers, apply to longer requests."""
 
 
 class _SourceLimit(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Fetches a newer catalog from models.dev in the background, at most once a day.
+"""Fetches a newer catalog from models.dev: in the background at most once a day, and for `codeloop models --refresh`.
 
 The fetched data never decides where a key is sent: known providers keep their address, protocol and variables, and a
 new provider can't claim the variables of a known one.
@@ -41,7 +41,7 @@ def is_refresh_due(cache: Path, environment: Mapping[str, str], now: float | Non
     if is_offline(environment) or environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {"", "0", "false"}:
         return False
     try:
-        last_try = _find_stamp_file(cache).stat().st_mtime
+        last_try = _get_stamp_file(cache).stat().st_mtime
     except OSError:
         return True
     # `abs`, since the clock may have been set back: a stamp in the future must not stop fetching.
@@ -66,7 +66,7 @@ async def refresh_catalog(cache: Path, environment: Mapping[str, str], bundled: 
     try:
         create_private_folder(cache)
         # Before the try, not after it: a failure must not be repeated at each start.
-        _find_stamp_file(cache).touch()
+        _get_stamp_file(cache).touch()
         async with asyncio.timeout(CATALOG_DEADLINE.seconds):
             providers = sanitize_providers(parse_source(await _download(url)), bundled)
             packed = b""
@@ -84,9 +84,10 @@ async def refresh_catalog(cache: Path, environment: Mapping[str, str], bundled: 
 
 
 def sanitize_providers(source: dict[str, SourceProvider], bundled: Catalog) -> dict[str, SourceProvider]:
-    """Return the fetched providers, with the addresses, protocols and variables of the bundled catalog.
+    """Return the fetched providers: known ones with their address, protocol and variables in the bundled catalog.
 
-    Raises `RefreshFailed` when they are less than half of the providers that we know: then it is hardly a catalog.
+    New ones keep their own address if it is safe, else they are left out. Raises `RefreshFailed` when less than half of
+    the providers that we know are there: then it is hardly a catalog.
     """
     source_providers: dict[str, SourceProvider] = {}
     for provider_id, provider in source.items():
@@ -111,7 +112,7 @@ def sanitize_providers(source: dict[str, SourceProvider], bundled: Catalog) -> d
 
 
 def _is_acceptable_provider(provider: SourceProvider) -> bool:
-    """Return whether a new provider's address is encrypted or on this machine, and names no environment variable."""
+    """Return whether a new provider has no address, or an encrypted or local one that names no environment variable."""
     if not provider.api:
         return True
     if "$" in provider.api:
@@ -164,5 +165,5 @@ def _write_catalog(cache: Path, data: bytes) -> None:
         raise
 
 
-def _find_stamp_file(cache: Path) -> Path:
+def _get_stamp_file(cache: Path) -> Path:
     return cache / f"{FETCHED_FILE_NAME}.tried"

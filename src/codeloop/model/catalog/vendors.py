@@ -167,7 +167,7 @@ SMALL_MODELS = (
     "*gpt-oss-20b*",
     "*llama-3.1-8b*",
 )
-"""The same for titles, judges and other side requests: quick and cheap models."""
+"""Like PREFERRED_MODELS, for titles, judges and other side requests: quick and cheap models."""
 
 EXPLICIT_MODELS = (
     "*-fast", "*-fast:*", "*-fast-*", "*-pro-fast", "*-sol-pro", "*-luna-pro", "*flashx", "*image*", "*audio*",

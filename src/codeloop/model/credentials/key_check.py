@@ -21,7 +21,7 @@ _MAX_MESSAGE_LENGTH = 400
 
 
 class KeyCheck(NamedTuple):
-    """The result of a check. `reason`: the service's message, or why it was not asked; never the key."""
+    """The result of a check. `reason`: the service's message, or why the state is unknown; never the key."""
 
     state: Literal["accepted", "refused", "unknown"]
     reason: str = ""

@@ -57,7 +57,7 @@ class Credentials:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read_keys: set[str] = set()
+        self._keyring_keys: set[str] = set()
         """The keys that this process has read from the keyring."""
 
     def read_entries(self) -> dict[str, StoredKey]:
@@ -76,11 +76,11 @@ class Credentials:
 
         Raises as `read_entries`.
         """
-        return self._read_keys | {entry.key for entry in self.read_entries().values() if isinstance(entry, ApiKey)}
+        return self._keyring_keys | {entry.key for entry in self.read_entries().values() if isinstance(entry, ApiKey)}
 
     def remember_key(self, key: str) -> None:
         """Add a key that was read from the keyring to those of `list_secrets`."""
-        self._read_keys.add(key)
+        self._keyring_keys.add(key)
 
     def find_key(self, provider: str, url: str, service_urls: Sequence[str] = ()) -> str | KeyringKey | None:
         """Return the provider's key for requests to `url`, or its entry if the keyring has it; None if none is stored.

@@ -68,7 +68,7 @@ class RecordingModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Yield the model's events, and record them."""
-        present = self._digester.digest_request(request, self._paths)
+        recorded_request = self._digester.digest_request(request, self._paths)
         builder = AnswerBuilder()
         events = self._model.stream(request)
         try:
@@ -76,7 +76,7 @@ class RecordingModel:
                 builder.add_event(event)
                 yield event
         finally:
-            self._write_answer(builder.build_answer(classify_request(request), present))
+            self._write_answer(builder.build_answer(classify_request(request), recorded_request))
             await events.aclose()
 
     def _write_answer(self, answer: ScriptedAnswer) -> None:
@@ -94,7 +94,7 @@ class RecordingModel:
 
 
 class AnswerRecorder:
-    """Records the answers of several models in one file. Raises CodeloopError when it can't be written."""
+    """Records the answers of several models in one file. Making one raises CodeloopError if it can't be written."""
 
     def __init__(self, path: Path, paths: ProjectPaths = NO_PATHS) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Encodes parts of requests in the way that all protocols share: messages of blocks, JSON, options, names and ids."""
+"""Encodes parts of requests in the ways that several protocols share: messages of blocks, JSON, options, names, ids."""
 
 import json
 import re

@@ -63,7 +63,7 @@ class ToolCallAssembler:
     def __init__(self) -> None:
         self.calls: list[OpenCall] = []
         self._by_index: dict[int, OpenCall] = {}
-        self._ids: dict[str, OpenCall] = {}
+        self._by_id: dict[str, OpenCall] = {}
         self._last: OpenCall | None = None
 
     def add_piece(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
@@ -73,7 +73,7 @@ class ToolCallAssembler:
             events = [event for call in self.calls for event in self.complete_call(call)]
             open_call, events_of_start = self.open_call(call_id, name)
             events += events_of_start
-            self._ids.setdefault(call_id or open_call.id, open_call)
+            self._by_id.setdefault(call_id or open_call.id, open_call)
         else:
             events = self.add_name(open_call, name)
         if isinstance(index, int):
@@ -146,14 +146,14 @@ class ToolCallAssembler:
     def _find_call(self, index: Any, call_id: str) -> OpenCall | None:
         if isinstance(index, int):
             return self._by_index.get(index)
-        return self._ids.get(call_id) if call_id else self._last
+        return self._by_id.get(call_id) if call_id else self._last
 
     def _begins_new_call(self, open_call: OpenCall, call_id: str, name: str, text: str) -> bool:
         """Return whether the piece begins a new call although its index or id leads to a known one."""
         if not name and not text.strip():
             return False
         # A new id alone is no new call: some services change the id of a call from piece to piece.
-        if call_id and self._ids.get(call_id) is not open_call:
+        if call_id and self._by_id.get(call_id) is not open_call:
             has_other_name = name != "" and open_call.name not in {"", name}
             return has_other_name or open_call.is_complete
         return bool(name) and bool(text.strip()) and open_call.is_complete

@@ -157,7 +157,7 @@ class BedrockReader(ResponseReader):
         if reason in BLOCK_REASONS:
             message = f"Bedrock stopped the answer: {BLOCK_REASONS[reason]} ({reason})"
             self._set_error({"error": {"code": "content_filter", "message": message}})
-        # A call that is complete may run already, and must not be made twice.
+        # A call that is complete may run already, and must not be made twice. 500: such an error is tried again.
         elif reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
             self._set_error({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({reason})"}})
         else:

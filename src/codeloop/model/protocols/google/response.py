@@ -133,6 +133,7 @@ class GoogleReader(ResponseReader):
         words = read_text(part.text)
         kind = "reasoning" if part.thought else "text"
         if words:
+            # Another number: a call or a signature came in between, after which the same kind is a new block.
             if kind != self._blocks.kind or signature or self._blocks.number != self._block_number:
                 self._open_block(kind)
             self._blocks.pieces.append(words)
@@ -170,7 +171,7 @@ class GoogleReader(ResponseReader):
         self._block_number += 1
 
     def _end_answer(self, reason: str, detail: str) -> None:
-        # A call that is complete may run already, and must not be made twice.
+        # A call that is complete may run already, and must not be made twice. 500: such an error is tried again.
         if reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
             self._set_error({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({detail or reason})"}})
         elif reason in BLOCK_REASONS or reason == "MISSING_THOUGHT_SIGNATURE":

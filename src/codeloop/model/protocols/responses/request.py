@@ -49,7 +49,11 @@ NESTED_OPTIONS = {
 }
 """Options by their names in chat completions -> the object (empty: the body) and the field of this protocol."""
 SUMMARY_FEATURE, INCLUDE_FEATURE, THINKING_FEATURE, PHASE_FEATURE = "summary", "include", "thinking", "phase"
-"""Features that a request can omit; see `ResponsesRequestEncoder.omissions`."""
+"""Features that a request can omit; see `ResponsesRequestEncoder.omissions`.
+
+The summaries of thinking; the field `include`, which asks for encrypted thinking; earlier thinking that is sent back;
+the field `phase` of earlier texts (`commentary`, `final_answer`), which the service sets and wants back.
+"""
 
 
 class ResponsesRequestEncoder:
