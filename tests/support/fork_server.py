@@ -19,15 +19,16 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
+from importlib import import_module, reload
 from pathlib import Path
 from typing import Any
 
 import codeloop
+from codeloop.kit import fault_injection
 
 ROOT = Path(__file__).parents[2]
-START_PREFIXES = ("LANG", "LC_", "PYTHON", "TZ", "CODELOOP_FAULT")
-"""Prefixes of variables that the interpreter, or the program while it is loaded, reads only once."""
+START_PREFIXES = ("LANG", "LC_", "PYTHON", "TZ")
+"""Prefixes of variables that the interpreter reads only once."""
 CLIENT_FILE = Path(__file__).with_name("fork_client.py")
 """A script that is started in place of the program; its arguments name the code that the forked child runs."""
 MAX_INPUT_BYTES = 16_000
@@ -205,4 +206,7 @@ def set_up_child(given: Sequence[int], argv: list[str], cwd: str, env: Mapping[s
     own = {name: value for name, value in os.environ.items() if name == "LC_CTYPE"}
     os.environ.clear()
     os.environ.update({**env, **own})
+    # Reads its variable at the import; all others use what it has by the module's name.
+    if fault_injection.FAULT_VARIABLE in env:
+        reload(fault_injection)
     sys.argv = ["-c", *argv]
