@@ -40,6 +40,17 @@ def test_a_server_is_tried_added_shown_and_removed(tmp_path: Path) -> None:
     assert configured(desk) == {}
 
 
+@pytest.mark.slow
+def test_a_server_that_was_never_started_is_not_said_to_have_changed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    server = {"type": "local", "command": [*SERVER], "cwd": str(desk.work), "sandbox": False}
+    desk.configure(share="disabled", mcp={"p": server})
+    shown = desk.run("mcp", "debug", "p")
+    assert "You have not agreed to this yet, so a call asks first:\nIt runs without a sandbox" in shown.stdout
+    assert "used last" not in shown.stdout
+    assert "have not agreed" not in desk.run("mcp", "debug", "p").stdout
+
+
 @pytest.fixture(scope="module")
 def oauth(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, Path]]:
     folder = tmp_path_factory.mktemp("oauth")

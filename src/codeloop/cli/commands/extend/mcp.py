@@ -299,7 +299,7 @@ async def _show_server(server: McpServer) -> None:
     click.echo(escape_controls(server.definition.text).rstrip())
     needs = await server.find_needs()
     if needs:
-        click.echo("It has changed since it was used last, so a call asks first:")
+        click.echo("You have not agreed to this yet, so a call asks first:")
         click.echo(escape_controls(str(needs[0].metadata["diff"])).rstrip())
     try:
         listing = await server.connect()
