@@ -5,14 +5,15 @@ from typing import Any
 
 from codeloop.cli.output.streams import OutputStream
 
-AskTrust = Callable[[Any], Awaitable[bool]]
+TrustPrompt = Callable[[Any], Awaitable[bool]]
 """Asks the user whether to trust a project, and returns the answer; its argument is a `ProjectSettings`.
 
-That class is not imported: `--attach` needs none of the modules that it needs.
+That class is not imported: `--attach` needs none of the modules that it needs. The terminal UI gets the text of the
+question instead (`AskTrust` of `tui/settings/ui_launch.py`).
 """
 
 
-def make_trust_prompt(terminal: OutputStream | None) -> AskTrust | None:
+def make_trust_prompt(terminal: OutputStream | None) -> TrustPrompt | None:
     """Return a function that asks for trust at a terminal; None without a terminal."""
     if terminal is None:
         return None

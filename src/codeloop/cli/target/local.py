@@ -10,7 +10,7 @@ from codeloop.app.project import Project
 from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
-from codeloop.cli.questions.trust_prompt import AskTrust
+from codeloop.cli.questions.trust_prompt import TrustPrompt
 from codeloop.cli.target.process_log import apply_configured_level, open_log
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
+async def open_local(options: Options, ask_trust: TrustPrompt | None = None) -> AsyncGenerator[Target]:
     """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it; None: nobody can be asked."""
     with open_log(options), _open_recording(options) as record_file:
         startup = make_startup(options, record_file.path if record_file is not None else None)
@@ -100,8 +100,11 @@ def make_startup(options: Options, record: Path | None) -> Startup:
     )
 
 
-async def ask_about_trust(startup: Startup, ask_trust: AskTrust) -> ProjectSettings:
-    """Ask whether to trust the directory, if its configuration needs that; return the settings to open it with."""
+async def ask_about_trust(startup: Startup, ask_trust: TrustPrompt) -> ProjectSettings:
+    """Ask whether to trust the directory, if its configuration needs that, and store a yes.
+
+    Returns the settings to open it with.
+    """
     settings = find_settings(startup)
     if settings.trusted or not (settings.loaded.ignored or settings.distrust):
         return settings

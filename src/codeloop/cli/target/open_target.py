@@ -4,10 +4,10 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from codeloop.cli.options import Options
-from codeloop.cli.questions.trust_prompt import AskTrust
+from codeloop.cli.questions.trust_prompt import TrustPrompt
 from codeloop.client.target import Target
 
-OpenTarget = Callable[[Options, AskTrust | None], AbstractAsyncContextManager[Target]]
+OpenTarget = Callable[[Options, TrustPrompt | None], AbstractAsyncContextManager[Target]]
 """Opens the project or the server that the options name; the second argument asks for trust. Raises CodeloopError."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from codeloop.cli.options import Options
-from codeloop.cli.questions.trust_prompt import AskTrust
+from codeloop.cli.questions.trust_prompt import TrustPrompt
 from codeloop.client.connect import connect_to_server
 from codeloop.client.http import HttpClient
 from codeloop.client.packed_file import pack_file
@@ -17,7 +17,7 @@ UNENCRYPTED_WARNING = "codeloop: The password is sent unencrypted, because the a
 
 
 @asynccontextmanager
-async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
+async def open_remote(options: Options, _ask_trust: TrustPrompt | None = None) -> AsyncGenerator[Target]:
     """Connect to the server of `--attach`; the directory is that of `--dir`, else the server's own."""
     client = connect_to_server(options.attach or "", options.directory, options.username, options.password)
     try:
