@@ -1,4 +1,4 @@
-"""The slash commands of a conversation line by line that report something: status, cost, permissions and so on.
+"""The slash commands of a conversation line by line that report something: status, cost, context and so on.
 
 Each is called with the conversation and the words after the command's name; `slash_commands.py` has the table.
 """
@@ -9,7 +9,6 @@ from codeloop.client.slash.reports import (
     format_context_report,
     format_cost_report,
     format_memory_report,
-    format_permission_report,
 )
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_requests import FindInSession, ListSessions, SessionId
@@ -17,15 +16,12 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import ATTACH_LISTED
 from codeloop.schema.operation import (
     MEMORY_LIST,
-    PERMISSION_REVOKE,
-    PERMISSION_RULES,
     SESSION_CONTEXT,
     SESSION_COST,
     SESSION_FIND,
     SESSION_LIST,
     NoArguments,
 )
-from codeloop.schema.permission import PermissionQuery, RevokeGrant
 
 # Characters of a title or a prompt on a line.
 TITLE_CHARS = 70
@@ -79,20 +75,6 @@ async def show_cost(chat: LineConversation, _words: str) -> None:
     """Show what the session has used, by model."""
     session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await chat.load_session()).id))
     chat.show_text("\n".join(format_cost_report(session_cost)))
-
-
-async def show_permissions(chat: LineConversation, words: str) -> None:
-    """Show the rules that count and the grants; `revoke ID` revokes a grant."""
-    action, _, name = words.partition(" ")
-    if action == "revoke" and name:
-        await chat.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=name.strip()))
-        chat.show_text("Revoked: it is asked again from the next call on.")
-    elif words:
-        raise UsageProblem("Usage: /permissions, or /permissions revoke ID.")
-    else:
-        session_id = chat.session.id if chat.session else None
-        query = PermissionQuery(session_id=session_id, agent=chat.options.agent)
-        chat.show_text("\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query))))
 
 
 async def find_text(chat: LineConversation, words: str) -> None:

@@ -14,7 +14,6 @@ from codeloop.cli.chat.report_commands import (
     show_context,
     show_cost,
     show_memory,
-    show_permissions,
     show_status,
 )
 from codeloop.cli.run.send import OutgoingMessage, send_message
@@ -23,6 +22,7 @@ from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
 from codeloop.client.slash.commands import COMMANDS_BY_ANY_NAME, COMMANDS_BY_NAME, suggest_commands
 from codeloop.client.slash.goal import parse_goal
+from codeloop.client.slash.reports import format_permission_report
 from codeloop.client.slash.waiting_session import find_waiting_session
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.client.worktrees import (
@@ -45,13 +45,15 @@ from codeloop.schema.operation import (
     MCP_STATUS,
     MESSAGE_DELETE,
     PART_UPDATE,
+    PERMISSION_REVOKE,
+    PERMISSION_RULES,
     SESSION_QUEUED,
     SESSION_SHELL,
     SUMMARIZE,
     NoArguments,
 )
 from codeloop.schema.part import TextPart
-from codeloop.schema.permission import PROFILE_KEY, PROFILES, Profile
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionQuery, Profile, RevokeGrant
 from codeloop.schema.wire import replace
 
 BUSY_MESSAGE = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
@@ -269,6 +271,20 @@ async def _use_worktree(chat: LineConversation, words: str) -> None:
         await run_line(chat, prompt.strip())
 
 
+async def _manage_permissions(chat: LineConversation, words: str) -> None:
+    """Show the rules that count and the grants; `revoke ID` revokes a grant."""
+    action, _, name = words.partition(" ")
+    if action == "revoke" and name:
+        await chat.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=name.strip()))
+        chat.show_text("Revoked: it is asked again from the next call on.")
+    elif words:
+        raise UsageProblem("Usage: /permissions, or /permissions revoke ID.")
+    else:
+        session_id = chat.session.id if chat.session else None
+        query = PermissionQuery(session_id=session_id, agent=chat.options.agent)
+        chat.show_text("\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query))))
+
+
 async def _manage_mcp_servers(chat: LineConversation, words: str) -> None:
     """List the servers; `auth NAME` begins to sign in, `auth NAME ADDRESS` completes it.
 
@@ -323,7 +339,7 @@ LINE_COMMANDS: dict[str, LineCommand] = {
     "context": LineCommand(show_context),
     "cost": LineCommand(show_cost),
     "memory": LineCommand(show_memory),
-    "permissions": LineCommand(show_permissions, "[revoke ID]"),
+    "permissions": LineCommand(_manage_permissions, "[revoke ID]"),
     "find": LineCommand(find_text, "TEXT"),
     "next": LineCommand(_enter_waiting_session),
     "worktree": LineCommand(_use_worktree),
