@@ -52,7 +52,7 @@ class ProgressLine:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
                 self.add_work(MODEL_KEY, "Summarizing the conversation")
             case PartUpdated(properties=p):
-                self._show_part(p.part)
+                self._take_part(p.part)
             case PartRemoved(properties=p):
                 self._labels.pop(p.part_id, None)
             case _:
@@ -89,7 +89,8 @@ class ProgressLine:
         """Remove all but background work."""
         self._labels = {key: label for key, label in self._labels.items() if key in self._background}
 
-    def _show_part(self, part: object) -> None:
+    def _take_part(self, part: object) -> None:
+        """Add or remove the work that a part shows to have begun or ended."""
         match part:
             case StepStartPart():
                 self.add_work(MODEL_KEY, "Waiting for the model")

@@ -43,11 +43,14 @@ def move_to_worktree(options: Options) -> Options:
         if options.base is not None:
             raise UsageProblem("--base says where a work tree begins. Add --worktree, or leave it out.")
         return options
-    return replace(options, directory=asyncio.run(_find_directory(options)), worktree=None, base=None)
+    return replace(options, directory=asyncio.run(_prepare_worktree(options)), worktree=None, base=None)
 
 
-async def _find_directory(options: Options) -> Path:
-    """Make or find the work tree, and return the folder in it that corresponds to the current directory."""
+async def _prepare_worktree(options: Options) -> Path:
+    """Make or find the work tree, and copy the files to it that the user agrees to.
+
+    Returns the folder in it that corresponds to the current directory.
+    """
     # The recording is for the run that follows, not for the project that only makes the work tree.
     open_options = options if options.attach is not None else replace(options, record=None, replay=None)
     async with _open_client(open_options) as (client, paths):

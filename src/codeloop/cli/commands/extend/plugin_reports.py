@@ -141,7 +141,7 @@ def _format_logs(folder: Path, language: str) -> list[str]:
 async def _try_extension(hosts: ExtensionHosts, extension: Extension) -> list[str]:
     """Load an extension, and return lines about what it offers and how long that took."""
     start_time = time.monotonic()
-    failure = await _find_load_failure(hosts, extension)
+    failure = await _load_extension(hosts, extension)
     duration = f"{(time.monotonic() - start_time) * 1000:.0f} ms"
     heading = f"{escape_controls(extension.name)} ({extension.language}, from {escape_controls(extension.origin)})"
     if failure:
@@ -173,7 +173,7 @@ def _format_timings(rows: list[HookTiming]) -> list[str]:
     return ["", *(f"  {line}" for line in table.splitlines()), ""]
 
 
-async def _find_load_failure(hosts: ExtensionHosts, extension: Extension) -> str:
+async def _load_extension(hosts: ExtensionHosts, extension: Extension) -> str:
     """Load an extension, also one that was loaded before, and return why that fails; "": it works."""
     try:
         await hosts.load(extension)
@@ -198,15 +198,13 @@ async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[Plug
     # Whether sandboxes work here is only known after one was made.
     await program_sandboxes.probe()
     is_sandboxed = program_sandboxes.is_used(True if sandbox is None else sandbox)
-    await asyncio.gather(
-        hosts.wait_for_offers(), *(_find_load_failure(hosts, extension) for extension in hosts.unknown)
-    )
+    await asyncio.gather(hosts.wait_for_offers(), *(_load_extension(hosts, extension) for extension in hosts.unknown))
     rows: list[PluginRow] = []
     for extension in hosts.extensions:
         offer = hosts.offers.get(extension.name)
         why = hosts.failures.get(extension.name, "")
         if not why and offer is None:
-            why = await _find_load_failure(hosts, extension)
+            why = await _load_extension(hosts, extension)
         state = "fails" if why else "ok"
         if is_idle_policy(hosts.offers, extension, hosts.extensions):
             # A policy that can't decide must not allow everything: turns are refused while it is installed.
