@@ -33,7 +33,7 @@ _LINE_CHARS = 2_000
 def doctor(*, online: bool, config: Path | None, as_json: bool) -> None:
     """Check this machine, the configuration, the model and the servers; exit code 1 when there is a problem.
 
-    Nothing is sent and nothing is started, except with --online.
+    No model is asked and no server is started, except with --online.
     """
     # No columns: there is no terminal.
     size = os.get_terminal_size() if sys.stdout.isatty() else os.terminal_size((0, 0))
