@@ -32,10 +32,11 @@ _NAMES_BY_MODULE = {
     "schema.errors": ("SessionNotFound",),
     "schema.message": ("Tokens",),
 }
-"""The public names of the library by the module that defines them."""
+"""The public names of the library by the module that they are imported from."""
 _TARGETS = {name: (module, name) for module, names in _NAMES_BY_MODULE.items() for name in names} | {
     "open": ("library.opening", "open_directory"),
     "connect": ("library.opening", "connect_to"),
+    # A module, which its import makes an attribute of this package; any name in it would do.
     "sync": ("sync", "__name__"),
 }
 """Each public name with the module that has it and its name there."""
@@ -48,7 +49,7 @@ def __getattr__(name: str) -> object:
     if name not in _TARGETS:
         raise AttributeError(f"module 'codeloop' has no attribute {name!r}")
     value = load_object(":".join(_TARGETS[name]))
-    # Stored, so that the next access does not come here. The module `sync` is an attribute of its package already.
+    # Stored, so that the next access does not come here. The module `sync` is an attribute already, which stays.
     return globals().setdefault(name, value)
 
 

@@ -117,9 +117,7 @@ def _list_agents(_prefix: str) -> Iterator[CompletableValue]:
     from codeloop.extend.rulebook import Rulebook
 
     settings = find_settings(Startup(directory=Path.cwd()))
-    scratch = settings.project_root.get_scratch_folder(
-        settings.paths.get_project_folder(settings.project_root.project_id)
-    )
+    scratch = settings.project_root.get_scratch_folder(settings.home)
     for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).build_agents().items()):
         if not agent.hidden:
             yield CompletableValue(name, agent.description or "")

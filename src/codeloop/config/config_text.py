@@ -1,6 +1,6 @@
 """Edits the text of a configuration file, and keeps its comments and indentation.
 
-The functions take and return texts; `file_entries.py` and the handlers of the API read and write the files.
+Texts are taken and returned; `file_entries.py` and the handlers of the API read and write the files.
 """
 
 import json

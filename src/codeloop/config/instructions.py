@@ -85,6 +85,8 @@ class _InstructionReader(Struct):
     def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
         """Read a file, unless it was read already. Return False if it is missing, unreadable or may not be read.
 
+        True also stands for one that is left out because there are too many: a warning says so.
+
         `is_ours`: it is a global file, or named by an absolute path or pattern, so it may be anywhere: of an untrusted
         configuration no such path is left. Any other file is not read if a link leads out of the project, even if the
         project is trusted: a command may have created the link since. A file outside is read if a trusted configuration
@@ -167,6 +169,7 @@ def _walk(folder: Path, parts: list[str], reader: _InstructionReader) -> Iterato
 
 def _list_entries(folder: Path, reader: _InstructionReader) -> list[os.DirEntry[str]]:
     """List a folder, sorted by name, until the limit of entries is used up; then warn, once."""
+    # The depth bounds the recursion.
     if reader.remaining_entries <= 0 or len(folder.parts) > CONFIG_DEPTH.value:
         return []
     try:

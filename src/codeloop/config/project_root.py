@@ -1,4 +1,7 @@
-"""Finds the work tree around a directory, and the id of its project, which stays the same wherever it is cloned."""
+"""Finds the work tree around a directory, and the id of its project, which stays the same wherever it is cloned.
+
+Also notes in the folder of a project where its work tree is (`record_root`, `read_root`).
+"""
 
 import os
 from collections.abc import Mapping
@@ -77,9 +80,10 @@ class _CachedId(msgspec.Struct, frozen=True):
 
 
 def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, str]) -> ProjectRoot:
-    """Find the work tree around a directory, and keep its programs from being found as codeloop's own (git, say).
+    """Find the work tree around a directory. Git is only started the first time that a repository is seen.
 
-    Git is only started the first time that a repository is seen.
+    From now on `find_program` finds no program below it in this process: the agent can write there, and a `git` of the
+    project must not be started as codeloop's own.
 
     Raises CodeloopError when the directory is missing or can't be read.
     """

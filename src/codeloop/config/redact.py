@@ -1,7 +1,10 @@
 """Redacts the configuration for clients, which get it in the form of a configuration file, without secrets.
 
 A secret is omitted together with its key: a client may send the configuration back, and a masked value would then
-replace the secret.
+replace the secret. `mask_secrets` is for `codeloop debug config`, which only shows it.
+
+The functions `_redact_...` return what a client may see of a value, and add the texts that they omit to `secrets`:
+`redact_config` masks the longer ones within other texts, too.
 """
 
 import re
@@ -18,6 +21,7 @@ from codeloop.schema.wire import JSON
 _SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer|private", re.IGNORECASE)
 """Matches the names of keys whose values are taken for secrets."""
 _SECRET_GROUP_KEYS = frozenset(("headers", "environment", "env"))
+"""Keys of objects whose values are all taken for secrets."""
 _ADDRESS_KEYS = frozenset(("baseURL", "enterpriseUrl"))
 _REFERENCE_START = re.compile(r"\{(env|file):")
 _URL_USER = re.compile(r"(?<=://)[^/?#@]*@")

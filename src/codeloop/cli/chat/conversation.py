@@ -194,7 +194,8 @@ class LineConversation:
     def _show_failure(self, error: BaseException, *, is_end: bool = False) -> None:
         """Show an error, unless the conversation is over; without a user it also sets the exit code.
 
-        `is_end`: the conversation ends by it. Then a pipe gets the hint how to resume; a terminal gets it from `_stop`.
+        `is_end`: the conversation ends by it. Then, as when the server is lost, a pipe gets the hint how to resume; a
+        terminal gets it from `_stop`.
         """
         if self._is_over or (self._is_lost and isinstance(error, ServerLost)):
             return

@@ -31,9 +31,9 @@ ErrorCallback = Callable[[BaseException], object]
 class OpenSession:
     """Shows the events of a session, whoever caused them, and the sums of each turn, until `stop` is called.
 
-    `on_failure`: called with the error of a call made by `send` or `abort`. `on_loss`: called with the error that
-    ended the following. `on_change`: called when the session starts or stops working, with the exit code of the turn
-    that has ended, else 0.
+    `on_failure`: called with the error of a call, such as those of `send` and `abort`. `on_loss`: called with the error
+    that ended the following. `on_change`: called when the session starts or stops working, with the exit code of the
+    turn that has ended, else 0.
     """
 
     def __init__(

@@ -55,6 +55,7 @@ class FinalAnswer:
         """Take in an event of the session; return True if it completes the answer."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
+                # Prompts that are sent while the turn runs join it: its answer may be stored as that to one of them.
                 if self._prompts or self._prompt_id in {None, p.info.id}:
                     self._prompts.add(p.info.id)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
@@ -87,7 +88,8 @@ class FinalAnswer:
 class Ending(NamedTuple):
     """How a turn ended.
 
-    `code`: the exit code. `message`: for the user. `window`: the model's context window, in tokens. `goal`: how its
+    `reason`: that of its `TurnEnd`, or what this process ended it for (`timeout`, `interrupted`, ...). `code`: the exit
+    code. `message`: for the user. `window`: the model's context window, in tokens. `goal`: how its
     goal stands; None: it had none. `test_changes`: how it changed tests that existed before, a phrase each.
     `has_unchecked_edits`: no check ran after its last edit.
     """
@@ -141,7 +143,7 @@ def format_summary(outcome: Outcome) -> str:
 
 
 def apply_goal(outcome: Outcome, goal: GoalEnd) -> Outcome:
-    """Return the outcome of a turn that had a goal: it is done if the goal is reached, else not done."""
+    """Return the outcome of a turn that had a goal: done if the goal is reached; else not done, or as it was ended."""
     from codeloop.cli import exit_codes
 
     if goal.status == "done":

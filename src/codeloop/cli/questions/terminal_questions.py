@@ -61,8 +61,8 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
 class _ShownQuestion(NamedTuple):
     """A permission request as it is asked.
 
-    `letters`: the letters that answer it, such as `y, n`. `has_always`: `always` is an answer. `is_cut`: only a part of
-    the request's text is shown.
+    `letters`: the letters that may be typed, such as `y, n`, with `v` to view all of it. `has_always`: `always` is an
+    answer. `is_cut`: only a part of the request's text is shown.
     """
 
     text: str

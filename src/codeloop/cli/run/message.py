@@ -53,7 +53,10 @@ class RunMessage(NamedTuple):
 
 
 def read_message(options: Options) -> RunMessage:
-    """Return the message. It may be empty with a file or a command; else an empty one raises UsageProblem."""
+    """Return the message. It may be empty with a file, or with a command that reads no stdin.
+
+    Raises UsageProblem for any other empty one.
+    """
     # stdin is only read for `-`, or without words: a script may have an open pipe as stdin, which never ends.
     asks_for_stdin = "-" in options.message
     given_words = [word for word in options.message if word != "-"]
@@ -143,7 +146,7 @@ async def make_outgoing_message(
     answer_format: JSON | None,
     note: Callable[[str], object],
 ) -> OutgoingMessage:
-    """Return the message to send: the parts of a prompt, or a command with its attachments.
+    """Return the message to send: the parts of a prompt, or a command with its attachments and the text from stdin.
 
     `command_and_arguments`: as `parse_command` returns them. `note`: called with lines for the user.
     """
@@ -163,7 +166,7 @@ async def make_outgoing_message(
 
 
 async def make_parts(client: Client, message: RunMessage, note: Callable[[str], object]) -> list[PartInput]:
-    """Return the parts of a prompt: its text, and the files and subagents that its words mention by `@NAME`.
+    """Return the parts of a prompt: its text, and the files, subagents and resources that its words mention by `@NAME`.
 
     `note`: called with lines for the user. Text from stdin mentions nothing.
     """

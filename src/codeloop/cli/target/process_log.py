@@ -1,6 +1,7 @@
 """Writes the log of a process: a file of bounded size, readable by its owner only, without keys or URL queries.
 
-`open_log` is for runs, conversations, the terminal UI and editors; `codeloop serve` calls `log_to_file`.
+`open_log` is for runs, conversations, the terminal UI, editors and `mcp serve`; `codeloop serve` and `web` call
+`log_to_file`.
 """
 
 import logging
@@ -104,7 +105,7 @@ def log_to_file(folder: Path, level: str, name: str = SERVER_LOG_NAME, *, is_pri
     stream_handler = logging.StreamHandler()
     stream_handler.setFormatter(SafeFormatter("%(levelname)s %(message)s"))
     own_logger = logging.getLogger("codeloop")
-    loggers = [own_logger, *(logging.getLogger(name) for name in ("uvicorn.error", "asyncio"))]
+    loggers = [own_logger, logging.getLogger("uvicorn.error"), logging.getLogger("asyncio")]
     # To restore them at the end.
     old_settings = [(logger, logger.level, logger.propagate) for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""Lists the changes of a project's files since the user trusted it, with patches for `codeloop trust`."""
+"""Lists the changes of a project's files since the user trusted it, with patches to show before it is trusted again."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from codeloop.schema.errors import CodeloopError
 
 
 def list_trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
-    """Return the changed files of a project since it was trusted, with patches; none if it was never trusted.
+    """Return the changed files of a project since it was trusted, with patches; none if that is not known.
 
     Blocks while it reads the files. Raises CodeloopError if there are too many to compare.
     """

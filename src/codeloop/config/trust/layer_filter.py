@@ -18,6 +18,7 @@ _QUESTION_MARK_COST = 19
 _SHARE_RANKS = {"auto": 0, "manual": 1, "disabled": 2}
 """How strict the values of `share` are."""
 _STRICTER_PROFILES = {"yolo": ("auto", "ask", "plan"), "auto": ("ask", "plan")}
+"""The stricter profiles of each. `plan` is not stricter than `ask`: it fetches pages without asking."""
 # How strict the values of the sandbox's keys are; the first value is the default.
 _SANDBOX_RANKS = {"mode": {"auto": 1, "off": 0, "required": 2}, "network": {"hosts": 1, "on": 0, "off": 2}}
 _OUTPUT_LIMITS = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
@@ -64,6 +65,7 @@ def _filter_agent(values: NormalisedValues, name: str, agent: JSON, base: JSON, 
             _keep_as_restrictions(values, narrow, value, ("agent", name), ignored_names)
         elif key == "steps" and _is_count(value) and value <= _read_count(base, "agent", name, "steps", default=value):
             narrow["steps"] = value
+        # A `mode` without a path in the file is no setting: `normalise_layer` adds it to agents of the old key `mode`.
         elif key != "mode" or keys in values.source_keys:
             ignored_names.append(format_keys(values.find_source_keys(keys)))
     if narrow:

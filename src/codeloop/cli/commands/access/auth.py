@@ -110,29 +110,29 @@ def list_keys() -> None:
 
 
 def _list_key_rows(settings: ProjectSettings, providers: Providers) -> list[tuple[str, ...]]:
-    """Return a row for each key: those of the configuration and the environment first, then the stored ones."""
+    """Return a row for each key or sign-in: those of the configuration and the environment first, then the stored."""
     rows: list[tuple[str, ...]] = []
     stored_keys = providers.credentials.read_entries()
     for provider in providers.list_all():
-        origin = _describe_address(provider, provider.url)
+        address = _describe_address(provider, provider.url)
         note = _explain_unusable(providers, provider, stored_keys.keys())
         if provider.configured_key:
-            key_origin = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
-            source = key_origin.place if key_origin else "configuration"
-            rows.append((provider.id, mask_key(provider.configured_key), origin, source, note))
+            setting = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
+            source = setting.place if setting else "configuration"
+            rows.append((provider.id, mask_key(provider.configured_key), address, source, note))
         if (variable := find_environment_key(provider.env, os.environ)) is not None:
             name, key = variable
-            rows.append((provider.id, mask_key(key), origin, f"environment {name}", note))
+            rows.append((provider.id, mask_key(key), address, f"environment {name}", note))
         if is_signed_in(providers, provider):
-            rows.append((provider.id, "signed in", origin, str(providers.credentials.path), note))
+            rows.append((provider.id, "signed in", address, str(providers.credentials.path), note))
     providers_by_id = {provider.id: provider for provider in providers.list_all()}
     for provider_id, entry in sorted(stored_keys.items()):
-        origin = entry.origin or _find_home_address(providers, provider_id)
+        address = entry.origin or _find_home_address(providers, provider_id)
         note = "unknown provider"
         if provider_id in providers_by_id:
             note = _explain_unusable(providers, providers_by_id[provider_id], stored_keys.keys())
         key_text = mask_key(entry.key) if isinstance(entry, ApiKey) else "in the keyring"
-        rows.append((provider_id, key_text, origin, _locate_key(providers, entry), note))
+        rows.append((provider_id, key_text, address, _locate_key(providers, entry), note))
     return rows
 
 
@@ -243,7 +243,8 @@ def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
 def _find_provider_url(providers: Providers, provider: str) -> str:
     """Return the address of a provider's API.
 
-    Raises ModelUnavailable if the provider is unknown, or its address needs environment variables that are not set.
+    Raises ModelUnavailable if the provider is unknown or not supported, if a stored key is of no use to it, or if its
+    address needs environment variables that are not set.
     """
     try:
         row = providers.get_provider(provider)
@@ -300,6 +301,7 @@ def _read_key(address: str, *, is_interactive: bool) -> str:
 
 
 def _show_precedence(providers: Providers, provider: str) -> None:
+    """Say which other key takes precedence over the stored one; for an unknown provider, what to configure next."""
     try:
         row = providers.get_provider(provider)
     except UnknownModel:

@@ -103,6 +103,7 @@ def run(
         make_undumpable()
     if pods is not None and driver_names:
         raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
+    # Made with --pods, too: this removes their options from `flags`.
     drivers = _make_drivers(driver_names or ("here",), flags, secret_variables)
     folder = _get_folder(name or jobs.stem)
     ledger = open_ledger(folder, address)

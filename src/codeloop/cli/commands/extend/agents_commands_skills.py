@@ -36,9 +36,7 @@ def agent() -> None:
 def list_agents(*, as_json: bool, includes_hidden: bool) -> None:
     """List agents, and where each is defined."""
     settings = load_settings()
-    scratch = settings.project_root.get_scratch_folder(
-        settings.paths.get_project_folder(settings.project_root.project_id)
-    )
+    scratch = settings.project_root.get_scratch_folder(settings.home)
     newest = partial(find_newest_model, settings, make_providers(settings))
     agents = Rulebook(settings.loaded, scratch, settings.skills.readable).build_agents(newest)
     shown_agents = [agents[name] for name in sorted(agents) if includes_hidden or not agents[name].hidden]
