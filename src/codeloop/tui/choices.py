@@ -138,6 +138,13 @@ class Choices:
         model_id = self.providers.default.get(provider_id)
         return ModelRef(provider_id=provider_id, model_id=model_id) if model_id is not None else None
 
+    def require_model(self, tab: SessionTab) -> ModelRef:
+        """Return the model that a tab's next prompt goes to. Raises UsageProblem if there is none."""
+        model = self.resolve_model(tab)
+        if model is None:
+            raise UsageProblem("No model can be used yet. /connect sets one up.")
+        return model
+
     def find_local_server(self, tab: SessionTab) -> str:
         """Return the name of the local model server that is used because nothing else was chosen; "": none is."""
         if (

@@ -36,3 +36,22 @@ async def test_an_effort_that_is_chosen_arrives_at_the_service(tmp_path: Path) -
                 await ui.until(lambda: ui.ui.tab.view is not None and not ui.ui.tab.view.is_busy)
         chats = [each.json for each in server.requests if b'"tools"' in each.body]
     assert [each.get("reasoning_effort") for each in chats] == [None, "low", "high", None]
+
+
+@pytest.mark.slow
+async def test_without_a_model_its_effort_is_not_spoken_of(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    nothing: Any = None
+    startup = make_startup(tmp_path / "home", tmp_path / "work")
+    async with (
+        open_in_process(startup, None) as (project, client),
+        played(ScriptedProject(project, nothing, "", client), tmp_path / "state") as ui,
+    ):
+        await ui.sees("Where do your models come from?")
+        await ui.pilot.press("escape")
+        await ui.sees("no model: /connect")
+        for keys in (["ctrl+t"], [*"/effort", "enter"], [*"/effort", "space", *"high", "enter"]):
+            ui.ui.tab.clear_notices()
+            ui.ui.tab.sync()
+            await ui.pilot.press(*("slash" if key == "/" else key for key in keys))
+            await ui.sees("No model can be used yet. /connect sets one up.")

@@ -31,9 +31,8 @@ async def switch_agent_back(ui: Ui, _words: str) -> None:
 
 async def switch_variant(ui: Ui, _words: str) -> None:
     """Switch to the model's next thinking effort; after the last one, to its default."""
-    model = ui.choices.resolve_model(ui.tab)
-    variants = ui.choices.list_variants(ui.tab)
-    if model is None or not variants:
+    model, variants = ui.choices.require_model(ui.tab), ui.choices.list_variants(ui.tab)
+    if not variants:
         raise UsageProblem("This model has one way of thinking only.")
     # None: the default of the service.
     names: list[str | None] = [None, *variants]
@@ -159,16 +158,16 @@ async def choose_model(ui: Ui, words: str) -> None:
 
 async def choose_variant(ui: Ui, words: str) -> None:
     """Choose the model's thinking effort, or take the named one."""
-    model, names = ui.choices.resolve_model(ui.tab), [NO_VARIANT, *ui.choices.list_variants(ui.tab)]
+    model, names = ui.choices.require_model(ui.tab), [NO_VARIANT, *ui.choices.list_variants(ui.tab)]
     if words and words not in names:
         raise UsageProblem(
             f"There is no effort {words} here.{format_suggestion(find_similar(words, names))} "
             f"There are: {', '.join(names)}."
         )
-    if model is not None and words:
-        choice = replace(model, variant=None if words == NO_VARIANT else words)
+    if words:
+        choice: ModelRef | None = replace(model, variant=None if words == NO_VARIANT else words)
     else:
-        choice = await show_dialog(ui, create_variant_picker(make_context(ui), model)) if model is not None else None
+        choice = await show_dialog(ui, create_variant_picker(make_context(ui), model))
     if choice is not None:
         ui.choices.use_model(ui.tab, choice)
         ui.draw()

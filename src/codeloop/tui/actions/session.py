@@ -130,9 +130,7 @@ def _find_undone_prompt(ui: Ui, session: Session) -> str:
 async def compact_session(ui: Ui, _words: str) -> None:
     """Replace the conversation by a summary."""
     session = ui.session
-    model = ui.choices.resolve_model(ui.tab)
-    if model is None:
-        raise UsageProblem("No model can be used yet. /connect sets one up.")
+    model = ui.choices.require_model(ui.tab)
     request = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
     # In the background: keys typed after a command wait for its end, and this takes long.
     ui.start_task(ui.client.call(SUMMARIZE, request))
