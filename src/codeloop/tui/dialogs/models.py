@@ -82,7 +82,7 @@ class ModelPicker(Picker[ModelRef]):
                 ref,
                 model.name,
                 detail=detail,
-                hint=describe_costs(model),
+                hint=describe_price_and_context(model),
                 group=provider.name,
                 mark="●" if is_current else "",
                 search_text=name,
@@ -132,7 +132,7 @@ def create_variant_picker(context: DialogContext, model: ModelRef) -> Picker[Mod
     return Picker(source, context.get_styles)
 
 
-def describe_costs(model: Model) -> str:
+def describe_price_and_context(model: Model) -> str:
     """Return the prices per million tokens, and the size of the context window."""
     context = f"{format_count(model.limit.context)} tokens" if model.limit.context else ""
     cost = model.cost

@@ -26,7 +26,7 @@ def create_palette(rows: Sequence[PaletteRow], get_styles: GetStyles) -> Picker[
 
 
 def create_help(rows: Sequence[PaletteRow], get_styles: GetStyles) -> Picker[str]:
-    """Create a list of all commands with their keys, those without a key last; it closes with the id of one."""
+    """Create a list of all commands with their keys, the keyless last in each group; it closes with the id of one."""
     return _create_picker(sorted(rows, key=lambda row: not row.keys), get_styles, "Keys and commands")
 
 

@@ -230,14 +230,14 @@ class ForkPicker(Picker[str]):
             root = above
             family.add(root)
         picks: list[Pick[str]] = []
-        waiting = [(root, 0)]
-        while waiting:
-            session_id, depth = waiting.pop()
+        stack = [(root, 0)]
+        while stack:
+            session_id, depth = stack.pop()
             # Taken out, so that no session is listed twice.
             session = sessions_by_id.pop(session_id)
             forks = [each for each in sessions_by_id.values() if _find_origin(each).session_id == session_id]
             # The newest first onto the stack: the oldest fork is then listed first, right below its session.
-            waiting += [(each.id, depth + 1) for each in sorted(forks, key=lambda each: -each.time.created)]
+            stack += [(each.id, depth + 1) for each in sorted(forks, key=lambda each: -each.time.created)]
             title = f"{_draw_branch(depth)}{session.title}"
             if depth:
                 detail = await self._describe_fork_point(session)
@@ -293,13 +293,13 @@ class ChildPicker(Picker[str]):
     async def _load_rows(self) -> Sequence[Pick[str]]:
         labels = await _read_labels(self._dialog_context.client)
         picks: list[Pick[str]] = []
-        # A stack: the subagents that a subagent has started are listed right below it.
-        waiting = [(child, 0) for child in reversed(await self._list_children(self._session_id))]
-        while waiting:
-            child, depth = waiting.pop()
+        # Not a queue: the subagents that a subagent has started are listed right below it.
+        stack = [(child, 0) for child in reversed(await self._list_children(self._session_id))]
+        while stack:
+            child, depth = stack.pop()
             title = f"{_draw_branch(depth)}{format_session_title(child)}"
             picks.append(Pick(child.id, title, detail=child.agent or "", hint=labels.get(child.id, "")))
-            waiting += [(each, depth + 1) for each in reversed(await self._list_children(child.id))]
+            stack += [(each, depth + 1) for each in reversed(await self._list_children(child.id))]
         return picks
 
     async def _list_children(self, session_id: str) -> Sequence[Session]:

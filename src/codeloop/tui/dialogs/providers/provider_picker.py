@@ -82,10 +82,13 @@ class ProviderPicker(Picker[ModelRef]):
         )
         super().__init__(source, context.get_styles)
 
-    async def _load_rows(self) -> Sequence[Pick[ModelRef]]:
+    async def _load_providers(self) -> None:
         client, none = self._dialog_context.client, NoArguments()
         self._providers = await client.call(PROVIDER_LIST, none)
         self._methods = await client.call(PROVIDER_AUTH, none)
+
+    async def _load_rows(self) -> Sequence[Pick[ModelRef]]:
+        await self._load_providers()
         # The empty id marks the row that asks for a server of the user's own.
         custom_server = Pick(
             ModelRef(provider_id="", model_id=""),
@@ -152,7 +155,7 @@ class ProviderPicker(Picker[ModelRef]):
         ids = {each.id for each in self._providers.all}
         model = await CustomServerSetup(self._dialog_context, ids).add_server()
         if model is not None:
-            await self._load_rows()
+            await self._load_providers()
             if await self._try(model) is not None:
                 self._failed_ids.add(model.provider_id)
                 self.reload()
@@ -173,7 +176,7 @@ class ProviderPicker(Picker[ModelRef]):
         return next(each for each in self._providers.all if each.id == model.provider_id)
 
     async def _sign_in(self, model: ModelRef | None) -> bool:
-        """Sign in where a plugin offers it, else store a key; return whether the rows changed."""
+        """Sign in where the server offers it, else store a key; return whether the rows changed."""
         if model is None or not model.provider_id:
             return False
         self.is_used = True
@@ -198,7 +201,7 @@ class ProviderPicker(Picker[ModelRef]):
             return False
         if sign_in.message:
             self.notify(one_line(sign_in.message, 400), timeout=10, markup=False)
-        await self._load_rows()
+        await self._load_providers()
         error = await self._try(replace(model, model_id=self._providers.default.get(provider.id, "") or model.model_id))
         if error is None:
             return False

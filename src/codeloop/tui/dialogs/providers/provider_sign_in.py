@@ -1,4 +1,4 @@
-"""Dialogs that sign in at a provider through a plugin: ask for the method and its inputs, show the sign-in page."""
+"""Dialogs that sign in at a provider: ask for the method and its inputs, show the sign-in page."""
 
 import asyncio
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class SignInOutcome(Enum):
 
 
 class ProviderSignIn:
-    """Signs in at a provider step by step. `methods`: all that its plugins offer."""
+    """Signs in at a provider step by step. `methods`: all that the server offers, its own or those of plugins."""
 
     def __init__(
         self, context: DialogContext, provider: ProviderDetails, methods: Sequence[ProviderAuthMethod]
@@ -107,7 +107,7 @@ class ProviderSignIn:
         return answers
 
     async def _finish(self, number: int, start: StartedSignIn) -> SignInOutcome:
-        """Show the address of the sign-in page until the plugin reports the end, or a code is pasted."""
+        """Show the address of the sign-in page until the server reports the end, or a code is pasted."""
         client, by_code = self._context.client, start.method == "code"
         next_step = "\n".join(filter(None, (start.instructions, _PASTE_CODE_HINT if by_code else "")))
         screen = SignInScreen(self._provider.name, start.url, next_step, self._context.get_styles)
