@@ -1,4 +1,7 @@
-"""Chips: large pasted texts and images, each of which is one character of the buffer and shown as a label."""
+"""Chips: large pasted texts and images, each of which is one character of the buffer and shown as a label.
+
+Characters of a text that would be taken for a chip become chips, too.
+"""
 
 import re
 
@@ -12,7 +15,7 @@ _CHIP_PATTERN = f"[{chr(_FIRST_CODE_POINT)}-{chr(_LAST_CODE_POINT)}]"
 
 
 class Chip(Struct, frozen=True, omit_defaults=True):
-    """The content of a chip. `label`: its displayed text, unique in the buffer; `text`: the pasted text.
+    """The content of a chip. `label`: its displayed text in brackets, unique in the buffer; `text`: the pasted text.
 
     An image has a `url` (`data:`), a `mime` and a file's `name` instead, and is sent as an attachment. `file`: the name
     of the file that holds the content of a stored chip.
@@ -41,7 +44,10 @@ def is_chip(char: str) -> bool:
 
 
 def add_chip(chips: Chips, chip: Chip, text: str = "") -> str:
-    """Add a chip, with a label that is unique in a text, and return the character that represents it."""
+    """Add a chip, with a label that is unique in a text, and return the character that represents it.
+
+    Beside a chip `[Image]`, a second one gets the label `[Image #2]`.
+    """
     char = chr(max((ord(each) for each in chips), default=_FIRST_CODE_POINT - 1) + 1)
     labels = {each.label for each in find_chips(chips, text).values()}
     label, number = chip.label, 2

@@ -18,16 +18,16 @@ def _make_move(find_offset: _OffsetFinder, *, select: bool = False) -> EditActio
     return lambda buffer, layout: buffer.move(find_offset(buffer, layout), select=select)
 
 
-def _make_cut(find_offset: _OffsetFinder, *, kill: bool = True) -> EditAction:
+def _make_deletion(find_offset: _OffsetFinder, *, kill: bool = True) -> EditAction:
     """Return the action that deletes the selection, or without one, up to an offset; `kill`: yank inserts it again."""
 
-    def cut(buffer: Buffer, layout: LineLayout) -> None:
+    def delete(buffer: Buffer, layout: LineLayout) -> None:
         start, end = buffer.selection
         if start == end:
             start, end = sorted((buffer.cursor, find_offset(buffer, layout)))
         buffer.delete(start, end, kill=kill)
 
-    return cut
+    return delete
 
 
 def _make_vertical_move(step: int, *, select: bool = False) -> EditAction:
@@ -56,13 +56,13 @@ def _find_row_end(buffer: Buffer, layout: LineLayout) -> int:
     return layout.find_offset(row, _END_COLUMN)
 
 
-def _find_line_start(buffer: Buffer, _layout: LineLayout) -> int:
+def _find_cut_start(buffer: Buffer, _layout: LineLayout) -> int:
     """Return the start of the line; if the cursor is there, the offset before it, so that the lines are joined."""
     start = buffer.find_line_start()
     return start if start < buffer.cursor else buffer.find_previous_offset()
 
 
-def _find_line_end(buffer: Buffer, _layout: LineLayout) -> int:
+def _find_cut_end(buffer: Buffer, _layout: LineLayout) -> int:
     """Return the end of the line; if the cursor is there, the offset behind it, so that the lines are joined."""
     end = buffer.find_line_end()
     return end if end > buffer.cursor else buffer.find_next_offset()
@@ -104,13 +104,13 @@ EDIT_ACTIONS: dict[str, EditAction] = {
     "input_select_down": _make_vertical_move(1, select=True),
     "input_select_all": _select_all,
     "input_newline": lambda buffer, _: buffer.type_text("\n"),
-    "input_backspace": _make_cut(_OFFSET_FINDERS["left"], kill=False),
-    "input_delete": _make_cut(_OFFSET_FINDERS["right"], kill=False),
+    "input_backspace": _make_deletion(_OFFSET_FINDERS["left"], kill=False),
+    "input_delete": _make_deletion(_OFFSET_FINDERS["right"], kill=False),
     "input_delete_line": _delete_line,
-    "input_delete_to_line_start": _make_cut(_find_line_start),
-    "input_delete_to_line_end": _make_cut(_find_line_end),
-    "input_delete_word_forward": _make_cut(_OFFSET_FINDERS["word_forward"]),
-    "input_delete_word_backward": _make_cut(lambda buffer, _: find_blank_backward(buffer.text, buffer.cursor)),
+    "input_delete_to_line_start": _make_deletion(_find_cut_start),
+    "input_delete_to_line_end": _make_deletion(_find_cut_end),
+    "input_delete_word_forward": _make_deletion(_OFFSET_FINDERS["word_forward"]),
+    "input_delete_word_backward": _make_deletion(lambda buffer, _: find_blank_backward(buffer.text, buffer.cursor)),
     # Not `insert`, which would escape the chips that were cut.
     "input_yank": lambda buffer, _: buffer.replace(*buffer.selection, buffer.killed_text),
     "input_undo": lambda buffer, _: buffer.undo(),

@@ -1,4 +1,4 @@
-"""The changes that vi's commands make to a buffer, as functions; `vim.py` calls them."""
+"""The changes that vi's commands make to a buffer, as functions; `vim.py` and `vim_operators.py` call them."""
 
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge

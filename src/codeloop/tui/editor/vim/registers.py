@@ -18,9 +18,10 @@ class Register(Struct, frozen=True):
 
 
 class Registers:
-    """The registers by name. `clipboard`: a text that was yanked or deleted into the clipboard's register.
+    """The registers by name. As in vi, "" has what was stored last, and `0` what was yanked last without a name.
 
-    The caller has to copy that text, and to reset `clipboard`.
+    `clipboard`: a text that was yanked or deleted into the clipboard's register. The caller has to copy that text, and
+    to reset `clipboard`.
     """
 
     def __init__(self) -> None:

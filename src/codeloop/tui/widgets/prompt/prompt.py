@@ -48,7 +48,10 @@ class PromptInput(EmptyWidget):
         self.settings = settings or PromptSettings()
         self.store = store
         self.editor = PromptEditor(
-            map_prompt_keys(self.settings.keys), lambda name: self._actions.get(name, bool)(), self._on_change
+            # Without such an action, `bool()` returns False: it had no effect.
+            map_prompt_keys(self.settings.keys),
+            lambda name: self._actions.get(name, bool)(),
+            self._on_change,
         )
         self.editor.placeholder = self.settings.placeholder
         set_vim_mode(self.editor, is_wanted=self.settings.vim)

@@ -1,4 +1,4 @@
-"""The settings of the prompt, made from `tui.json` by `tui/choices.py`."""
+"""The settings of the prompt; `tui/choices.py` takes `keys` and `vim` from `tui.json`, the others have no key there."""
 
 from collections.abc import Mapping
 

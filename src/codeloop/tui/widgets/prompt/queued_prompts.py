@@ -63,7 +63,7 @@ class QueuedPrompts(CachedWidget):
         self._drawn_rows: list[tuple[str, str]] = []
 
     def open_session(self, client: Client, session_id: str) -> None:
-        """Show a session's queue: this process's prompts, and those left by an ended process."""
+        """Show a session's queue: this process's prompts, or those left by an ended process, and the server's."""
         self._client, self._session_id = client, session_id
         self.server_prompts = []
         self.local_prompts = self._store.drafts.load_queue(session_id)

@@ -41,7 +41,7 @@ class DraftFiles:
         self._write(f"{key}-queue", msgspec.json.encode(prompts) if prompts else b"")
 
     def load_queue(self, key: str) -> list[PromptEntry]:
-        """Return the queued prompts of a session, also those that an ended process has left behind."""
+        """Return the queued prompts of a session: this process's, or without any, those left behind by an ended one."""
         self.adopt(f"{key}-queue")
         try:
             data = read_start(self._find_path(f"{key}-queue"), PROMPT_BLOB.value)
