@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.cli.questions.terminal_questions import format_always
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
@@ -155,6 +156,15 @@ def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
         terminal.end()
     assert "Run a command (bash), for the subagent general “Look around" in shown
     assert "in this directory\n" in shown
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_what_always_allows_fits_the_terminal(columns: int) -> None:
+    effect = "every `npm run build --with-many-options *`, `npm run test --and-some-more *` in this directory"
+    first, *others = format_always(effect, columns).rstrip("\n").split("\n")
+    assert first.startswith("  a  allow always: every ")
+    assert all(row.startswith("     ┆ ") for row in others)
+    assert all(len(row) <= columns for row in (first, *others))
 
 
 OURS = (

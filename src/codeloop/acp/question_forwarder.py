@@ -100,8 +100,8 @@ class QuestionForwarder:
         request_text = describe_request(shown_request, requester, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
         options = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
         if request_text.always:
-            always = " ".join(request_text.always.split())
-            options.append({"optionId": "always", "name": f"Allow always: {always}", "kind": "allow_always"})
+            name = f"Allow always: {request_text.always}"
+            options.append({"optionId": "always", "name": name, "kind": "allow_always"})
         options.append({"optionId": "reject", "name": "Reject", "kind": "reject_once"})
         call: JSON = {
             "toolCallId": call_id,

@@ -16,7 +16,7 @@ from codeloop.cli.questions.reply_parser import parse_choice, parse_reply
 from codeloop.cli.questions.trust_text import format_trust_question
 from codeloop.client.client import Client
 from codeloop.client.questions.permission_text import describe_request
-from codeloop.client.questions.quoting import CUT_MARK, UNLIMITED_ROWS, quote_text
+from codeloop.client.questions.quoting import CUT_MARK, UNLIMITED_ROWS, WRAP_MARK, quote_text, wrap_line
 from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
 from codeloop.kit.text.terminal_text import one_line
@@ -73,9 +73,8 @@ class _ShownQuestion(NamedTuple):
 
 def _make_permission_question(request: PermissionRequest, requester: Requester, *, is_full: bool) -> _ShownQuestion:
     """Make the question for a request. `is_full`: show its whole text, instead of the rows that fit the screen."""
-    request_text = describe_request(
-        request, requester, shutil.get_terminal_size().columns, UNLIMITED_ROWS if is_full else _count_text_rows()
-    )
+    columns = shutil.get_terminal_size().columns
+    request_text = describe_request(request, requester, columns, UNLIMITED_ROWS if is_full else _count_text_rows())
     colour = has_colour(sys.stderr)
     title = paint(request_text.title, "yellow", colour=colour) + "\n"
     text = title + "".join(f"{paint(row, style, colour=colour)}\n" for style, row in request_text.rows)
@@ -83,12 +82,18 @@ def _make_permission_question(request: PermissionRequest, requester: Requester, 
     text += title if is_full else ""
     text += "  y  allow once\n"
     if request_text.always:
-        text += f"  a  allow always: {request_text.always}\n"
+        text += format_always(request_text.always, columns)
     text += f"  n  deny, and stop the {'subagent' if requester.subagent else 'turn'}\n"
     is_cut = request_text.is_cut and not is_full
     text += VIEW_ALL_LINE if is_cut else ""
     letters = ["y", *(["a"] if request_text.always else []), "n", *(["v"] if is_cut else [])]
     return _ShownQuestion(text, ", ".join(letters), has_always=bool(request_text.always), is_cut=is_cut)
+
+
+def format_always(effect: str, columns: int) -> str:
+    """Format the answer "always" with its effect, in rows that fit `columns`; all but the first begin with a mark."""
+    label, separator = "  a  allow always: ", f"\n     {WRAP_MARK.strip()} "
+    return label + separator.join(wrap_line(effect, max(columns - len(label) - 1, 20))) + "\n"
 
 
 def _queue_command(prompter: Prompter, line: str) -> str:

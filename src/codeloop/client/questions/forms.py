@@ -70,8 +70,8 @@ def _build_permission_form(request: PermissionRequest, requester: Requester) -> 
 
 def _list_always_choices(words: RequestText) -> list[str]:
     """Return the choice "Allow always", with what it allows; empty if the request does not offer it."""
-    line = " ".join(words.always.split())
-    return [f"Allow always: {line if len(line) <= _MAX_LABEL else f'{line[:_MAX_LABEL]}…'}"] if line else []
+    effect = words.always
+    return [f"Allow always: {effect if len(effect) <= _MAX_LABEL else f'{effect[:_MAX_LABEL]}…'}"] if effect else []
 
 
 def read_permission_form(request: PermissionRequest, content: JSON | None) -> FormReply:

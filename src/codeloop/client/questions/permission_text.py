@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from codeloop.client.formatting import TextStyle
 from codeloop.client.questions.permission_titles import can_stand_in_title, describe_action, describe_always
-from codeloop.client.questions.quoting import CUT_MARK, QUOTE_MARK, WRAP_MARK, quote_text, wrap_line
+from codeloop.client.questions.quoting import CUT_MARK, QUOTE_MARK, quote_text
 from codeloop.client.questions.requester import MAX_LABEL, Requester
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest
@@ -27,7 +27,7 @@ _DIFF_FILE_HEADER = re.compile("^Index: ", re.MULTILINE)
 
 
 class RequestText(Struct, frozen=True):
-    """The texts of a request. `rows`: its details, each with its style. `always`: the effect of "always"."""
+    """The texts of a request. `rows`: its details, each with its style. `always`: the effect of "always", in a line."""
 
     title: str
     rows: list[tuple[TextStyle, str]]
@@ -57,9 +57,7 @@ def describe_request(request: PermissionRequest, requester: Requester, columns: 
         )
     if request.metadata.get("kept"):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
-    # Narrower than the other rows: a terminal shows a label before the first one.
-    always = f"\n     {WRAP_MARK.strip()} ".join(wrap_line(describe_always(request), max(columns - 15, 20)))
-    return RequestText(f"{action}{tool_suffix}{subagent_suffix}", rows, always)
+    return RequestText(f"{action}{tool_suffix}{subagent_suffix}", rows, describe_always(request))
 
 
 def _wrap_warning(text: str, columns: int) -> Iterator[tuple[TextStyle, str]]:
