@@ -118,7 +118,7 @@ async def _fingerprint_code(definition: ServerDefinition, dependencies: ServerDe
     # Whether a sandbox can be had is known only after a try.
     if config.effective_sandbox is not False:
         await dependencies.program_sandboxes.probe()
-    if dependencies.program_sandboxes.is_used(config.effective_sandbox):
+    if dependencies.program_sandboxes.is_sandboxed(config.effective_sandbox):
         return ""
     return await asyncio.to_thread(_fingerprint_files, dependencies.project.root)
 

@@ -345,7 +345,7 @@ def is_sandboxed(server: McpServer) -> bool | None:
     config = server.definition.config
     if not isinstance(config, LocalDefinition):
         return None
-    return server.consent.dependencies.program_sandboxes.is_used(config.effective_sandbox)
+    return server.consent.dependencies.program_sandboxes.is_sandboxed(config.effective_sandbox)
 
 
 async def downgrade_protocol(server: McpServer) -> bool:

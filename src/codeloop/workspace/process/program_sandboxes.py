@@ -1,6 +1,7 @@
 """Starts helper programs, each in its own sandbox, so that none shares a network or `/tmp` with another.
 
-MCP servers, hooks and extensions of the user are started here; docs/decisions/0023 says why.
+MCP servers and extensions are started here, and hooks, formatters and language servers with a sandbox of their own;
+docs/decisions/0023 says why.
 """
 
 from collections.abc import Callable
@@ -34,13 +35,15 @@ class ProgramSandboxes:
         self._input = policy_input
         self._config = config
         self._warn = warn
+        self._has_warned = False
         self._launcher = ProcessLauncher()
         self._sandboxes_by_folder: dict[Path, Sandboxes] = {}
         self._policy_makers: dict[ProgramProfile, ProfilePolicyMaker] = {}
 
-    def is_used(self, entry: bool | ProgramSandboxConfig) -> bool:
-        """Return whether a program with this configuration entry runs in a sandbox, as far as is known."""
-        return entry is not False and self._config.mode != "off" and not self.refusal_reason
+    def is_sandboxed(self, entry: bool | ProgramSandboxConfig) -> bool:
+        """Return whether a program with this configuration entry runs in a sandbox (or not at all), as far as known."""
+        is_on = self._config.mode == "required" or (self._config.mode == "auto" and not self.refusal_reason)
+        return entry is not False and is_on
 
     async def probe(self) -> None:
         """Find out whether a sandbox works by making one, unless that is known."""
@@ -55,24 +58,28 @@ class ProgramSandboxes:
             await sandboxes.close()
 
     async def start(self, launch: Launch, profile: ProgramProfile | None) -> LaunchedProcess:
-        """Start a program in a sandbox; without one if `profile` is None, or none works and none is required.
+        """Start a program in a sandbox; without one if `profile` is None, sandboxes are off, or none can be had.
 
         Raises OSError when it can't be started, and its subclass SandboxUnavailable when a sandbox is required.
         """
         protect_own_memory(launch.environment)
-        if profile is None or not self.is_used(entry=True):
-            return await self._launcher.start(launch)
-        sandboxes = self._sandboxes_by_folder.setdefault(profile.data_folder, Sandboxes(self._launcher))
-        try:
-            async with sandboxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
-                environment = await sandboxes.make_environment(sandbox, _SESSION_ID, launch.environment)
-                return await sandbox.starter.start(replace(launch, environment=environment))
-        except SandboxUnavailable as error:
-            if self._config.mode == "required":
-                raise
-            self.refusal_reason = str(error)
+        if profile is not None and self.is_sandboxed(entry=True):
+            try:
+                return await self._start_sandboxed(launch, profile)
+            except SandboxUnavailable as error:
+                if self._config.mode == "required":
+                    raise
+                self.refusal_reason = str(error)
+        if profile is not None and self.refusal_reason and not self._has_warned:
+            self._has_warned = True
             self._warn(_REFUSAL_WARNING)
-            return await self._launcher.start(launch)
+        return await self._launcher.start(launch)
+
+    async def _start_sandboxed(self, launch: Launch, profile: ProgramProfile) -> LaunchedProcess:
+        sandboxes = self._sandboxes_by_folder.setdefault(profile.data_folder, Sandboxes(self._launcher))
+        async with sandboxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
+            environment = await sandboxes.make_environment(sandbox, _SESSION_ID, launch.environment)
+            return await sandbox.starter.start(replace(launch, environment=environment))
 
     def _find_policy_maker(self, profile: ProgramProfile) -> ProfilePolicyMaker:
         policy_maker = self._policy_makers.get(profile)

@@ -197,7 +197,7 @@ async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[Plug
     program_sandboxes, sandbox = project.workspace.program_sandboxes, project.settings.config.sandbox.extensions
     # Whether sandboxes work here is only known after one was made.
     await program_sandboxes.probe()
-    is_sandboxed = program_sandboxes.is_used(True if sandbox is None else sandbox)
+    is_sandboxed = program_sandboxes.is_sandboxed(True if sandbox is None else sandbox)
     await asyncio.gather(hosts.wait_for_offers(), *(_load_extension(hosts, extension) for extension in hosts.unknown))
     rows: list[PluginRow] = []
     for extension in hosts.extensions:
