@@ -124,9 +124,10 @@ class ProtectedFiles:
         new_paths = sorted(now.keys() - self._before.keys())
         failed = [path for path in new_paths if not self._move_away(path)]
         failed += [path for path in changed if not _restore_file(path, self._before[path])]
-        changed += new_paths
-        if changed:
-            paths_shown = ", ".join(map(str, changed[:_PATHS_SHOWN])) + (" ..." if len(changed) > _PATHS_SHOWN else "")
+        restored = [path for path in (*changed, *new_paths) if path not in failed]
+        if restored:
+            paths_shown = ", ".join(map(str, restored[:_PATHS_SHOWN]))
+            paths_shown += " ..." if len(restored) > _PATHS_SHOWN else ""
             notes.append(f"blocked: change of {paths_shown}, which is protected; it is as it was before.")
         if failed:
             paths_shown = ", ".join(map(str, failed[:_PATHS_SHOWN]))

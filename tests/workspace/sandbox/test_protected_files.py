@@ -1,0 +1,40 @@
+"""What the model is told of protected files that a command has changed."""
+
+from pathlib import Path
+
+from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.protected_files import ProtectedFiles
+
+
+def protect(root: Path, *paths: Path) -> ProtectedFiles:
+    """Return the state of files that no kernel protects."""
+    policy = SandboxPolicy(writable=(root,), protected=paths, visible=(), hidden=(), absent=(), network="off", hosts=())
+    return ProtectedFiles(policy, root.parent / "set-aside", None, remember_contents=True)
+
+
+def test_a_changed_file_is_as_it_was_before(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    file = root / "codeloop.json"
+    file.write_text("{}")
+    protected = protect(root, file)
+    file.write_text("changed")
+    (note,) = protected.restore()
+    assert note == f"blocked: change of {file}, which is protected; it is as it was before."
+    assert file.read_text() == "{}"
+
+
+def test_a_file_that_can_not_be_put_back_is_not_said_to_be_as_before(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    (root / ".git").mkdir(parents=True)
+    settings, other = root / ".git/config", root / "codeloop.json"
+    settings.write_text("[core]")
+    other.write_text("{}")
+    protected = protect(root, settings, other)
+    other.write_text("changed")
+    (root / ".git").rename(root / "moved")
+    (root / ".git").symlink_to("moved")
+    settings.write_text("[alias]")
+    blocked, failed = protected.restore()
+    assert blocked == f"blocked: change of {other}, which is protected; it is as it was before."
+    assert failed.startswith(f"{settings} could not be put back")
