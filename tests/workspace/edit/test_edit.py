@@ -40,6 +40,26 @@ def test_a_drifted_edit_is_refused_when_its_place_is_there_twice(case: Case) -> 
         apply_edit(content + "\n" + content, Edit(old, new))
 
 
+@pytest.mark.parametrize(
+    ("content", "old", "note"),
+    [
+        ("call(one)\n", "call(one)", ""),
+        ("    call(one)\n    call(two)\n", "call(one)\ncall(two)", " (ignoring whitespace)"),
+        ('say("yes")\n', r"say(\"yes\")", " (without its escapes, entities or line numbers)"),
+        (
+            "begin()\nthe_same_call(1)\nthe_other_call(2)\nend()\n",
+            "begin()\nthe_same_call(9)\nthe_other_call(2)\nend()",
+            " (by its first and last line; those between differ a little)",
+        ),
+    ],
+    ids=["exactly", "other whitespace", "added escapes", "other lines"],
+)
+def test_a_refusal_says_how_several_places_were_found(content: str, old: str, note: str) -> None:
+    with pytest.raises(EditRefused) as caught:
+        apply_edit(content + "\n" + content, Edit(old, "new()"))
+    assert f"was found 2 times{note}, at lines" in str(caught.value)
+
+
 line = st.text(st.sampled_from("ab {}()=\t.é"), max_size=12)
 ending = st.sampled_from(["\n", "\r\n"])
 

@@ -69,17 +69,17 @@ def get_count_limit(span: Span) -> int:
 
 
 def make_ambiguity_error(
-    text: str, spans: Sequence[Span], *, exactly: bool, or_else: str = "", suffix: str = ""
+    text: str, spans: Sequence[Span], match_note: str = "", *, or_else: str = "", suffix: str = ""
 ) -> EditRefused:
     """Make the error for a text that was found more than once; it names each place with its function.
 
-    `exactly`: False if whitespace was ignored. `or_else`: what surrounding lines would do, or what else the model may
-    do; "": the usual advice. `suffix`: the end of the file's name.
+    `match_note`: a clause on how it was found, "" for exactly. `or_else`: what surrounding lines would do, or what else
+    the model may do; "": the usual advice. `suffix`: the end of the file's name.
     """
     lines = [text.count("\n", 0, start) + 1 for start, _ in spans[:_MAX_LISTED_LINES]]
     rest = f" and {len(spans) - _MAX_LISTED_LINES} more" if len(spans) > _MAX_LISTED_LINES else ""
     count = f"at least {len(spans)}" if len(spans) == get_count_limit(spans[0]) > 2 else f"{len(spans)}"
-    how = "" if exactly else " (ignoring whitespace)"
+    how = f" ({match_note})" if match_note else ""
     return EditRefused(
         f"The text to replace was found {count} times{how}, at lines {_name_places(text, lines, suffix)}{rest}.",
         f"Add surrounding lines{or_else or ' to make it unique, or set replaceAll to change every place'}.\n"

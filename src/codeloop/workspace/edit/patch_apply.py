@@ -100,11 +100,11 @@ def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
     if hunk.sections and not hunk.line:
         return spans[0]
     if not hunk.line:
-        raise make_ambiguity_error(text, spans, exactly=True, or_else=" to make it unique or an @@ line")
+        raise make_ambiguity_error(text, spans, or_else=" to make it unique or an @@ line")
     distances = [abs(text.count("\n", 0, start) + 1 - hunk.line) for start, _ in spans]
     nearest = min(distances)
     if distances.count(nearest) > 1:
-        raise make_ambiguity_error(text, spans, exactly=True)
+        raise make_ambiguity_error(text, spans)
     return spans[distances.index(nearest)]
 
 
