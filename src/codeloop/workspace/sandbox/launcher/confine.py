@@ -88,7 +88,7 @@ def _demote_process() -> None:
     call_libc("capset", struct.pack("=II", 0x20080522, 0), struct.pack("=6I", bits, bits, 0, 0, 0, 0))
 
 
-def limit_process_count(processes: int) -> None:
+def limit_resources(processes: int) -> None:
     """Limit the number of processes, and turn core dumps off. 0: no limit.
 
     The kernel counts the processes of the user; since Linux 5.14 only those in the same user namespace.

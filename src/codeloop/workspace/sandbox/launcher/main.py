@@ -16,7 +16,7 @@ import time
 from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
 from struct import Struct
 
-from codeloop.workspace.sandbox.launcher.confine import confine, limit_process_count
+from codeloop.workspace.sandbox.launcher.confine import confine, limit_resources
 from codeloop.workspace.sandbox.launcher.confinement_check import check_confinement
 from codeloop.workspace.sandbox.launcher.descendants import (
     KILL,
@@ -202,7 +202,7 @@ def _handle_enter(channel: socket, signal_fd: int, _bounds: Bounds) -> bool:
     plan = read_plan(rows)
     try:
         confine(plan)
-        limit_process_count(plan.bounds.kernel_process_limit)
+        limit_resources(plan.bounds.kernel_process_limit)
         check_confinement(plan)
     except OSError as error:
         channel.sendall(f"failed {error.errno} {error.strerror} {error.filename or ''}".encode(errors="replace"))

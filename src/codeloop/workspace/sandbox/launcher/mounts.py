@@ -219,11 +219,12 @@ def _mount_dev() -> None:
         os.close(fd)
     for name, target in _DEV_LINKS.items():
         os.symlink(target, f"/dev/{name}")
-    for name in _OWN_DEV_FOLDERS:
-        os.mkdir(f"/dev/{name}")
+    terminals, shared_memory = (f"/dev/{name}" for name in _OWN_DEV_FOLDERS)
+    os.mkdir(terminals)
+    os.mkdir(shared_memory)
     # A new instance shows no terminal of the user.
-    _mount("devpts", "/dev/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
-    _mount("tmpfs", f"/dev/{_OWN_DEV_FOLDERS[1]}", "tmpfs", _NOSUID | _NODEV, "mode=1777,size=10%")
+    _mount("devpts", terminals, "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+    _mount("tmpfs", shared_memory, "tmpfs", _NOSUID | _NODEV, "mode=1777,size=10%")
 
 
 def _mount_run() -> None:

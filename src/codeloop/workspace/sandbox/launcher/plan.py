@@ -4,7 +4,7 @@ from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 
 
 class Plan:
-    """The rules of one sandbox, made from a `SandboxPolicy`. Each path is absolute, resolved, and exists.
+    """The rules of one sandbox, made from a `SandboxPolicy`. Each path is absolute; all but links are resolved.
 
     - `kind`: a backend of `sandboxes.py`; or `base` or `network`: only the namespaces that sandboxes share
     - `writable`: folders and files that may be written; `protected`: paths below these that may not

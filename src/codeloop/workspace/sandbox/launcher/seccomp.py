@@ -1,6 +1,6 @@
 """Refuses system calls that no command needs and that could lead out of a sandbox, by a seccomp filter (BPF).
 
-`confine.py` installs the filter in every sandbox. Each part of the filter is a list of BPF instructions.
+`confine.py` installs the filter in every sandbox on Linux. Each part of the filter is a list of BPF instructions.
 """
 
 import ctypes
@@ -153,5 +153,6 @@ def _refuse_bits(bits: int) -> _Instructions:
     return [(_AND, 0, 0, bits), (_EQUAL, 1, 0, 0), _refuse(_EPERM)]
 
 
-def _refuse(code: int) -> tuple[int, int, int, int]:
-    return (_RETURN, 0, 0, _ERRNO | code)
+def _refuse(refusal: int) -> tuple[int, int, int, int]:
+    """Return the instruction that lets a call fail with this error number."""
+    return (_RETURN, 0, 0, _ERRNO | refusal)

@@ -28,8 +28,8 @@ _DEFAULT_GRACE_SECONDS = 0.2
 _END_MESSAGE_BYTES = 64
 
 
-class Request:
-    """A program to start, as it is received from the client.
+class ReceivedCommand:
+    """A command to start, as it is received from the client.
 
     `targets`: the numbers that the received descriptors get in the program. `mark`: a value of its environment by which
     its processes are found where orphans are not reparented to the supervisor (macOS).
@@ -49,28 +49,28 @@ def supervise(channel: socket, signal_fd: int, bounds: Bounds) -> bool:
     they ended by themselves: then this supervisor can serve another request.
     """
     fields, fds = receive(channel)
-    request = Request(fields)
+    received = ReceivedCommand(fields)
     become_subreaper()
     try:
-        command = _start(request, fds)
+        command_pid = _start(received, fds)
     except OSError as error:
-        cause = "directory" if error.filename == request.directory else "program"
+        cause = "directory" if error.filename == received.directory else "program"
         channel.sendall(f"failed {error.errno} {cause}\n".encode())
         return False
     for fd in fds:
         os.close(fd)
-    channel.sendall(f"started {command}\n".encode())
+    channel.sendall(f"started {command_pid}\n".encode())
     watch = UsageWatch(bounds)
     while True:
         ready, _, _ = select.select([channel, signal_fd], [], [], watch.wait_seconds)
         if exceeded := watch.find_exceeded():
             _send(channel, f"stopped {exceeded}\n")
-            count = _end_command(signal_fd, 0, request.mark, bounds)
+            count = _end_command(signal_fd, 0, received.mark, bounds)
             _send(channel, f"exit {-KILL}\nended {count}\n")
             return False
         if signal_fd in ready:
             forget_signals(signal_fd)
-            if not _reap(channel, command):
+            if not _reap(channel, command_pid):
                 return True
         if channel in ready:
             # `end GRACE INTERRUPT`, both in ms. Without any data the client is gone.
@@ -79,8 +79,8 @@ def supervise(channel: socket, signal_fd: int, bounds: Bounds) -> bool:
             if len(message) == 3:
                 grace, interrupt_seconds = (int(word) / 1000 for word in message[1:])
             if interrupt_seconds:
-                interrupt_group(command, signal_fd, interrupt_seconds, request.mark)
-            count = _end_command(signal_fd, grace, request.mark, bounds)
+                interrupt_group(command_pid, signal_fd, interrupt_seconds, received.mark)
+            count = _end_command(signal_fd, grace, received.mark, bounds)
             _send(channel, f"ended {count}\n")
             return False
 
@@ -95,7 +95,7 @@ def _end_command(signal_fd: int, grace: float, mark: str, bounds: Bounds) -> int
     return count
 
 
-def _reap(channel: socket, command: int) -> bool:
+def _reap(channel: socket, command_pid: int) -> bool:
     """Reap ended children, and report the end of the command itself. Returns whether any process of it is left."""
     report = ""
     pid = -1
@@ -105,7 +105,7 @@ def _reap(channel: socket, command: int) -> bool:
         except ChildProcessError:
             _send(channel, f"{report}ended 0\n")
             return False
-        if pid == command:
+        if pid == command_pid:
             report = f"exit {os.waitstatus_to_exitcode(status)}\n"
     _send(channel, report)
     return True
@@ -117,20 +117,20 @@ def _send(channel: socket, text: str) -> None:
         channel.sendall(text.encode())
 
 
-def _start(request: Request, fds: list[int]) -> int:
+def _start(received: ReceivedCommand, fds: list[int]) -> int:
     """Start the command in a new session. Returns its process id. Raises OSError."""
     # `posix_spawn` has no option for the directory.
-    os.chdir(request.directory)
+    os.chdir(received.directory)
     actions: list[tuple[int, int, int]] = [
-        (os.POSIX_SPAWN_DUP2, fd, target) for fd, target in zip(fds, request.targets, strict=True)
+        (os.POSIX_SPAWN_DUP2, fd, target) for fd, target in zip(fds, received.targets, strict=True)
     ]
-    environment = request.environment
+    environment = received.environment
     if sys.platform != "linux":
-        environment = {**environment, MARK_VARIABLE: request.mark}
-    program = request.arguments[0]
+        environment = {**environment, MARK_VARIABLE: received.mark}
+    program = received.arguments[0]
     pid = os.posix_spawn(
         program,
-        request.arguments,
+        received.arguments,
         environment,
         file_actions=actions,
         setsid=True,
