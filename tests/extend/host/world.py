@@ -101,7 +101,7 @@ async def host_world(
 
     async def start() -> RunningProgram:
         launch = Launch(world.command, root, workspace.environment, {})
-        options = ProgramOptions(channel="CODELOOP_HOST_FD", confined=False)
+        options = ProgramOptions(channel_variable="CODELOOP_HOST_FD", is_confined=False)
         return await start_program(workspace, launch, lambda data: world.log.append(data.decode()), options)
 
     async def serve(call: OperationCall) -> Any:

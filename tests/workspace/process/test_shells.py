@@ -385,8 +385,8 @@ async def test_a_job_that_ends_by_itself_says_how(shells: Shells, place: ShellCo
     while news.status == "running":
         news = await job.read(30)
     assert (news.status, news.code) == ("exited", 5)
-    assert job.running.capture.path is not None
-    assert job.running.capture.path.read_text() == "done\n"
+    assert job.running.buffer.path is not None
+    assert job.running.buffer.path.read_text() == "done\n"
 
 
 async def test_a_job_starts_where_the_session_stands_and_changes_nothing_for_it(
@@ -457,12 +457,12 @@ async def test_a_command_that_took_long_has_a_longer_timeout_next_time(place: Sh
     shells = Shells(timeout=0.1)
     try:
         await run(shells, place, "sleep 0.1; echo ran")
-        assert shells.choose_timeout(place, "echo short") == 100
-        assert 300 <= shells.choose_timeout(place, "sleep 0.1; echo ran | tail -3") < 60_000
+        assert shells.choose_timeout_ms(place, "echo short") == 100
+        assert 300 <= shells.choose_timeout_ms(place, "sleep 0.1; echo ran | tail -3") < 60_000
         await run(shells, place, "sleep 9", timeout=0.2)
-        assert shells.choose_timeout(place, "sleep 9") >= 600, "as long as it got was too short"
+        assert shells.choose_timeout_ms(place, "sleep 9") >= 600, "as long as it got was too short"
     finally:
         await shells.close()
-    assert Shells(timeout=0.1).choose_timeout(place, "sleep 9") >= 600, "another process knows it, too"
+    assert Shells(timeout=0.1).choose_timeout_ms(place, "sleep 9") >= 600, "another process knows it, too"
     other = replace(place, scratch=place.scratch.with_name("of another project"))
-    assert Shells(timeout=0.1).choose_timeout(other, "sleep 9") == 100
+    assert Shells(timeout=0.1).choose_timeout_ms(other, "sleep 9") == 100

@@ -52,8 +52,8 @@ async def start_host(
     profile = widen_profile(base_profile, True if extensions is None else extensions, workspace.root)
     options = ProgramOptions(
         readable=readable,
-        channel=DESCRIPTOR_VARIABLE,
-        confined=key.is_confined,
+        channel_variable=DESCRIPTOR_VARIABLE,
+        is_confined=key.is_confined,
         network_session=_NETWORK_CLIENT,
         profile=profile,
     )

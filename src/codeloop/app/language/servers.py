@@ -109,5 +109,5 @@ async def start_server(
     sandbox, profile = chosen_server.row.sandbox, None
     if not isinstance(sandbox, bool):
         profile = widen_profile(make_project_profile(workspace, chosen_server.row.name), sandbox, workspace.root)
-    options = ProgramOptions(readable_folders, confined=sandbox is True, profile=profile)
+    options = ProgramOptions(readable_folders, is_confined=sandbox is True, profile=profile)
     return await start_program(workspace, launch, on_stderr, options)

@@ -20,8 +20,8 @@ class JobOutput(Struct, frozen=True):
     """The output of a job since the last read, for a model (`output`) and for a screen (`screen_text`), and its state.
 
     `is_cut`: the middle of `output` is left out. `code`: the exit code, negative for a signal, None while it runs and
-    if it was killed. `notes`: refusals of the sandbox; `moved_files`: files that appeared meanwhile and were moved
-    away; `warnings`: for the user and the model.
+    if it was killed. `notes`: as of `RunningCommand.take_notes`; `moved_files`: files that appeared meanwhile and were
+    moved away; `warnings`: for the user and the model.
     """
 
     output: str
@@ -56,7 +56,7 @@ class Job:
                 async with asyncio.timeout(wait):
                     await self._has_output.wait()
         self._has_output.clear()
-        output = self.running.capture.take()
+        output = self.running.buffer.take()
         return JobOutput(
             output=output.text,
             screen_text=output.screen_text,

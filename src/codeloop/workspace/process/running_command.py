@@ -45,12 +45,12 @@ _MAX_ARGUMENT_BYTES = 100_000
 class RunningCommand:
     """One command. Call `start` first, then `finish` to wait for its natural end, or `stop` to end it.
 
-    `capture`: receives its output; `on_output`: called after each piece of it. `protected`: files that are restored
+    `buffer`: collects its output; `on_output`: called after each piece of it. `protected`: files that are restored
     afterwards. `find_refusals`: called with the output and the exit code, returns notes about refusals of the sandbox.
     """
 
-    def __init__(self, text: str, capture: OutputBuffer, protected: ProtectedFiles | None = None) -> None:
-        self.capture = capture
+    def __init__(self, text: str, buffer: OutputBuffer, protected: ProtectedFiles | None = None) -> None:
+        self.buffer = buffer
         self.find_refusals: Callable[[str, int | None], list[str]] = lambda _output, _code: []
         self._notes: list[str] = []
         self._moved_files: list[MovedFile] = []
@@ -150,7 +150,7 @@ class RunningCommand:
         return tuple(warnings)
 
     def take_notes(self, output: str, code: int | None) -> tuple[str, ...]:
-        """Return notes about refusals of the sandbox, and about files restored since the last call.
+        """Return notes on refusals of the sandbox, on files restored since the last call, and on an exceeded limit.
 
         `code`: the exit code; None while it runs, and if it was ended.
         """
@@ -175,11 +175,11 @@ class RunningCommand:
             or len(command.encode("utf-8", "surrogateescape")) < _MAX_ARGUMENT_BYTES
         ):
             return command
-        self._file = save_output(self.capture.folder, command.encode("utf-8", "surrogateescape"))
+        self._file = save_output(self.buffer.folder, command.encode("utf-8", "surrogateescape"))
         return f'. "{self._file}"'
 
     def _take_output(self, chunk: bytes) -> None:
-        self.capture.feed(chunk)
+        self.buffer.feed(chunk)
         if self.on_output is not None:
             self.on_output()
 
@@ -190,7 +190,7 @@ class RunningCommand:
     def _close(self) -> None:
         for pipe in self._pipes:
             pipe.close()
-        self.capture.close()
+        self.buffer.close()
         if self._file is not None:
             self._file.unlink(missing_ok=True)
             self._file = None

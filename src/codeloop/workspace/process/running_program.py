@@ -1,4 +1,4 @@
-"""Long-running programs that talk over stdin and stdout, such as language servers and extension hosts."""
+"""Long-running programs to talk to, over stdin and stdout (language servers) or a descriptor (extension hosts)."""
 
 import asyncio
 import os
@@ -101,16 +101,16 @@ class RunningProgram:
 class ProgramOptions(Struct, frozen=True):
     """Options of `start_program`. `readable`: folders of ours that it may read in a sandbox.
 
-    - `channel`: the variable that tells the program which descriptor to talk over, while stdout and stderr go to
-      `errors`; "": it talks over stdin and stdout
-    - `confined`: it runs in the sandbox of commands, if there is one
+    - `channel_variable`: tells the program which descriptor to talk over, while stdout and stderr go to `errors`; "":
+      it talks over stdin and stdout
+    - `is_confined`: it runs in the sandbox of commands, if there is one
     - `network_session`: the session whose network it uses there; "": it has no network
-    - `profile`: the permissions of a program that is not `confined`, in its own sandbox; None: it runs without one
+    - `profile`: the permissions of a program that is not confined so, in its own sandbox; None: it runs without one
     """
 
     readable: tuple[Path, ...] = ()
-    channel: str = ""
-    confined: bool = True
+    channel_variable: str = ""
+    is_confined: bool = True
     network_session: str = ""
     profile: ProgramProfile | None = None
 
@@ -126,7 +126,7 @@ async def start_program(
     mark = os.urandom(8).hex()
     environment = {**launch.environment, _MARK_VARIABLE: mark}
     sandbox = None
-    if options.confined:
+    if options.is_confined:
         readable = tuple(Path(os.path.realpath(folder)) for folder in options.readable)
         grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
         sandbox = await enter_sandbox(workspace, grants)
@@ -141,11 +141,11 @@ async def start_program(
             on_failure.callback(close)
         with theirs:
             descriptors = {0: theirs.fileno(), 1: theirs.fileno(), 2: pipe.writer}
-            if options.channel:
-                environment[options.channel] = str(_CHANNEL_FD)
+            if options.channel_variable:
+                environment[options.channel_variable] = str(_CHANNEL_FD)
                 descriptors = {_CHANNEL_FD: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
             prepared_launch = replace(launch, environment=environment, descriptors=descriptors)
-            if options.profile is not None and not options.confined:
+            if options.profile is not None and not options.is_confined:
                 process = await workspace.program_sandboxes.start(prepared_launch, options.profile)
             else:
                 process = await start_sandboxed(workspace, prepared_launch, sandbox)

@@ -78,12 +78,12 @@ class CommandResult(Struct, frozen=True):
     """The result of a command.
 
     - `output`: for the model; `screen_text`: for the screen; `output_file`: the file with the whole output, if
-      `output` is cut
+      `output` lacks a part of it; `is_cut`: its middle is left out
     - `code`: the exit code; None if it was ended at its timeout (`timed_out`) or by a signal (`signal`, its name)
     - `leftover_processes`: the number of processes that it had left running, which were ended
     - `duration`: in seconds; `line_count`: the lines of the whole output
-    - `notes`: refusals of the sandbox; `moved_files`: files that appeared meanwhile and were moved away; `warnings`:
-      for the user and the model
+    - `notes`: as of `RunningCommand.take_notes`; `moved_files`: files that appeared meanwhile and were moved away;
+      `warnings`: for the user and the model
     """
 
     output: str
@@ -102,7 +102,11 @@ class CommandResult(Struct, frozen=True):
 
 
 class Shells:
-    """The shells of one project's sessions and their background jobs. `close` ends everything that still runs."""
+    """The shells of one project's sessions and their background jobs. `close` ends everything that still runs.
+
+    It also has the work tree's sandboxes, makes their policies and watches the repositories that these protect, for
+    programs other than shells too (`sandboxed_program.py`).
+    """
 
     def __init__(self, timeout: float = SHELL_TIMEOUT.seconds) -> None:
         """`timeout`: the default timeout of commands, in seconds."""
@@ -138,7 +142,7 @@ class Shells:
             if name not in self._sandbox_variables | context.pinned_variables
         }
 
-    def choose_timeout(self, context: ShellContext, command: str) -> float:
+    def choose_timeout_ms(self, context: ShellContext, command: str) -> float:
         """Return the timeout in ms of a command that has none: longer for a command that took long before."""
         return 1000 * max(self._timeout, _TIMEOUT_FACTOR * self._slow_commands.find_seconds(context.scratch, command))
 
@@ -153,14 +157,14 @@ class Shells:
 
         `on_output` is called with the latest output, throttled. When cancelled, it is called once more.
         """
-        capture = OutputBuffer(context.scratch)
+        buffer = OutputBuffer(context.scratch)
         try:
-            running = await self._start(context, command, capture)
+            running = await self._start(context, command, buffer)
         except asyncio.CancelledError:
-            on_output(capture.read_recent())
+            on_output(buffer.read_recent())
             raise
         start_time = time.monotonic()
-        throttle = OutputThrottle(running.capture, on_output)
+        throttle = OutputThrottle(running.buffer, on_output)
         running.on_output = throttle.notify
         code, leftover_processes, timed_out = None, 0, False
         try:
@@ -171,14 +175,14 @@ class Shells:
             await running.stop(interrupt_seconds=SHELL_INTERRUPT.seconds)
         except asyncio.CancelledError:
             await running.stop()
-            on_output(running.capture.read_recent())
+            on_output(running.buffer.read_recent())
             raise
         finally:
             throttle.close()
         self._store_state(context, command, running.find_state())
         if time.monotonic() - start_time > self._timeout / _TIMEOUT_FACTOR:
             self._slow_commands.record(context.scratch, command.text, time.monotonic() - start_time)
-        output = running.capture.take()
+        output = running.buffer.take()
         signal_name = _name_signal(code)
         return CommandResult(
             output=output.text,
@@ -189,7 +193,7 @@ class Shells:
             leftover_processes=leftover_processes,
             is_cut=output.is_cut,
             # A last line without a line end counts too.
-            line_count=running.capture.line_ends + (bool(output.screen_text) and not output.screen_text.endswith("\n")),
+            line_count=running.buffer.line_ends + (bool(output.screen_text) and not output.screen_text.endswith("\n")),
             output_file=output.path,
             duration=time.monotonic() - start_time,
             notes=running.take_notes(output.text, None if timed_out else code),
@@ -219,7 +223,7 @@ class Shells:
         for each in self._repositories.values():
             each.close()
 
-    async def _start(self, context: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
+    async def _start(self, context: ShellContext, command: ShellCommand, buffer: OutputBuffer) -> RunningCommand:
         """Start a command in a new shell that continues the session's state. Raises OSError."""
         state = self._states.get(context.session, ShellState(context.directory))
         directory = command.directory or self.get_directory(context)
@@ -229,18 +233,18 @@ class Shells:
         is_privileged = command.policy is None or command.has_grants
         state = ShellState(directory, state.unsandboxed_variables if is_privileged else state.variables)
         if command.policy is None:
-            running = RunningCommand(command.text, capture)
+            running = RunningCommand(command.text, buffer)
             await running.start(
                 self.launcher, shell, state, variables, self._sandbox_variables | context.pinned_variables
             )
             return running
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
             quarantine = context.scratch.with_name("set-aside")
-            repositories = await self.begin_repositories(command.policy)
+            repositories = await self.record_repositories(command.policy)
             protected = ProtectedFiles(
                 command.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
             )
-            running = RunningCommand(command.text, capture, protected)
+            running = RunningCommand(command.text, buffer, protected)
             environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
             names = environment.keys() | variables.keys()
             self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}
@@ -316,7 +320,7 @@ class Shells:
         elif not self._repositories[root].try_record_state():
             await asyncio.to_thread(self._repositories[root].record_state)
 
-    async def begin_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
+    async def record_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
         """Record the repositories before a command under a policy, and return them; None: they were not scanned."""
         planted_repositories = self._repositories.get(policy.writable[0])
         if planted_repositories is not None and not planted_repositories.try_begin_command():

@@ -38,7 +38,7 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
             "status": result.status,
             "exit": result.code,
             "truncated": result.is_cut,
-            "outputPath": str(job.running.capture.path or ""),
+            "outputPath": str(job.running.buffer.path or ""),
         }
         | ({"notes": [*map(strip_advice, notes)]} if notes else {})
         | marks,

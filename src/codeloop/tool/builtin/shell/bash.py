@@ -97,7 +97,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         where = "the working directory" if directory == ctx.workspace.directory else str(directory)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await describe_missing_file(ctx, ctx.workspace.resolve(str(workdir)), text))
-    timeout_ms = min(params.timeout or shells.choose_timeout(context, params.command), SHELL_TIMEOUT_MAX.value)
+    timeout_ms = min(params.timeout or shells.choose_timeout_ms(context, params.command), SHELL_TIMEOUT_MAX.value)
     command = ShellCommand(
         params.command, timeout_ms / 1000, directory=workdir, policy=policy, has_grants=grants != NO_GRANTS
     )
@@ -318,10 +318,10 @@ async def _run_in_editor(
         raise ToolFailure(f"The editor did not run the command in a terminal: {error}") from error
     if ending is None:
         return None
-    capture = OutputBuffer(context.scratch)
-    capture.feed(ending.output.encode())
-    capture.close()
-    shown_output = capture.take()
+    buffer = OutputBuffer(context.scratch)
+    buffer.feed(ending.output.encode())
+    buffer.close()
+    shown_output = buffer.take()
     result = CommandResult(
         output=shown_output.text,
         screen_text=shown_output.screen_text,
@@ -333,7 +333,7 @@ async def _run_in_editor(
         output_file=shown_output.path,
         duration=time.monotonic() - began,
         # A last line without a line end counts, too.
-        line_count=capture.line_ends + (bool(shown_output.screen_text) and not shown_output.screen_text.endswith("\n")),
+        line_count=buffer.line_ends + (bool(shown_output.screen_text) and not shown_output.screen_text.endswith("\n")),
     )
     return result, ending.terminal_id
 
@@ -346,7 +346,7 @@ async def _start_in_background(
         job = await ctx.workspace.shells.start(context, command)
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
-    log = job.running.capture.path
+    log = job.running.buffer.path
     output = f"Started in the background as {job.id}. Read its output with bash_output, stop it with bash_kill."
     output += f" All of its output goes to {shorten_output(log)}." if log else ""
     return ToolResult(

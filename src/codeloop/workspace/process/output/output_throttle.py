@@ -10,8 +10,8 @@ from codeloop.workspace.process.output.output_buffer import OutputBuffer
 class OutputThrottle:
     """Calls `show` with the latest output after a change, at most once every SHELL_REPORT."""
 
-    def __init__(self, capture: OutputBuffer, show: Callable[[str], None]) -> None:
-        self._capture = capture
+    def __init__(self, buffer: OutputBuffer, show: Callable[[str], None]) -> None:
+        self._capture = buffer
         self._show = show
         self._timer: asyncio.TimerHandle | None = None
 
