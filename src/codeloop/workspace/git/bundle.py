@@ -1,6 +1,6 @@
 """Packs a work tree into a git bundle, with uncommitted and untracked files, and unpacks it on another machine.
 
-`codeloop move` uses it.
+`codeloop session move` uses it.
 """
 
 import shutil
@@ -50,8 +50,8 @@ async def pack_work(git: Git, file: Path) -> PackedWork:
             # With the stats in the copy, git reads only the files that have changed.
             shutil.copyfile(user_index, index)
         read_line(await run_unfiltered(git, "add", "--all", index=index), "read the files")
-        tree = read_line(await git.run("write-tree", index=index), "store the files")
-    arguments = (*await read_identity_options(git), "commit-tree", tree, "-p", head, "-m", "What was uncommitted")
+        tree_id = read_line(await git.run("write-tree", index=index), "store the files")
+    arguments = (*await read_identity_options(git), "commit-tree", tree_id, "-p", head, "-m", "What was uncommitted")
     state = read_line(await git.run(*arguments), "store the files")
     # A bundle needs a reference to hold a commit.
     ref = f"{_REF_PREFIX}/{state}"

@@ -1,7 +1,7 @@
 """Reads a repository's index: the blob and stat of each tracked file, without running git and without a lock.
 
-Snapshots, searches, the sandbox, `tree_state.py` and the check of what a command touches use it. The format: git's
-`index-format.txt`.
+Snapshots, the sandbox, `tree_state.py`, listings of folders and the checks of what a command touches use it. The
+format: git's `index-format.txt`.
 """
 
 import os

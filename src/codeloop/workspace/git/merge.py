@@ -92,14 +92,14 @@ class BranchMerger(Struct, frozen=True):
         else:
             # Prints the tree's id, then the files in conflict; the code is 1 if there are any.
             output = await self.worktrees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
-            tree, *conflicted_names = os.fsdecode(output.data).partition("\0\0")[0].split("\0")
+            tree_id, *conflicted_names = os.fsdecode(output.data).partition("\0\0")[0].split("\0")
             if output.code == 1:
                 conflicts = [name for name in conflicted_names if files is None or name in files]
                 if conflicts:
                     labels = {f"<<<<<<< {ours}\n": f"<<<<<<< {into}\n", f">>>>>>> {theirs}\n": f">>>>>>> {branch}\n"}
                     # git names a file once for each kind of conflict in it.
                     names = dict.fromkeys(conflicts)
-                    conflicted_files = [await self._read_marked_file(tree, name, labels) for name in names]
+                    conflicted_files = [await self._read_marked_file(tree_id, name, labels) for name in names]
                     return MergeResult(None, tuple(conflicted_files))
             elif output.code != 0:
                 raise WorktreeRefused(
@@ -108,8 +108,8 @@ class BranchMerger(Struct, frozen=True):
             # When only some files are taken, the other branch does not become a parent: its other files would count as
             # merged, and no later merge would bring them.
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
-            tree = tree if files is None else await self._build_tree(ours, tree, files)
-            arguments = ("commit-tree", tree, *parents, "-m", message)
+            tree_id = tree_id if files is None else await self._build_tree(ours, tree_id, files)
+            arguments = ("commit-tree", tree_id, *parents, "-m", message)
             new = read_line(
                 await self.worktrees.run(git, *await read_identity_options(git), *arguments), "commit the merge"
             )
@@ -143,9 +143,9 @@ class BranchMerger(Struct, frozen=True):
             raise WorktreeRefused(f"There is no branch {branch}. `git branch` lists them.")
         return commit
 
-    async def _read_marked_file(self, tree: str, name: str, labels: Mapping[str, str]) -> ConflictedFile:
+    async def _read_marked_file(self, tree_id: str, name: str, labels: Mapping[str, str]) -> ConflictedFile:
         """Read a file of the merge's tree. `labels`: marks with commits, as git wrote them -> those with branches."""
-        data = await self.worktrees.git.read_blob(tree, name, _CONFLICT_BYTES)
+        data = await self.worktrees.git.read_blob(tree_id, name, _CONFLICT_BYTES)
         if data is None or b"\0" in data:
             return ConflictedFile(name, None)
         text = data.decode("utf-8", "replace")
@@ -154,7 +154,7 @@ class BranchMerger(Struct, frozen=True):
         return ConflictedFile(name, text)
 
     async def _build_tree(self, ours: str, merged: str, files: Sequence[str]) -> str:
-        """Return the tree of commit `ours` with these files taken from another tree."""
+        """Return the id of a tree: that of commit `ours`, with these files taken from the tree `merged`."""
         git = self.worktrees.git
         with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
             index = Path(folder, "index")

@@ -48,7 +48,7 @@ class DefaultBranch(Struct, frozen=True):
 class Git(Struct, frozen=True):
     """The repository of a work tree; `root` is the work tree's top, which holds `.git`.
 
-    Git reads only the repository configuration that it needs; no program named there is run.
+    But for `run_trusting`, git reads only the repository configuration that it needs; no program named there is run.
     """
 
     root: Path
@@ -61,7 +61,7 @@ class Git(Struct, frozen=True):
         return name.removeprefix(_HEADS) if output.code == 0 and name.startswith(_HEADS) else None
 
     async def find_default_branch(self) -> DefaultBranch | None:
-        """Return the default branch: a remote's HEAD (origin's first), or else a branch with a usual name."""
+        """Return the default branch: a remote's HEAD (origin's first), or one with the configured or a usual name."""
         configured = await self.run_config("--get", "init.defaultBranch")
         names = (*configured.lines[:1], *_USUAL_DEFAULT_BRANCHES)
         patterns = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))

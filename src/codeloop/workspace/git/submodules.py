@@ -1,4 +1,4 @@
-"""Checks out the submodules of a linked work tree from local clones, and finds unsaved work in them before removal.
+"""Checks out the submodules of a linked work tree from local clones, and finds unsaved work in repositories inside.
 
 Each becomes a linked work tree of the submodule's own repository, so nothing is fetched, and removing it loses no
 commit.

@@ -1,4 +1,4 @@
-"""Creates linked work trees of a repository, and removes or resets them only where nothing is lost.
+"""Creates linked work trees of a repository; unless forced, removes and resets them only where nothing is lost.
 
 No hook that the repository configures is run, and its filter programs only for a trusted project: elsewhere a file that
 a filter would convert is checked out as it is stored.

@@ -207,7 +207,7 @@ def _read_acl(folder: Path) -> list[_AclEntry]:
 
 @cache
 def _name_foreign_user(number: int) -> str:
-    """Return a description of a user; "" for this user and root."""
+    """Return a description of a user; "" for this user, root, and what a user namespace shows for users outside."""
     if number in {0, os.geteuid()} or (number == _read_unmapped_user() and _is_in_user_namespace()):
         return ""
     import pwd

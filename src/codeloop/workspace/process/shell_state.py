@@ -18,6 +18,7 @@ _BASH_VARIABLES = re.compile(
 """Variables that change how bash parses a line, or that run something before it."""
 # Variables that each shell sets itself: their values are not changes by a command.
 _SHELL_VARIABLES = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
+# Those of them that no command changes for the next one.
 _UNSHARED_VARIABLES = frozenset({"PWD", "SHLVL", "_"})
 # `declare -x NAME="value"`, or `declare -x NAME=$'value\n'` if it has characters that are not printable.
 _EXPORT_LINE = re.compile(
@@ -73,7 +74,7 @@ def apply_changes(variables: Mapping[str, str], before: Mapping[str, str], after
 
 @lru_cache(maxsize=4)
 def parse_exports(printed: str) -> dict[str, str]:
-    """Parse the output of `export -p`, without the variables that change how bash parses a line.
+    """Parse the output of `export -p`, without the variables that change how bash parses a line, and PWD and the like.
 
     The result is cached and must not be changed: most commands export nothing, so the next output is the same.
     """

@@ -34,16 +34,20 @@ from codeloop.workspace.sandbox.paths.surroundings import (
 
 # The surroundings are searched again after this time, since no modification time shows new sockets.
 _SURROUNDINGS_SECONDS = 10.0
+# The end of the name of a work tree's folder for what commands write to the home and to caches.
+PRIVATE_SUFFIX = ".sandbox"
 # The most files next to a granted one that are protected one by one.
 _MAX_NEIGHBOURS = 500
 
 
 class SandboxPolicy(Struct, frozen=True):
-    """The rules of one sandbox. Every path is absolute, resolved, and exists, except those in `absent`.
+    """The rules of one sandbox. Every path is absolute; but for `links`, those that exist are resolved.
+
+    All exist except those in `absent`, and perhaps those in `granted` and `git_lists`, and `private_folder`.
 
     - `writable`: folders and files, the project's root first; `protected`: paths below these that are read-only
     - `hidden`: paths that can't be read, wherever they are
-    - `absent`: paths that may not be created, unless they are in `granted`
+    - `absent`: paths that may not be created, unless they are in `granted`, which this command may write
     - `layered`: caches of the user, whose changes go to a layer of the project
     - `replaced`: folders that look empty (like `/tmp`), except for the `visible` paths in them, which are read-only,
       and the `links`, each with its target
@@ -123,7 +127,7 @@ class PolicyInput(Struct, frozen=True):
     @property
     def private_folder(self) -> Path:
         """The folder for files that commands of this work tree write to the home and to caches."""
-        return self.scratch.with_name(f"{self.scratch.name}.sandbox")
+        return self.scratch.with_name(self.scratch.name + PRIVATE_SUFFIX)
 
 
 class _PolicySource(NamedTuple):
@@ -139,7 +143,10 @@ class _PolicySource(NamedTuple):
 
 
 class _LastPolicy(NamedTuple):
-    """The policy of the last command without grants. `states`: those of the paths on the disk that it depends on."""
+    """The last policy that was made without grants to read or write more.
+
+    `states`: those of the paths on the disk that it depends on.
+    """
 
     source: _PolicySource
     states: PathStates
@@ -170,7 +177,7 @@ class PolicyMaker:
         `further_paths`: further protected paths, which may not be created if they are absent.
         """
         source = _PolicySource(self.refresh_surroundings(), self._find_secrets(), grants, tuple(further_paths))
-        # Without grants the last policy is used again while its input is unchanged: that takes a tenth of the time.
+        # Without grants of more, the last policy is used again while its input is unchanged: in a tenth of the time.
         is_reusable = not grants.writable and not grants.readable
         last = self._last_policy
         if is_reusable and last is not None and last.source == source and last.states.are_unchanged():
@@ -200,7 +207,7 @@ class PolicyMaker:
     def _compose_policy(
         self, source: _PolicySource, guarded: Sequence[Path], git_folders: Sequence[Path]
     ) -> SandboxPolicy:
-        """Make a policy. `guarded`: paths that may not change or appear; `git_folders`: the project's of git."""
+        """Make a policy. `guarded`: paths that may not change or appear; `git_folders`: git directories to write to."""
         policy_input, roots, surroundings, grants = self._input, self._roots, source.surroundings, source.grants
         secrets = source.secrets.union(grants.unreadable)
         # A path that has become a link since it was allowed would lead to somewhere else.

@@ -17,10 +17,10 @@ from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.bounds.sandbox import SANDBOX_PRIVATE_AGE, SANDBOX_PRIVATE_SIZE
 from codeloop.workspace.sandbox.paths.home_paths import CACHES, COPYING_VARIABLES
-from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.policy import PRIVATE_SUFFIX, SandboxPolicy
 
 OWN_CACHES_NAME = "caches"
-"""The folder of caches that variables point to, where overlays are unavailable."""
+"""The folder of caches that variables point to, where nothing can be mounted (Landlock, macOS)."""
 HOME_NAME = "home"
 """The folder that replaces the home directory."""
 _LOCK_SUFFIX = ".lock"
@@ -135,7 +135,9 @@ def prune_private_folders(
     The folders of the project's other work trees are pruned, too.
     """
     try:
-        folders = [path for each in scratch.parent.glob("*.sandbox") for path in each.iterdir() if path.name.isdigit()]
+        folders = [
+            path for each in scratch.parent.glob(f"*{PRIVATE_SUFFIX}") for path in each.iterdir() if path.name.isdigit()
+        ]
     except OSError:
         return
     for path in folders:

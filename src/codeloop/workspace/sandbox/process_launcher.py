@@ -161,7 +161,7 @@ class ProcessStarter:
         return ProcessStarter(self.mark, ours)
 
     async def end(self) -> None:
-        """End everything that still runs here. Nothing can be started any more."""
+        """End everything that still runs here. In a sandbox, nothing can be started any more."""
         await asyncio.gather(*(process.end() for process in self._processes))
         self._close_control()
 

@@ -1,7 +1,7 @@
 """Restores files that no sandboxed command may change, and moves away files that it may not create.
 
-`RunningCommand` in `workspace/process/` uses it around each command: the kernel can't protect a path that does not
-exist yet, and Landlock can't protect a file in a writable folder.
+`workspace/process/` uses it around each command and each program in the sandbox of commands: the kernel can't protect a
+path that does not exist yet, and Landlock can't protect a file in a writable folder.
 """
 
 import itertools

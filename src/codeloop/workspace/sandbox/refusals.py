@@ -23,6 +23,7 @@ _REFUSAL_WORDS = re.compile(
     r"|[Aa]ccess to the path .{1,300} is denied|AccessDeniedException|EROFS|EACCES|EPERM|EBUSY)\b"
 )
 _MISSING_WORDS = re.compile(r"\b(?:[Nn]o such file or directory|ENOENT|[Nn]ot found|does not exist|[Cc]annot find)\b")
+# A word of a message that may be a path, with what is before it: `cat: /etc/shadow: ...`, `open 'a/b'`.
 _PATH = re.compile(r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)""")
 _ARGUMENT = re.compile(r"""["']((?:~|/)[^"'\n]+)["']|(?:^|[\s=<>(:;&|])((?:~/|/)[^\s"'()<>;&|`:]+)""")
 """A path in a command line that starts at the root or the home, in quotes or without."""

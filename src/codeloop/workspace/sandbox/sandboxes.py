@@ -71,7 +71,7 @@ class Sandbox(Struct, frozen=True):
 
     @property
     def own_network(self) -> ProcessStarter | None:
-        """The starter that opens sockets in its own network; None: it has the network that all sandboxes share."""
+        """The starter that opens sockets in its own network; None: it has the shared one, or under Landlock none."""
         # A network namespace can't be handed to bubblewrap, which starts as another user.
         return self.starter if self.backend in {"bubblewrap", "sandbox-exec"} else None
 
@@ -98,7 +98,7 @@ class Sandbox(Struct, frozen=True):
 
 
 class Sandboxes:
-    """The sandboxes of one work tree. Those without the machine's network share a network namespace.
+    """The sandboxes of one work tree. Those of namespaces without the machine's network share one network.
 
     `refused`: why each backend that was tried is unavailable. Close them before the launcher.
     """

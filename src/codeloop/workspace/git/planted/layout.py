@@ -51,7 +51,10 @@ _POINTER_BYTES = 4096
 
 
 def find_git_folders(root: Path) -> Iterator[Path]:
-    """Yield the git directories of a work tree and of its submodules, wherever they really are."""
+    """Yield the git directories of a work tree and of its submodules, wherever they really are.
+
+    The work tree's own comes first; of a linked one, the shared one is next.
+    """
     top = root / ".git"
     if top.is_file():
         path = read_pointer(top, "gitdir:")

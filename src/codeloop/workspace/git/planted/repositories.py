@@ -120,19 +120,22 @@ class PlantedRepositories:
         return not self._command_repositories and self._git_folder_watch.is_unchanged and self._finder.is_unchanged
 
     def try_begin_command(self) -> bool:
-        """Do `begin_command` unless something has changed; return whether it is done. Never waits or reads the disk."""
+        """Do `begin_command` unless something has changed; return whether it is done. See `_record_if_unchanged`."""
         return self._record_if_unchanged(1)
 
     def try_end_command(self) -> bool:
-        """Do `end_command` unless something has changed; return whether it is done. Never waits or reads the disk."""
+        """Do `end_command` unless something has changed; return whether it is done. See `_record_if_unchanged`."""
         return self._record_if_unchanged(-1)
 
     def try_record_state(self) -> bool:
-        """Do `record_state` unless something has changed; return whether it is done. Never waits or reads the disk."""
+        """Do `record_state` unless something has changed; return whether it is done. See `_record_if_unchanged`."""
         return self._record_if_unchanged(0)
 
     def _record_if_unchanged(self, difference: int) -> bool:
-        """Record that a command begins (1) or has ended (-1), or neither (0), if nothing has changed."""
+        """Record that a command begins (1) or has ended (-1), or neither (0), if nothing has changed.
+
+        Never waits, and looks at the times of a few files only. Returns whether it is recorded.
+        """
         # Another thread that holds the lock may be reading a large project, and this one is the event loop's.
         if not self._lock.acquire(blocking=False):
             return False
@@ -194,7 +197,7 @@ class PlantedRepositories:
         self._user_repositories = entries - of_commands.keys()
 
     def end_command(self) -> str:
-        """Check what was created while commands ran. Return a description of what was moved away, or ""."""
+        """Check what was created while commands ran. Return a text on what was moved away or not searched, or ""."""
         with self._lock:
             self._runs.record(-1)
             if self.is_unchanged and self._finder.is_complete:

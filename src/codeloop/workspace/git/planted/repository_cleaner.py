@@ -137,6 +137,7 @@ class RepositoryCleaner:
             return setting.is_harmless
 
         data = read_start_or_empty(file, MAX_CONFIG_BYTES)
+        # A file that is too long to be checked is emptied: `?` is a line that can't be parsed.
         original = text = data.decode("utf-8", "surrogateescape") if len(data) < MAX_CONFIG_BYTES else "?"
         # Several times, since a removed line may have hidden another setting, for example by a continuation.
         for _ in range(_MAX_REWRITES):

@@ -1,4 +1,4 @@
-"""Shortens a program's output for the model: passed tests are counted, repeated blocks are left out. Pure.
+"""Shortens a program's output for the model: passed tests are counted, repetitions and advertisements left out. Pure.
 
 `output_buffer.py` uses it. The model must find every failure, so names of failed tests always stay.
 """
@@ -65,7 +65,7 @@ RUNNERS = {
 }
 """Test runners that print a line for each passed test.
 
-Output of tools that list problems only (tsc, ruff) stays whole.
+Of tools that list problems only (tsc, ruff) no line is counted.
 """
 
 _PACKAGE_NOTICES = re.compile(
@@ -99,7 +99,10 @@ _MESSAGE_LINES = 6
 
 
 def condense_output(text: str) -> tuple[str, bool]:
-    """Return the text without lines of passed tests and without repeated blocks, and whether a block was left out."""
+    """Return the shortened text, and whether a repeated block or a part of a failure was left out.
+
+    Lines of passed tests, advertisements and frames of Node itself do not count: nobody looks them up.
+    """
     # Plain searches first: most outputs contain none of these words, and the patterns are slow.
     if "\nnpm " in text or "npm fund" in text or text.startswith("npm ") or "[notice] " in text:
         text = _DEPRECATION_WARNINGS.sub(lambda run: f"npm warn deprecated: {run[0].count(chr(10))} packages\n", text)

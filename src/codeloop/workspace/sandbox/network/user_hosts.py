@@ -17,7 +17,7 @@ from codeloop.workspace.sandbox.network.host_list import parse_host_list
 
 _PIP_KEYS = r"(?:extra-)?index-url|find-links"
 
-SETTINGS_FILES = (
+_SETTINGS_FILES = (
     (".config/pip/pip.conf", _PIP_KEYS),
     (".pip/pip.conf", _PIP_KEYS),
     ("Library/Application Support/pip/pip.conf", _PIP_KEYS),
@@ -37,14 +37,14 @@ SETTINGS_FILES = (
 )
 """Pairs of a settings file (below the home, or absolute) and a pattern of its keys that hold download URLs."""
 
-FILE_VARIABLES = {
+_FILE_VARIABLES = {
     "PIP_CONFIG_FILE": ".config/pip/pip.conf",
     "UV_CONFIG_FILE": ".config/uv/uv.toml",
     "NPM_CONFIG_USERCONFIG": ".npmrc",
 }
 """The variable that moves a settings file -> the file's usual path."""
 
-URL_VARIABLES = re.compile(
+_URL_VARIABLES = re.compile(
     r"PIP_(EXTRA_)?INDEX_URL|PIP_FIND_LINKS|UV_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_INDEX|INDEX|FIND_LINKS)"
     r"|npm_config_(\w+_)?registry|NPM_CONFIG_REGISTRY|YARN_NPM_REGISTRY_SERVER|YARN_REGISTRY"
     r"|CARGO_REGISTRIES_\w+_INDEX|GOPROXY|GOSUMDB|HEX_MIRROR"
@@ -61,10 +61,10 @@ def find_user_hosts(home: Path, environment: Mapping[str, str], project: Path) -
 
     A file that lies in the project, even if only by a link, is not read.
     """
-    texts = [text for name, text in environment.items() if URL_VARIABLES.fullmatch(name)]
+    texts = [text for name, text in environment.items() if _URL_VARIABLES.fullmatch(name)]
     inside = Path(os.path.realpath(project))
-    moved_files = {path: environment[name] for name, path in FILE_VARIABLES.items() if environment.get(name)}
-    for name, keys in SETTINGS_FILES:
+    moved_files = {path: environment[name] for name, path in _FILE_VARIABLES.items() if environment.get(name)}
+    for name, keys in _SETTINGS_FILES:
         path = Path(os.path.realpath(home / moved_files.get(name, name)))
         if inside not in path.parents:
             texts += re.findall(_SETTING_PATTERN.format(keys), _read_text(path), re.MULTILINE)

@@ -1,6 +1,7 @@
 """Tables of paths below the home that sandboxed commands see: tools, settings without tokens, and caches.
 
-No code: `surroundings.py` looks the paths up on the disk. Any other file in the home is invisible.
+No code: `surroundings.py` looks the paths up on the disk. Any other file in the home is invisible, unless the project,
+the PATH or the configuration leads to it.
 """
 
 import sys

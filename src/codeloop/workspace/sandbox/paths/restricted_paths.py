@@ -1,6 +1,6 @@
 """Tables of paths that sandboxed commands may not read, or not write: secrets, system folders, configuration, sockets.
 
-No code: `policy.py`, `surroundings.py` and `secret_files.py` look these up.
+No code: `policy.py`, `surroundings.py` and `secret_files.py` look most of these up.
 """
 
 from pathlib import Path
@@ -66,4 +66,4 @@ TEST_FOLDER_NAMES = frozenset({"test", "tests", "testdata", "fixtures", "example
 FOLDERS_NOT_SEARCHED = frozenset(
     {".git", "node_modules", ".venv", "venv", "__pycache__", "target", "site-packages", ".tox", ".nox"}
 )
-"""Folders of a project that are not searched for secrets."""
+"""Folders of a project that are not searched, for secrets or for repositories."""

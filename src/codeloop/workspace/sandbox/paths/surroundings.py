@@ -59,12 +59,12 @@ _SECRETS_DEPTH = 2
 
 
 class Surroundings(Struct, frozen=True):
-    """The visible and hidden paths outside a project. Every path is absolute, resolved, and exists.
+    """The visible and hidden paths outside a project. Each path is absolute, resolved (not in `links`), and exists.
 
     `home`: the home, which a private folder replaces; None if the project contains it (`holds_home`). `replaced`:
     folders that look empty except for `visible` and `links`, each with its target. `layered`: caches that are read as
     they are, and whose changes go to a layer of the project; `writable`: paths that the configuration names; `hidden`:
-    paths that can't be read.
+    paths that can't be read, some of which may not exist.
     """
 
     home: Path | None
