@@ -2,6 +2,9 @@
 
 The rules of a user come after these and so win, except over the fixed rules and the guards, which are lists of their
 own that every call has to pass too (`agent/calls/call_rules.py` puts the lists together).
+
+A pattern in angle brackets stands for a kind of file (FILE_KINDS in `rules.py`), for a trait of a call, or for commands
+that act on other machines (TRAIT_PATTERNS and REMOTE_PATTERN in `schema/permission.py`).
 """
 
 from collections.abc import Iterable
@@ -109,8 +112,8 @@ def make_fixed_rules(profile: Profile) -> Ruleset:
     """Return the rules of a profile that a user's rules can't loosen."""
     match profile:
         case "plan":
-            # `_FIRST_RULES` deny everything. A call passes several lists of rules, and for these permissions the other
-            # lists are enough, so this one allows them.
+            # `_FIRST_RULES` deny what they do not name. A call passes several lists of rules, and for these permissions
+            # the other lists are enough, so this one allows them.
             decided_by_other_lists = (
                 "external_directory webfetch_private doom_loop subagents question plan_enter plan_exit"
             )

@@ -135,7 +135,8 @@ class Gate(Struct, frozen=True):
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
         `extensions` may allow or deny what would be asked; they are not asked about what a rule denies, nor about a
         need that was decided before (`Need.preset`).
-        Raises Denied when a rule or an extension forbids one, Rejected when the user does.
+        Raises Denied when a rule or an extension forbids one, HookRefused when an extension also ends the turn, and
+        Rejected when the user refuses or nobody can be asked.
         """
         judgements = [self._judge(need, session_id, tool, rules) for need in needs]
         # All denials before any question: a user must not be asked about a call that can't run anyway.

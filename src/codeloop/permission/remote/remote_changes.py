@@ -71,7 +71,7 @@ def mentions_remote_change(words: Sequence[str]) -> bool:
     """Return whether a command that changes something remote occurs in a text that can't be parsed as shell."""
     remote_rows = _parse_rows()
     return any(
-        _is_program(word, remote_rows)
+        _is_known_program(word, remote_rows)
         and len(words) > index + 1
         and _changes_remote(tuple(words[index : index + _MAX_WORDS]), _MAX_RUNNERS)
         for index, word in enumerate(words)
@@ -83,7 +83,7 @@ def contains_remote_change(words: Sequence[str]) -> bool:
     return mentions_remote_change([piece for word in words[1:] for piece in word.split()])
 
 
-def _is_program(word: str, remote_rows: dict[str, tuple[RemoteRow, ...]]) -> bool:
+def _is_known_program(word: str, remote_rows: dict[str, tuple[RemoteRow, ...]]) -> bool:
     name = _normalise_name(word)
     return name in remote_rows or name in CHANGE_CHECKS
 

@@ -51,7 +51,7 @@ class GitFacts(Struct, frozen=True):
 
 
 class ProgramFacts(Struct, frozen=True):
-    """The program that a bare name runs: its path, and why it may not be the one of that name ("": it is).
+    """The program that a name runs. `path`: "" if it is not known; `doubt`: why it may not be the one of that name.
 
     `is_shadowable`: a folder of the project comes before it on the PATH, so a command could put another program there.
     """

@@ -37,6 +37,7 @@ class Redirect(Struct, frozen=True):
 class SimpleCommand(Struct, frozen=True):
     """A simple command: its words (the name first), its redirections, and the text of its standard input.
 
+    `stdin`: None if the line does not give that text, or if it is only known at run time.
     `is_plain_step`: it is a step of the line itself, in no pipeline, group or substitution, so that `cd` in it lasts.
     """
 

@@ -72,7 +72,7 @@ _VARIABLE_SETTERS = frozenset(
     ]
 )
 # `find ROOT -exec cmd {}` runs for everything below ROOT.
-_RECURSIVE_ROLES = str.maketrans("rwb", "RDM")
+_ROLES_BELOW_ROOT = str.maketrans("rwb", "RDM")
 # By role of a path, as explained in `path_rows`: the fields of Touches that the path is added to.
 _FIELDS_BY_ROLE = {
     "r": ("reads",),
@@ -109,7 +109,7 @@ def find_touches(script: Script) -> Touches:
         name = command.words[0].value if command.words[0].is_known else ANYWHERE
         command_uses = find_uses(name, words)
         if roots != (ANYWHERE,) and any(word.source == "{}" for word in command.words):
-            command_uses = [(role.translate(_RECURSIVE_ROLES), path) for role, path in command_uses]
+            command_uses = [(role.translate(_ROLES_BELOW_ROOT), path) for role, path in command_uses]
         for role, text in (*_find_redirect_uses(command.redirects, variables, number), *command_uses):
             path = variables.check_variables(text)
             for field in _FIELDS_BY_ROLE.get(role, ()):

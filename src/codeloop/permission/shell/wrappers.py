@@ -171,6 +171,7 @@ def _unwrap_shell(words: Sequence[Word]) -> WrappedCommands:
         index += 1
     if is_script:
         return _make_script(words[index : index + 1])
+    # A script file counts as that of `source` does, which has one word before it.
     return NO_COMMANDS if index < len(words) and _unwrap_source(words[index - 1 :]) == NO_COMMANDS else UNKNOWN_COMMANDS
 
 

@@ -35,7 +35,10 @@ class ReadOnlyRow(Struct, frozen=True):
 
 
 class ParsedWords(Struct, frozen=True):
-    """A command's parsed words: the options without values, pairs of option and value, and the operands."""
+    """A command's parsed words.
+
+    `options`: each one without its value; `values`: each one with its value, "" for none; `operands`: the other words.
+    """
 
     options: tuple[str, ...]
     values: tuple[tuple[str, str], ...]

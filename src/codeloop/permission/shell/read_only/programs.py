@@ -1,6 +1,7 @@
 """Commands that certainly change nothing, each with the options that are known to be harmless.
 
-The rows hold for the GNU, BSD and busybox programs of a name: an option that does harm in one of them is left out.
+`check_sed_runs_nothing` alone is about commands that may change files, and run no program. The rows hold for the GNU,
+BSD and busybox programs of a name: an option that does harm in one of them is left out.
 """
 
 import re
@@ -35,6 +36,7 @@ _GREP_FLAGS = """-a -b -c -E -F -G -H -h -I -i -L -l -n -o -P -q -R -r -s -T -U 
         --exclude --exclude-dir --exclude-from"""
 _GREP_WITH_VALUE = "-A -B -C -D -d -e -f -m --after-context --before-context --context --max-count --regexp --file"
 
+# By program, or by program and subcommand (`pip list`).
 _PROGRAM_ROWS: dict[str, ReadOnlyRow] = {
     "arch": make_row(),
     "b2sum": make_row(_CHECKSUM_FLAGS, "-l --length", allows_unknown_words=True),
@@ -236,8 +238,8 @@ _SED_ROW = make_row(_SED_FLAGS, "-e --expression")
 # Within a proof `sed -i` may edit files: it only has to be certain that it runs no program.
 _EDITING_SED_ROW = make_row(f"{_SED_FLAGS} -i --in-place", "-e --expression")
 _SED_REPLACE = "|".join(
-    rf"s{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}[gpiImM0-9]*"
-    for mark in ("/", r"\|", "#", ",", "@", "!", ":", "%")
+    rf"s{delimiter}(?:[^{delimiter}\\\n]|\\[^\n])*{delimiter}(?:[^{delimiter}\\\n]|\\[^\n])*{delimiter}[gpiImM0-9]*"
+    for delimiter in ("/", r"\|", "#", ",", "@", "!", ":", "%")
 )
 _EDITING_SED_COMMAND = (
     rf"(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?[ \t]*+)?(?:![ \t]*+)?"
@@ -311,3 +313,4 @@ ARGUMENT_CHECKS: dict[str, Callable[[Sequence[Word]], None]] = {
     "ps": check_ps,
     "sed": check_sed,
 }
+"""By program that no row alone describes: the check of its arguments, which raises Harmful."""

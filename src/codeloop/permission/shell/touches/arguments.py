@@ -21,18 +21,18 @@ _READ_ONLY_ROLES = str.maketrans("bwuWXDM", "rnnnnnr")
 class CommandOption(Struct, frozen=True):
     """An option of a row. `roles`: one letter for each value; `operand_change`: the word after `!`, see `path_rows`.
 
-    `needs_attached_value`: its value must be attached, as in `-i.bak`.
+    `takes_attached_value`: its value, if it has one, is attached: `-i.bak`, or `-i` alone.
     """
 
     roles: str = ""
-    needs_attached_value: bool = False
+    takes_attached_value: bool = False
     operand_change: str = ""
 
 
 class CommandRow(Struct, frozen=True):
     """A parsed row: the roles of the first, the other and the last operands, and the options.
 
-    `default_use`: the use when there is no operand; `constant_use`: a use that every call has, unless
+    `default_use`: the use when no operand names a path; `constant_use`: a use that every call has, unless
     an option's value has the same role; `stops_at_operand`: options end at the first operand.
     """
 
@@ -64,7 +64,7 @@ def parse_row(text: str) -> CommandRow:
             name, value_sign, roles, operand_change = match.groups()
             options[name] = CommandOption(
                 roles=(roles or "-") if value_sign else "",
-                needs_attached_value=value_sign == "?",
+                takes_attached_value=value_sign == "?",
                 operand_change=operand_change or "",
             )
     return CommandRow(
@@ -140,7 +140,7 @@ class Arguments:
             self.changes.append(option.operand_change)
             if equals:
                 self._add_value(key, option.roles[-1:] or "n", value)
-            elif option.roles and not option.needs_attached_value:
+            elif option.roles and not option.takes_attached_value:
                 value_count = max(value_count, len(option.roles))
                 for role, each in zip(option.roles, words[index:], strict=False):
                     self._add_value(key, role, each)
@@ -157,10 +157,10 @@ class Arguments:
                 continue
             if value := word[end:]:
                 self._add_value(
-                    "-" + letter, option.roles[0], value.removeprefix("=") if option.needs_attached_value else value
+                    "-" + letter, option.roles[0], value.removeprefix("=") if option.takes_attached_value else value
                 )
                 return index
-            if option.needs_attached_value:
+            if option.takes_attached_value:
                 return index
             for role, each in zip(option.roles, words[index:], strict=False):
                 self._add_value("-" + letter, role, each)

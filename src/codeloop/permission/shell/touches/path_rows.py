@@ -11,8 +11,8 @@ are flags. After `!` stands how an option changes the operands:
 - `see`: they are only read; `none`: they are not paths; `sent`: the input decides the names of the files written;
   `remote`: a download is named after its URL
 
-`@R.` is the operand when none is given. `+W.` is one more operand, unless an option has a value with its role. `^`: the
-options end at the first operand.
+`@R.` is the operand when no other one names a path. `+W.` is one more operand, unless an option has a value with its
+role. `^`: the options end at the first operand.
 
 Roles of a path:
 

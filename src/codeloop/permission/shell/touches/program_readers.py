@@ -15,7 +15,7 @@ from codeloop.permission.shell.touches.git_reader import read_git
 from codeloop.permission.shell.touches.unknown_program import read_words_of_unknown_program
 from codeloop.permission.shell.touches.word_paths import ANYWHERE
 
-# `A`, `f` and `C` are no roles of `path_rows`: members, the archive, and the folder, which `_read_tar` tells apart.
+# `A` (members) and `C` (the folder) are no roles of `path_rows`, and `f` is the archive here: `_read_tar` reads them.
 _TAR_ROW = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b
 --listed-incremental=b --use-compress-program=-
 --index-file=w -b=- -K=- -N=- -V=- -L=- -F=- -H=- --exclude=- --transform=- --xform=-
@@ -171,12 +171,12 @@ def _read_csplit(arguments: Arguments) -> list[Use]:
     return [("w", prefix + ANY_TEXT)]
 
 
-def _read_scripts(arguments: Arguments, options: Sequence[str], uses: Callable[[str], list[Use]]) -> list[Use]:
-    """Return the uses of the scripts that are given by options, or as the first operand. `uses`: those of a script."""
+def _read_scripts(arguments: Arguments, options: Sequence[str], read_script: Callable[[str], list[Use]]) -> list[Use]:
+    """Return the uses of the scripts that options give, or of the first operand, as `read_script` finds them."""
     scripts = [value for option, value in arguments.option_values if option in options]
     scripts = scripts or arguments.operands[:1]
     anything: list[Use] = [("b", ANYWHERE)]
-    return [use for script in scripts for use in (anything if len(script) > _MAX_SCRIPT_CHARS else uses(script))]
+    return [use for script in scripts for use in (anything if len(script) > _MAX_SCRIPT_CHARS else read_script(script))]
 
 
 def _read_sed(arguments: Arguments) -> list[Use]:
@@ -252,12 +252,12 @@ def _read_remote_copy(arguments: Arguments) -> list[Use]:
     return [("X", target)] if any(re.match(r"[\w.@\[\]-]+:|rsync:", text) for text in sources) else []
 
 
-def _make_archiver_reader(extracts: str) -> Callable[[Sequence[str]], list[Use]]:
-    """Return the reader of a program that unpacks into the current directory if its words match `extracts`."""
+def _make_archiver_reader(unpacking: str) -> Callable[[Sequence[str]], list[Use]]:
+    """Return the reader of a program that unpacks into the current directory if its words match `unpacking`."""
 
     def read_words(words: Sequence[str]) -> list[Use]:
         unknown_words = read_words_of_unknown_program(words)
-        return [*unknown_words, ("X", ".")] if re.match(extracts, " ".join(words)) else list(unknown_words)
+        return [*unknown_words, ("X", ".")] if re.match(unpacking, " ".join(words)) else list(unknown_words)
 
     return read_words
 
