@@ -62,7 +62,7 @@ def make_batch_tool(toolbox: Toolbox) -> Tool:
 
 
 async def _run_all(calls: list[Coroutine[Any, Any, CallOutcome]]) -> list[CallOutcome]:
-    """Run all calls at the same time. If one raises, because the user rejected it, the others are stopped first."""
+    """Run all calls at the same time. If one raises, which ends the batch (`_run_one`), the others are stopped."""
     # `gather` would leave the other calls running when one raises.
     running = [asyncio.create_task(call) for call in calls]
     try:

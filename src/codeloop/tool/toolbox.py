@@ -143,7 +143,7 @@ class Toolbox(Struct, dict=True):
         `offered`: the names that the error for an unknown tool lists; None: all. Calls of others are prepared, too.
         """
         # Imported late: a request without calls does not need it.
-        from codeloop.tool.repair.calls import match_editor, match_tool
+        from codeloop.tool.repair.calls import match_tool, translate_editor_call
 
         notes: list[str] = []
         known_name = name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
@@ -151,7 +151,7 @@ class Toolbox(Struct, dict=True):
         value = _read_arguments(arguments, schema, notes)
         # Some agents have one tool with commands for all that an editor does, or an `edit` with a list of edits.
         if isinstance(value, dict) and known_name in {None, "edit"}:
-            editor_call = match_editor(name, value)
+            editor_call = translate_editor_call(name, value)
             if editor_call is not None:
                 our_name, our_arguments = editor_call
                 return self.prepare(our_name, msgspec.json.encode(our_arguments).decode(), offered)

@@ -27,6 +27,7 @@ def truncate_output(
 ) -> ToolResult:
     """Return the result with an output of at most `lines` lines and `size` bytes, and with `metadata.truncated`.
 
+    A result with `is_bounded` may have _EXTRA_LINES lines and _EXTRA_BYTES bytes more.
     The complete output (up to a cap) is saved in a new file in `scratch`; a note in the output and
     `metadata.outputPath` have its path, `metadata.lines` the number of its lines. `keep`: the end that stays.
     Never fails: if the file can't be written, the note says so.

@@ -1,1 +1,1 @@
-"""The built-in tools, one module and one description each."""
+"""The built-in tools by folder: a description (`.md`) for each, beside its module or that of related tools."""

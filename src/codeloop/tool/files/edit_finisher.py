@@ -146,11 +146,11 @@ def skip_formatting(changes: Sequence[FileChange]) -> FinishedChanges:
     return FinishedChanges(tuple(changes), ("",) * len(changes))
 
 
-def _apply_formatting(change: FileChange, file: FormattedFile | None) -> tuple[FileChange, str]:
+def _apply_formatting(change: FileChange, formatted: FormattedFile | None) -> tuple[FileChange, str]:
     """Return a change with the formatted content, and a note that says which lines the formatters changed."""
-    if file is None or not file.changed_by:
+    if formatted is None or not formatted.changed_by:
         return change, ""
-    text = decode_text(file.file.data).content
-    where, by = make_unified_diff("", change.text_after, text).changed_lines, " and ".join(file.changed_by)
+    text = decode_text(formatted.file.data).content
+    where, by = make_unified_diff("", change.text_after, text).changed_lines, " and ".join(formatted.changed_by)
     note = f"; {by}: {where}" if where.startswith("lines removed") else f"; {by} changed {where}"
-    return replace(change, after=file.file.data, text_after=text), note
+    return replace(change, after=formatted.file.data, text_after=text), note

@@ -255,6 +255,7 @@ async def ask_before_failure(
 ) -> AsyncGenerator[None]:
     """Ask before the model learns why a change outside the project fails, since that reveals what is there.
 
+    Every failure is recorded as a refusal, for the next `read` of the files.
     `arguments`: those of the call, which the question shows in place of a diff.
     """
     try:

@@ -1,6 +1,6 @@
 """Other agents' names for our tools, parameters and values: models are trained on many agents and use their names.
 
-All are in lower case and without underscores.
+Theirs are in lower case and without underscores.
 """
 
 TOOL_ALIASES: dict[str, str] = {

@@ -43,7 +43,7 @@ def match_tool(name: str, tools: list[str]) -> str | None:
     return matches[0] if len(matches) == 1 else None
 
 
-def match_editor(name: str, arguments: JSON) -> tuple[str, JSON] | None:
+def translate_editor_call(name: str, arguments: JSON) -> tuple[str, JSON] | None:
     """Translate a call of an editor tool with several commands, or of `edit` with a list of edits.
 
     Returns the name of our tool and its arguments; None: it is no such call.

@@ -149,8 +149,8 @@ async def _compute_changes(
     for operation in operations:
         target = targets[operation.path]
         if isinstance(operation, UpdateFile) and target.real not in files and read_file_if_exists(target.real) is None:
-            text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
-            raise ToolFailure(await describe_missing_file(ctx, target, text.replace("{}", "{0}")))
+            text = "There is no file {0}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
+            raise ToolFailure(await describe_missing_file(ctx, target, text))
         with convert_errors(ctx.workspace, target):
             is_quotable = may_quote(ctx, target)
             await asyncio.to_thread(_apply_operation, ctx, operation, targets, files, is_quotable=is_quotable)
@@ -243,6 +243,7 @@ def _read_text(path: str, file: _PatchedFile) -> str:
     if file.text is None:
         raise ToolFailure(f"{path} does not exist. Nothing was changed.", advice=f"Use `*** Add File: {path}`.")
     if file.before is not None and file.text == file.original:
+        # Decoded again, since `_open_file` takes a binary file for an empty text.
         return decode_text(file.before.data).content
     return file.text
 

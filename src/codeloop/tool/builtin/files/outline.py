@@ -34,7 +34,7 @@ class _FileOutline(NamedTuple):
     """A file's name for the model, its number of lines, and the blocks that match."""
 
     name: str
-    lines: int
+    line_count: int
     blocks: list[CodeBlock]
 
 
@@ -51,15 +51,15 @@ def list_file_blocks(path: Path) -> list[CodeBlock]:
 
 async def outline_file(ctx: ToolContext, target: ResolvedPath, pattern: str) -> ToolResult:
     """Return the outline of a file: a line for each symbol that matches. Raises ToolFailure when none does."""
-    lines, blocks = await asyncio.to_thread(_parse_file, target.real)
+    line_count, blocks = await asyncio.to_thread(_parse_file, target.real)
     name = format_path(ctx.workspace, target.path)
     matches = match_blocks(blocks, pattern)
     if not matches:
         raise ToolFailure(
             f"{name} has no {_describe_pattern(pattern)}.", advice="Read it with offset and limit, or grep."
         )
-    rows = [f"{name} ({_format_line_count(lines)})", *format_outline(matches, READ_OUTLINE_LINES.value)]
-    return _make_result(ctx, target, "\n".join(rows), 1)
+    rows = [f"{name} ({_format_line_count(line_count)})", *format_outline(matches, READ_OUTLINE_LINES.value)]
+    return _make_result(ctx, target, "\n".join(rows), file_count=1)
 
 
 async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -> ToolResult:
@@ -84,7 +84,7 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
     if len(files) > len(first_files):
         parts.append(f"({len(files) - len(first_files)} more files are not shown; name a folder below {where})")
     parts += [f"({listing.stop_reason})"] if listing.stop_reason else []
-    return _make_result(ctx, folder, "\n\n".join(parts), len(outlines))
+    return _make_result(ctx, folder, "\n\n".join(parts), file_count=len(outlines))
 
 
 def _order_files(paths: Iterable[str]) -> list[Path]:
@@ -105,12 +105,12 @@ def _outline_files(ctx: ToolContext, paths: Sequence[Path], pattern: str) -> lis
     outlines: list[_FileOutline] = []
     for path in paths:
         try:
-            lines, blocks = _parse_file(path)
+            line_count, blocks = _parse_file(path)
         # The file was removed meanwhile, or is no text.
         except (OSError, CodeloopError):
             continue
         if matches := match_blocks(blocks, pattern):
-            outlines.append(_FileOutline(format_path(ctx.workspace, path), lines, matches))
+            outlines.append(_FileOutline(format_path(ctx.workspace, path), line_count, matches))
     return outlines
 
 
@@ -130,7 +130,7 @@ def _fit_outlines(outlines: Sequence[_FileOutline]) -> list[str]:
             # In proportion to the size, and at least one block fewer each time.
             count = min(count - 1, count * share // size)
             rows = format_outline(each.blocks, count)
-        heading = f"{each.name} ({_format_line_count(each.lines)})"
+        heading = f"{each.name} ({_format_line_count(each.line_count)})"
         texts.append("\n".join([heading, *rows]))
     return texts
 
@@ -152,13 +152,13 @@ def _describe_pattern(pattern: str) -> str:
     )
 
 
-def _make_result(ctx: ToolContext, target: ResolvedPath, output: str, files: int) -> ToolResult:
-    """Return the result of a call. `files`: the number of files in the outline."""
+def _make_result(ctx: ToolContext, target: ResolvedPath, output: str, *, file_count: int) -> ToolResult:
+    """Return the result of a call. `file_count`: how many files are in the outline."""
     metadata: JSON = {
         "preview": "\n".join(output.splitlines()[:_PREVIEW_LINES]),
         "truncated": False,
         "loaded": [],
-        "files": files,
+        "files": file_count,
     }
     return ToolResult(
         replace_undecodable(ctx.workspace.format_for_user(target.path)), replace_undecodable(output), metadata

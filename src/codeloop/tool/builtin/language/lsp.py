@@ -84,7 +84,7 @@ _WITHOUT_POSITION = frozenset(("documentSymbols", "diagnostics", "workspaceSymbo
 _PATH_WITH_LINE = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?", re.DOTALL)
 # The symbol is also searched so many lines above and below: a model's line numbers may be out of date after an edit.
 _NEAR_LINES = 3
-# More results than these are shown with one line each; fewer with all lines of the definition.
+# With more results each is shown with one line; with so many or fewer, all lines of each definition are.
 _MAX_WHOLE_DEFINITIONS = 3
 
 

@@ -74,7 +74,7 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
     replies = describe_threads([each for each, old in zip(threads, before, strict=True) if each != old])
     question = "Carry out the plan?" + (f"\n\n{replies}" if replies else "")
     answers = await ctx.session.ask_questions([QuestionInfo(question=question, header="Plan", options=options)], need)
-    choices = [choices for one in answers for choices in one]
+    choices = [choice for one in answers for choice in one]
     # Comments have several lines, labels of options do not.
     answer = ("\n\n" if any(map(has_comments, choices)) else ", ").join(choices) or NO_LABEL
     if answer == NO_LABEL:

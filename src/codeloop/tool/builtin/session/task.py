@@ -44,16 +44,19 @@ async def _check_fan_out(ctx: ToolContext) -> None:
 
 
 def _make_need(ctx: ToolContext, limit: FanOutLimit, calls: Sequence[ToolPart]) -> Need:
-    """Return the permission for more subagents: how many have started and how many follow, their models and cost."""
+    """Return the permission for more subagents: how many have started and how many follow, their models and cost.
+
+    Its pattern is the number of all of them.
+    """
     agents = [str(call.state.input.get("subagent_type", "")) for call in calls[limit.max_subagents :]]
     models = sorted({limit.find_model(agent) or ctx.session.model_name for agent in agents})
-    each = ctx.session.compute_mean_subagent_cost()
+    mean_cost = ctx.session.compute_mean_subagent_cost()
     metadata = {
         "started": limit.max_subagents,
         "more": len(agents),
         "agents": sorted(set(agents)),
         "models": models,
-        "cost": None if each is None else each * len(agents),
+        "cost": None if mean_cost is None else mean_cost * len(agents),
     }
     return Need(permission="subagents", patterns=(str(len(calls)),), metadata=metadata)
 

@@ -38,7 +38,7 @@ TERMINAL_KEY = "terminal"
 _NO_TOUCHES = Touches()
 # A line's files are looked up again after each question, as they may have changed; after so many the call fails.
 _MAX_LOOKUPS = 3
-# A sooner answer was a rule's, not the user's; the disk is not read again after it.
+# A sooner answer was a rule's, not the user's: the policy of the sandbox is not made again after it.
 _AUTOMATIC_ANSWER_SECONDS = 0.05
 # A shorter line is analysed within a few ms, which is not worth a thread.
 _SHORT_LINE_CHARACTERS = 4_096

@@ -2,7 +2,8 @@
 
 If the sandbox can mount folders, the copy is mounted at the project's path, together with ignored files that commands
 need, such as `node_modules`. Packages that are installed from the project's folder then are those of the commit, too.
-Nothing is written to the project.
+Elsewhere the copy has links to these. In a sandbox nothing is written to the project; without one a command may write
+to it by the links.
 """
 
 import asyncio
@@ -154,7 +155,7 @@ async def _write_files(git: Git, commit: str, copy: Path) -> None:
 
 
 async def _list_needed_ignored(git: Git, hidden: Collection[Path]) -> list[Path]:
-    """Return the ignored files and folders that commands need, such as `node_modules`."""
+    """Return the files and folders that commands need and git does not track, such as `node_modules`."""
     arguments = ("ls-files", "--others", "--directory", "-z")
     max_bytes = COMMIT_FILES.value * _ROW_BYTES
     ignored = await git.run(*arguments, "--ignored", "--exclude-standard", max_bytes=max_bytes)
@@ -198,10 +199,12 @@ def _keep_inside(root: Path, copy: Path, paths: Iterable[Path]) -> list[Path]:
 
 
 def _make_copy_policy(policy: SandboxPolicy, copy: Path, shared: Iterable[Path], *, is_mounted: bool) -> SandboxPolicy:
-    """Return a policy under which commands write to the copy only; the project and its git directory are read-only.
+    """Return a policy under which commands write to the copy in place of the project; other writable folders stay so.
 
-    `shared`: ignored paths of the project that the copy shows as well.
+    `is_mounted`: the copy is what they see at the project's root; else the project is visible, and read-only. `shared`:
+    ignored paths of the project that the copy shows as well.
     """
+    # The project's own, see `SandboxPolicy.writable`.
     root = policy.writable[0]
     git = [Path(os.path.realpath(each)) for each in find_git_folders(root)]
     others = [path for path in policy.writable if path not in git and not path.is_relative_to(root)]

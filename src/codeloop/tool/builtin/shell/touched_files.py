@@ -138,7 +138,10 @@ class _PathResolver:
         return list(paths)
 
     def find_likely_paths(self, text: str) -> list[Path]:
-        """Return the paths in an argument of an unknown program, if it looks like a path or names an existing file."""
+        """Return the paths in an argument of an unknown program, if it is likely to be one.
+
+        It is if it leads out of the directory, may hold keys, or names an existing file.
+        """
         return [
             path
             for path in self.find_paths([text])

@@ -177,7 +177,7 @@ class UnsandboxedLineCheck:
         for name in remotes:
             if name not in urls and not _URL.fullmatch(name):
                 return f"{name} is not a remote of the repository, so it may be a folder whose hooks would run"
-        for url in [*remotes, *urls.values()] if remotes else urls.values():
+        for url in (*remotes, *urls.values()):
             is_name = url in urls
             if not is_name and not _URL.fullmatch(url) and ("::" in url or self._is_writable(url)):
                 return f"the remote {url} lies where sandboxed commands may write"
