@@ -80,7 +80,10 @@ class ReasoningPiece(msgspec.Struct, frozen=True, tag="reasoning"):
 
 
 class ImagePiece(msgspec.Struct, frozen=True, tag="image"):
-    """An attachment: base64 data of the given mime type (images and PDF)."""
+    """An attachment, an image or a PDF: base64 data of the given mime type.
+
+    Recordings have the names of these classes in their digests (see `testing/replay.py`).
+    """
 
     mime: str
     data: str

@@ -78,7 +78,7 @@ class LocalModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield the model's events until Finished."""
         fixed_tokens = _estimate_tokens(request.system) + _estimate_tokens(request.tools)
-        total_tokens = fixed_tokens + sum(_estimate_tokens(_drop_images(message)) for message in request.messages)
+        total_tokens = fixed_tokens + sum(_estimate_tokens(_drop_attachments(message)) for message in request.messages)
         # Concurrent requests wait, so that the server is asked, and loads the model, once.
         async with self._context_lock:
             if not self._context.loaded_tokens:
@@ -210,7 +210,7 @@ def _make_context_error(message: str) -> APIError:
     return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"kind": "context"}))
 
 
-def _drop_images(message: object) -> object:
-    """Return a message's content without images: their length in bytes says nothing about their tokens."""
+def _drop_attachments(message: object) -> object:
+    """Return a message's content without images and PDFs: their length in bytes says nothing about their tokens."""
     content: tuple[object, ...] = getattr(message, "content", ())
     return tuple(piece for piece in content if not isinstance(piece, ImagePiece))

@@ -156,6 +156,7 @@ class RequestDigester:
             # The first request, or one after a compaction.
             new = request.messages[-1:]
         return RecordedRequest(
+            # The `repr` has names of `chat.py`: if one is changed, the prompts of older recordings count as others.
             digest=_digest(_mask_paths(repr(new), paths)),
             system=_digest(request.system),
             messages=tuple(_describe_message(message) for message in new),
