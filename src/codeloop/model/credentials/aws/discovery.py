@@ -9,6 +9,7 @@ DEFAULT_REGION = "us-east-1"
 CONTAINER_VARIABLES = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
 SIGN_IN_KEYS = ("sso_session", "sso_start_url", "login_session")
 PROFILE_SOURCE_KEYS = ("aws_access_key_id", "role_arn", "credential_process", *SIGN_IN_KEYS)
+"""Keys of a profile, any of which shows that its access keys can be had; SIGN_IN_KEYS are those of a user's sign-in."""
 ADVICE = (
     "Set AWS_BEARER_TOKEN_BEDROCK to an API key of Bedrock, or store one: `codeloop auth login amazon-bedrock`. Or "
     "run `aws configure` (or `aws configure sso`, then `aws sso login`), or set AWS_ACCESS_KEY_ID and "
