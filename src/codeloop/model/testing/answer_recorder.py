@@ -39,9 +39,9 @@ from codeloop.model.testing.script import (
     ScriptedCall,
     TextBlock,
     TokenCount,
+    classify_request,
     mask_paths,
 )
-from codeloop.model.testing.scripted_model import classify_request
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import Tokens
 from codeloop.schema.wire import JSON

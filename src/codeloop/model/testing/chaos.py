@@ -15,8 +15,7 @@ from codeloop.model.chat import (
     ModelInfo,
     ModelRequest,
 )
-from codeloop.model.testing.script import RequestKind
-from codeloop.model.testing.scripted_model import classify_request
+from codeloop.model.testing.script import RequestKind, classify_request
 from codeloop.schema.errors import APIError, APIErrorData
 
 

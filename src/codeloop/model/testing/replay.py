@@ -23,10 +23,11 @@ from codeloop.model.testing.script import (
     RecordedRequest,
     RequestKind,
     ScriptedAnswer,
+    classify_request,
     fill_paths,
     read_answers,
 )
-from codeloop.model.testing.scripted_model import SCRIPT_INFO, classify_request, make_script_error, play_answer
+from codeloop.model.testing.scripted_model import SCRIPT_INFO, make_script_error, play_answer
 
 
 class _NumberedAnswer(NamedTuple):

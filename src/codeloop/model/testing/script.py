@@ -12,14 +12,19 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from codeloop.model.chat import FinishReason
+from codeloop.model.chat import FinishReason, ModelRequest
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.errors import MessageError
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
 RequestKind = Literal["main", "side"]
-"""`side`: an answer to a request without tools (a title, a summary)."""
+"""`main`: a request of the conversation; `side`: one outside of it (a title, a summary), which has no tools."""
+
+
+def classify_request(request: ModelRequest) -> RequestKind:
+    """Return the kind of a request."""
+    return "main" if request.tools else "side"
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

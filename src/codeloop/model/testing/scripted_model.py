@@ -28,6 +28,7 @@ from codeloop.model.testing.script import (
     ScriptedAnswer,
     ScriptedCall,
     TextBlock,
+    classify_request,
     fill_paths,
 )
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
@@ -82,11 +83,6 @@ class ScriptedModel:
         self._answer_count += 1
         async for event in play_answer(fill_paths(scripted_answers.pop(0), self._paths), self._answer_count):
             yield event
-
-
-def classify_request(request: ModelRequest) -> RequestKind:
-    """Return `side` for a request outside the conversation (a title, a summary: without tools), else `main`."""
-    return "main" if request.tools else "side"
 
 
 async def play_answer(answer: ScriptedAnswer, number: int, speed: float = 1.0) -> AsyncGenerator[ModelEvent]:
