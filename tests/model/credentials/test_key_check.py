@@ -36,6 +36,12 @@ async def test_an_invalid_key_may_be_a_bad_request() -> None:
         assert (await check_key("google", url, HEADERS)).state == "refused"
 
 
+async def test_the_query_of_the_base_url_comes_after_the_path() -> None:
+    async with serving(http(b"{}", "401 Unauthorized")) as (url, heads):
+        assert (await check_key("acme", f"{url}/v1?version=1", HEADERS)).state == "refused"
+    assert heads[0].startswith(b"GET /v1/models?version=1 ")
+
+
 async def test_where_the_list_is_public_the_key_itself_is_asked_about() -> None:
     async with serving(http(b"{}", "401 Unauthorized")) as (url, heads):
         assert (await check_key("openrouter", f"{url}/api/v1", HEADERS)).state == "refused"
