@@ -1,7 +1,7 @@
 """Hints for fixing a refused request: where its key and address are set, and which models exist.
 
-`wire/service_errors.py` puts them into messages. Only `make_hints` in `providers.py` makes them, since they need the
-tables of `Providers`.
+`wire/service_errors.py` puts them into messages; lists of providers and `codeloop auth login` name a key that takes
+precedence over a stored one. Only `make_hints` in `providers.py` makes them, since they need the tables of `Providers`.
 """
 
 from collections.abc import Callable, Iterable, Mapping

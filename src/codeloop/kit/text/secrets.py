@@ -57,7 +57,7 @@ _KEY_FORMS = (
 )
 """Forms of keys that are recognised without a name before them."""
 _KEY_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
-"""A form may not follow a letter, except that of an escape sequence such as `\\n`."""
+"""A form may not follow a letter or digit, except those of an escape sequence such as `\\n` or `%20`."""
 
 _KEY_KINDS = (
     "api|access|account|admin|auth|client|deploy|encryption|license|master|private|secret|service|session|shared|signing"

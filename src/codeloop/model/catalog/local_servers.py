@@ -50,7 +50,7 @@ async def discover_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> li
 
 
 async def find_listening_urls(urls: Iterable[str]) -> frozenset[str]:
-    """Return the local URLs that accept connections."""
+    """Return those of some URLs, of servers on this machine, that accept connections."""
     import asyncio
 
     async def ask(url: str) -> str | None:

@@ -63,7 +63,7 @@ def _parse_reset_time(text: str, now: float) -> float:
 
 
 def parse_retry_after(headers: dict[str, str]) -> float | None:
-    """Return the seconds to wait by `retry-after-ms` or `retry-after` (seconds or an HTTP date); None: not set."""
+    """Return the seconds to wait by `retry-after-ms` or `retry-after` (seconds or an HTTP date); None: no such time."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         with suppress(ValueError):
