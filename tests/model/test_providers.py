@@ -351,6 +351,13 @@ async def test_variables_that_serve_other_ends_choose_no_model(world: World) -> 
         await world.providers().choose_default()
 
 
+async def test_a_local_server_without_a_model_is_not_said_to_be_away(world: World) -> None:
+    async with serving(http(b'{"data": []}')) as (url, _):
+        world.local = [LocalServer("ollama", "Ollama", f"{url}/v1")]
+        with pytest.raises(NoModel, match="no local model server offers one"):
+            await world.providers().choose_default()
+
+
 async def test_with_nothing_at_all_three_lines_say_how_to_go_on(world: World) -> None:
     with pytest.raises(NoModel) as failed:
         await world.providers().choose_default()

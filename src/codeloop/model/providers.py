@@ -64,9 +64,9 @@ ADAPTERS: dict[WireProtocol, str] = {
 
 DISABLED_REASON = "disabled by configuration"
 NO_KEY_REASON = "no key"
-NO_MODEL_MESSAGE = """No model is configured, no key of a provider is set, and no local model server answers.
+NO_MODEL_MESSAGE = """No model is configured, no key of a provider is set, and no local model server offers one.
 Store a key with `codeloop auth login anthropic` (or openai, openrouter, ...), or set one such as ANTHROPIC_API_KEY;
-or start a local server (such as Ollama), or name one in codeloop.json: {"model": "provider/model"}."""
+or start a local server (such as Ollama) that has a model, or name one in codeloop.json: {"model": "provider/model"}."""
 
 
 class UsableProvider(Struct, frozen=True):
