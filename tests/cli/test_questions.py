@@ -131,16 +131,18 @@ def test_a_question_says_what_will_happen_once(tmp_path: Path, answer: Answer, l
 
 
 @pytest.mark.slow
-def test_the_third_same_call_is_shown_with_what_it_is(tmp_path: Path) -> None:
+def test_the_third_and_the_fourth_same_call_are_shown_with_what_they_are(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    same = [bash("echo hi", f"c{number}") for number in range(3)]
+    same = [bash("echo hi", f"c{number}") for number in range(4)]
     with serving(steps(*same, DONE)) as server:
         desk.use(server)
         terminal = Terminal(desk, "run", "--title", "T", "work")
+        terminal.wait_for(END)
+        terminal.type("y")
         shown = terminal.wait_for(END)
         terminal.type("n")
         terminal.end()
-    assert "Repeat the same call a third time: bash (bash)\n  │ echo hi\n" in shown
+    assert shown.count("Repeat the same call once more: bash (bash)\n  │ echo hi\n") == 2
 
 
 @pytest.mark.slow

@@ -19,7 +19,8 @@ from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.event import PermissionAsked
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_CREATE, SESSION_GET
-from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest
+from codeloop.schema.question import QuestionInfo, QuestionRequest
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
 
 WRITES = make_answer(make_call("write", filePath="a.txt", content="hello\n"))
@@ -224,6 +225,19 @@ async def test_a_request_of_a_session_that_is_gone_ends_nothing(tmp_path: Path) 
         served = await turns.start("Write a.txt", can_ask=True)
         await wait_until(lambda: bool(served.pending_requests))
         await turns.stop(served)
+
+
+async def test_a_question_that_nobody_can_answer_is_no_matter_of_permission(tmp_path: Path) -> None:
+    asked = QuestionInfo(question="Which colour?", header="Colour", options=[])
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as it, turns_of(it) as turns:
+        served = await turns.start("Paint", can_ask=False)
+        await turns.refuse(
+            served, QuestionRequest(id="que_1", session_id=served.session.id, questions=[asked]), NOBODY_MESSAGE
+        )
+        message = served.report.message
+        await wait_until(lambda: not served.is_working)
+    assert "can't ask anybody: “Which colour?” Use a program that shows forms" in message
+    assert "--profile" not in message
 
 
 async def test_the_flag_auto_asks_nobody(tmp_path: Path) -> None:

@@ -66,6 +66,10 @@ _NOBODY_ASKED = (
     "Denied, because the program that uses this server can't ask anybody: {}. Start `codeloop mcp serve` "
     "with another --profile or with --auto, or allow it in codeloop.json (`permission`)."
 )
+_NOBODY_ANSWERED = (
+    "Not answered, because the program that uses this server can't ask anybody: “{}” Use a program that shows forms, "
+    "or say in the next prompt what the answer is."
+)
 _STATUS_BY_STOP_REASON: dict[str, Status] = {
     "done": "done",
     "idle": "done",
@@ -216,9 +220,8 @@ class ServedSessions:
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=reason))
         if reason == NOBODY_MESSAGE:
-            served_session.report = replace(
-                served_session.report, message=_NOBODY_ASKED.format(_describe_request(request))
-            )
+            message = _NOBODY_ASKED if isinstance(request, PermissionRequest) else _NOBODY_ANSWERED
+            served_session.report = replace(served_session.report, message=message.format(_describe_request(request)))
 
     async def report(self, served_session: ServedSession) -> Report:
         """Return the report of a session, with the answer when the turn has ended."""

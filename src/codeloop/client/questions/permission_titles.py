@@ -110,7 +110,7 @@ def _describe_task(request: PermissionRequest, _requester: Requester) -> str:
 
 def _describe_repeat(request: PermissionRequest, _requester: Requester) -> str:
     action = str(request.metadata.get("tool") or _list_patterns(request))
-    return f"Repeat the same call a third time: {one_line(action, MAX_LABEL)}"
+    return f"Repeat the same call once more: {one_line(action, MAX_LABEL)}"
 
 
 def _describe_fan_out(request: PermissionRequest, _requester: Requester) -> str:
