@@ -59,7 +59,7 @@ def show_sandbox(*, config: Path | None, as_json: bool) -> None:
     project_root = find_project_root(Path.cwd(), paths, os.environ)
     is_trusted = find_trust_state(paths, project_root.root, project_root.directory).trusted
     configuration = load_config(project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted)
-    scratch = paths.data / "tool-output"
+    scratch = project_root.get_scratch_folder(paths.get_project_folder(project_root.project_id))
     policy_input = PolicyInput(
         project_root.root, project_root.directory, scratch, dict(os.environ), paths.private_folders
     )
