@@ -76,12 +76,12 @@ def complete_agents(prefix: str) -> list[CompletionItem[str]]:
 
 
 def complete_commands(prefix: str) -> list[CompletionItem[str]]:
-    """Complete the name of a command of the configuration."""
+    """Complete the name of a command: a built-in one, one of the configuration, or a skill."""
     return _complete(_list_commands, prefix)
 
 
 def complete_models(prefix: str) -> list[CompletionItem[str]]:
-    """Complete `PROVIDER/MODEL`, for the providers that have a key."""
+    """Complete `PROVIDER/MODEL`, for the providers that can be used."""
     return _complete(_list_models, prefix)
 
 
@@ -133,7 +133,7 @@ def _list_commands(_prefix: str) -> Iterator[CompletableValue]:
 
 
 def _list_models(prefix: str) -> Iterator[CompletableValue]:
-    """Yield the models of each provider that has a key and fits what is typed."""
+    """Yield the models of each provider that can be used and fits what is typed."""
     from codeloop.app.models.open_models import make_providers
     from codeloop.app.settings import Startup, find_settings
 

@@ -25,6 +25,7 @@ NOT_DONE = 7
 TIMEOUT = 124
 INTERRUPTED = INTERRUPTED_EXIT_CODE
 
+# By the reasons of `StopReason` in `agent/moves.py`, but `error`: for that, the error in the answer decides.
 CODES_BY_STOP_REASON = {
     "done": DONE,
     "idle": DONE,

@@ -3,4 +3,4 @@
 from pathlib import Path
 
 STATIC_FOLDER = Path(__file__).parent / "static"
-"""The folder that a server offers at `/`."""
+"""The folder that a server offers: `index.html` at `/`, its other files below `/web/`."""

@@ -74,6 +74,7 @@ def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool,
         print_json(rows)
     else:
         click.echo(escape_controls("\n".join(format_comparison(rows, is_checked=comparison.check is not None))))
+    # `check` is an exit code: 0 has passed.
     if all(row.problem or row.check for row in rows):
         sys.exit(1)
 
