@@ -29,8 +29,9 @@ PROJECT_CONFIG_FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), ("
 class Layer(Struct, frozen=True):
     """The configuration of one source, as it is written there.
 
-    `name`: the kind of the layer, such as "global" or "project". `source`: the path of its file, or the name of its
-    variable. `base`: the folder that relative paths in `{file:..}` are relative to.
+    `name`: the kind of the layer: "global", "project", "environment", "--config", "command line" or "extensions".
+    `source`: the path of its file, or the name of its variable. `base`: the folder that relative paths in `{file:..}`
+    are relative to.
     """
 
     name: str

@@ -210,7 +210,10 @@ class LineConversation:
             self.show_text(self._format_resume_hint(self.session), "red")
 
     def _refresh_prompt(self, code: int = exit_codes.DONE) -> None:
-        """Show the prompt if nothing runs. `code`: the exit code of the turn that has ended, if any."""
+        """Show the prompt if nothing runs, and note whether that is so.
+
+        `code`: the exit code of the turn that has ended, if any.
+        """
         # In a pipe, the last failure is the exit code of the whole conversation.
         if not self.is_attended:
             self._exit_code = code or self._exit_code

@@ -114,6 +114,7 @@ class SessionFollower:
             await self._requests.add(request)
 
     async def _check_running(self) -> None:
+        """Ask the server whether the session works, and note the answer."""
         statuses = await self._client.call(SESSION_STATUS, NoArguments())
         self._set_running(is_running=self._session_id in statuses)
 

@@ -1,7 +1,7 @@
 """Writes to stdout and stderr without blocking the event loop; output that a slow reader does not take yet is queued.
 
-Used by everything that prints while a turn runs: a pager or a stopped terminal must not stop the turn. `can_ask_user` is
-for all commands that may ask something.
+Used by everything that prints while a turn runs: a pager or a stopped terminal must not stop the turn. `can_ask_user`
+is for all commands that may ask something.
 """
 
 import asyncio

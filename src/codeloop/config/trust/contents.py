@@ -18,7 +18,7 @@ from codeloop.kit.jsonc import JsoncError, KeyPath, is_list, is_object, iterate_
 from codeloop.kit.small_files import open_regular, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 
-# The folders below a project whose files take effect, by the folders that may contain them.
+# The names of folders whose files take effect, and of the folders of a project (HOMES) that may contain these.
 PAGE_FOLDERS = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
 SKILL_FOLDERS = frozenset(("skill", "skills"))
 CODELOOP_HOMES = (".opencode", ".codeloop")

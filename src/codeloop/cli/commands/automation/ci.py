@@ -24,6 +24,9 @@ from codeloop.kit.text.terminal_text import escape_controls
 
 if TYPE_CHECKING:
     from codeloop.automation.ci.agent_program import AgentLimits
+    from codeloop.automation.ci.event import CiEvent
+    from codeloop.automation.ci.hosts.host import Host
+    from codeloop.automation.ci.job import JobSettings
 
 # The options of `ci run` and `ci review`.
 _JOB_OPTIONS = (
@@ -201,7 +204,8 @@ def _run_job(flags: dict[str, Any], *, is_review: bool = False) -> int:
         return INTERRUPTED_EXIT_CODE
 
 
-async def _run_until_signal(host: Any, event: Any, settings: Any) -> int:
+async def _run_until_signal(host: "Host", event: "CiEvent", settings: "JobSettings") -> int:
+    """Handle an event, and return the exit code; the first signal cancels that. Closes the host's client."""
     from codeloop.automation.ci.event_runner import run_event
 
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
