@@ -11,7 +11,9 @@ import pytest
 
 from codeloop.app.app import App
 from codeloop.client.directory_client import DirectoryClient
+from codeloop.schema.limits import Limit
 from codeloop.tui.dialogs.parts.dialog import DialogContext
+from codeloop.tui.dialogs.providers import provider_picker
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
 from tests.support.answers import Answer
 from tests.support.file_keyring import FileKeyring
@@ -113,3 +115,22 @@ async def test_a_deployment_is_asked_for_where_the_model_tried_is_not_deployed(t
             await notes(app, "Azure answers")
             assert app.results[0].model_id == "my-gpt"
             assert server.requests[-1].json["model"] == "my-gpt"
+
+
+@pytest.mark.slow
+async def test_a_silent_server_keeps_a_key_only_if_one_was_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider_picker, "PROVIDER_TRY", Limit("test", 1_000, "ms", "for a test"))
+    async with ModelServer([Answer(hang=60)]) as server:
+        acme = {"acme": {**ACME["acme"], "options": {"baseURL": server.url}}}
+        mine = {"options": {"baseURL": server.url}, "models": {"m": {"limit": {"context": 9_000}}}}
+        async with picking(tmp_path, {**acme, "mine": mine}) as (app, pilot):
+            await pilot.press(*"mine", "enter")
+            await notes(app, "It did not answer in 1 s.")
+            assert not any("key" in note.message for note in app._notifications)
+            await pilot.press("ctrl+u", *"acme", "ctrl+k")
+            await app.sees("Key for Acme")
+            await pilot.press(*"sk-0123456789", "enter")
+            await notes(app, "It did not answer in 1 s. The key is kept; try again.")
+            await app.sees("Acme", "key stored, did not answer")

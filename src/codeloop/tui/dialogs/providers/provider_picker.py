@@ -29,6 +29,7 @@ from codeloop.schema.errors import (
 )
 from codeloop.schema.message import AssistantMessage, ModelRef
 from codeloop.schema.operation import (
+    ABORT,
     AUTH_REMOVE,
     AUTH_SET,
     PROMPT,
@@ -160,11 +161,11 @@ class ProviderPicker(Picker[ModelRef]):
                 self._failed_ids.add(model.provider_id)
                 self.reload()
 
-    async def _try(self, model: ModelRef) -> MessageError | None:
-        """Ask a provider for one word; close with its model if it answers, else show the error."""
+    async def _try(self, model: ModelRef, note_on_silence: str = "") -> MessageError | None:
+        """Ask a provider for one word; close with its model if it answers, else show the error (see `_try_model`)."""
         name = one_line(self._find_provider(model).name, 60)
         self.notify(f"Trying {name}…", markup=False)
-        error = await _try_model(self._dialog_context, model)
+        error = await _try_model(self._dialog_context, model, note_on_silence)
         if error is None:
             self.notify(f"{name} answers.", markup=False)
             self.dismiss(model)
@@ -237,7 +238,7 @@ class ProviderPicker(Picker[ModelRef]):
         except CodeloopError as error:
             self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
             return False
-        error = await self._try(model)
+        error = await self._try(model, " The key is kept; try again.")
         # With a key that is refused, the provider would look as if it were set up.
         if isinstance(error, ProviderAuthError):
             await client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
@@ -278,8 +279,11 @@ def _lacks_deployment(error: MessageError, methods: Sequence[ProviderAuthMethod]
     return is_missing and any(each["key"] == "deployment" for method in methods for each in method.prompts or ())
 
 
-async def _try_model(context: DialogContext, model: ModelRef) -> MessageError | None:
-    """Ask a model for one word, in a session that is deleted again; return the error, or None if it answered."""
+async def _try_model(context: DialogContext, model: ModelRef, note_on_silence: str) -> MessageError | None:
+    """Ask a model for one word, in a session that is deleted again; return the error, or None if it answered.
+
+    `note_on_silence` ends the message of the error if there is no answer in time.
+    """
     client = context.client
     session = await client.call(SESSION_CREATE, CreateSession(title="Trying a provider"))
     try:
@@ -295,7 +299,9 @@ async def _try_model(context: DialogContext, model: ModelRef) -> MessageError | 
             answer = await client.call(PROMPT, prompt)
         return answer.info.error if isinstance(answer.info, AssistantMessage) else None
     except TimeoutError:
+        # The turn goes on without this call, and a session that works can't be deleted.
+        await client.call(ABORT, SessionId(session_id=session.id))
         seconds = PROVIDER_TRY.value // 1000
-        return UnknownError(data=UnknownData(message=f"It did not answer in {seconds} s. The key is kept; try again."))
+        return UnknownError(data=UnknownData(message=f"It did not answer in {seconds} s.{note_on_silence}"))
     finally:
         await client.call(SESSION_DELETE, SessionId(session_id=session.id))
