@@ -125,7 +125,7 @@ async def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
         done = await bring(it, changed)
         assert await exported(it, it.session_id) == before
         assert done.session.id != it.session_id
-        assert "copy" in done.notes[0]
+        assert done.notes[0] == "Some of its ids are in use here: it was stored as a copy, with new ids."
         entries = it.project.store.read_conversation(done.session.id).entries
         assert [join_texts(entry.parts) for entry in entries] == ["forged", "Done."]
         assert isinstance(entries[1].info, AssistantMessage)
@@ -219,6 +219,9 @@ async def test_ids_that_are_none_are_replaced(tmp_path: Path, name: str) -> None
         done = await bring(it, given)
         assert done.session.id != name
         assert len(done.session.id) == len(SES)
+        # None of them is in use here.
+        assert "in use" not in "\n".join(done.notes)
+        assert any("not valid" in note and "new ids" in note for note in done.notes)
 
 
 async def test_parts_out_of_order_keep_their_order(tmp_path: Path) -> None:
@@ -228,6 +231,7 @@ async def test_parts_out_of_order_keep_their_order(tmp_path: Path) -> None:
         done = await bring(it, given)
         parts = it.project.store.read_conversation(done.session.id).entries[1].parts
         assert [each.text for each in parts if isinstance(each, TextPart)] == ["first", "second"]
+        assert any("out of order" in note for note in done.notes)
 
 
 JSON = st.recursive(

@@ -38,17 +38,18 @@ _ID_PATTERN = re.compile(r"(ses|msg|prt)_[0-9A-Za-z]{1,64}")
 
 @handles(operation.SESSION_IMPORT)
 async def import_session(project: Project, args: ImportSession) -> ImportedSession:
-    """Store a session from a file. If one of its ids is in use, all ids are replaced, so nothing is overwritten.
+    """Store a session from a file. If one of its ids can't be kept, all are replaced, so nothing is overwritten.
 
     Raises OperationError (BadRequest), and stores nothing, for an invalid file; the message has the path in the file.
     """
     notes: list[str] = []
     session = _read_session(project, args.info, notes)
     entries = _read_entries(args.messages, session, notes)
-    if _can_keep_ids(project, session, entries):
+    id_problem = _find_id_problem(project, session, entries)
+    if not id_problem:
         entries = [replace_ids(entry, session.id, str, str) for entry in entries]
     else:
-        notes.append("Some of its ids are in use here: it was stored as a copy, with new ids.")
+        notes.append(f"Some of its ids are {id_problem}: it was stored as a copy, with new ids.")
         old_ids = [entry.info.id for entry in entries]
         session = replace(session, id=new_id("ses"), time=replace(session.time, created=choose_copy_time(entries)))
         entries = give_new_ids(entries, session.id)
@@ -166,17 +167,18 @@ def _add_owner(part: JSON) -> JSON:
     return {**part, "state": {**state, "attachments": files}}
 
 
-def _can_keep_ids(project: Project, session: Session, entries: Sequence[Entry]) -> bool:
-    """Return whether all ids can be kept: they are valid, in the order of the messages, and not in use."""
+def _find_id_problem(project: Project, session: Session, entries: Sequence[Entry]) -> str:
+    """Return why the ids can't be kept, as what some of them are; "": they can."""
     messages = [entry.info.id for entry in entries]
     parts = [part.id for entry in entries for part in entry.parts]
     if not all(_ID_PATTERN.fullmatch(each) for each in (session.id, *messages, *parts)) or len(set(parts)) < len(parts):
-        return False
+        return "not valid"
     if not session.id.startswith("ses_") or not all(each.startswith("msg_") for each in messages):
-        return False
+        return "not valid"
     # Parts are read in the order of their ids.
-    are_ordered = all(first.id < second.id for entry in entries for first, second in pairwise(entry.parts))
-    return are_ordered and not project.store.queries.has_any_id([session.id], messages, parts)
+    if not all(first.id < second.id for entry in entries for first, second in pairwise(entry.parts)):
+        return "out of order"
+    return "in use here" if project.store.queries.has_any_id([session.id], messages, parts) else ""
 
 
 def _check_type(value: Any, expected_type: Any, location: str) -> Any:
