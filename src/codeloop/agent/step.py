@@ -128,9 +128,9 @@ async def _store_start(engine: Engine, info: AssistantMessage, request: ModelReq
     start = StepStartPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id)
     changed_files = None
     if not engine.workspace.read_log.is_empty:
-        from codeloop.agent.request.changed_files import find_changed_files
+        from codeloop.agent.request.changed_files import take_changed_files
 
-        changed_files = await find_changed_files(engine, info)
+        changed_files = await take_changed_files(engine, info)
     if changed_files is None:
         engine.store.append(make_message_updated(info), make_part_updated(start))
         return request

@@ -94,7 +94,7 @@ def _make_file_parts(workspace: Workspace, part: FilePart) -> list[Part]:
         return [_replace_data(file_part, part.mime, _read_bytes(target.path, READ_PDF.value))]
     if part.mime.startswith("image/"):
         return _make_image_parts(file_part, _read_bytes(target.path, IMAGE_FILE.value))
-    text = read_text(target.path)
+    text = _read_text(target.path)
     name = workspace.format_for_model(target.path)
     lines = _LINE_RANGE.fullmatch(urlsplit(part.url).query)
     if lines is not None:
@@ -151,7 +151,7 @@ def _replace_by_note(part: FilePart, reason: str) -> TextPart:
     )
 
 
-def read_text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Read an attached text file. Raises OperationError if it is missing, too large, or not UTF-8."""
     try:
         return _read_bytes(path, ATTACHED_FILE.value).decode()

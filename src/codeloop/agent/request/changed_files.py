@@ -1,4 +1,4 @@
-"""Finds the files that others changed since the model read them, to be named in its next request."""
+"""Takes the files that others changed since the model read them from the log of reads, for its next request."""
 
 import asyncio
 
@@ -12,10 +12,10 @@ from codeloop.schema.part import TextPart
 _MAX_PATH_CHARS = 200
 
 
-async def find_changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
-    """Return the part that lists the files changed since they were read; None: none did.
+async def take_changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
+    """Return a part that lists the files that others changed since they were read, each change once; None: none did.
 
-    It has no text, so that no client shows it; the projection writes the line from its metadata.
+    The part has no text, so that no client shows it; the projection writes the line from its metadata.
     """
     changed = await asyncio.to_thread(engine.workspace.read_log.take_changed_files, info.session_id)
     if not changed:

@@ -65,7 +65,7 @@ async def start_prompt(project: Project, args: Prompt) -> None:
     """Store a prompt and start the turn, without waiting for it. A prompt that is sent again is ignored."""
     rounds = None
     if args.goal is not None:
-        rounds = _begin_goal(project, args, args.goal, is_sent=find_sent_prompt(project, args) is not None)
+        rounds = _find_or_make_rounds(project, args, args.goal, is_sent=find_sent_prompt(project, args) is not None)
     try:
         message, _ = await store_prompt(project, args)
     except OperationError:
@@ -81,7 +81,7 @@ async def start_prompt(project: Project, args: Prompt) -> None:
 async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageWithParts:
     """Run a prompt with a goal: its turn goes on until the goal or a limit is reached."""
     sent_prompt = find_sent_prompt(project, args)
-    rounds = _begin_goal(project, args, goal, is_sent=sent_prompt is not None)
+    rounds = _find_or_make_rounds(project, args, goal, is_sent=sent_prompt is not None)
     if sent_prompt is not None:
         return _add_goal_outcome(await wait_for_answer(project, sent_prompt, args), rounds)
     message, _ = await store_prompt(project, args)
@@ -90,8 +90,8 @@ async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageW
     return _add_goal_outcome(_make_answer(project, args.session_id, stop), rounds)
 
 
-def _begin_goal(project: Project, args: Prompt, goal: Goal, *, is_sent: bool) -> "GoalRounds":
-    """Begin the rounds of a prompt's goal; for a prompt that was stored before (`is_sent`), return its rounds.
+def _find_or_make_rounds(project: Project, args: Prompt, goal: Goal, *, is_sent: bool) -> "GoalRounds":
+    """Return new rounds for a prompt's goal; for a prompt that was stored before (`is_sent`), those that it has.
 
     Raises OperationError if the goal can't be checked, or a turn runs.
     """
