@@ -217,6 +217,7 @@ async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> 
     """Carry out an operation of a project. Raises CodeloopError when it is refused, or the disk fails."""
     if op.id in CONSTANT_ANSWERS:
         return CONSTANT_ANSWERS[op.id]
+    # This does nothing if they are served already.
     serve_extensions(project)
     try:
         if op.id not in HANDLERS:

@@ -1,4 +1,4 @@
-"""Begins an answer in the store, and ends it: as completed, as failed, or as interrupted."""
+"""Makes answers, and ends them in the store: as completed, as failed, or as interrupted."""
 
 import asyncio
 from collections.abc import Sequence

@@ -106,7 +106,7 @@ def find_reminder(
     """Return the reminder that follows the last answer; None if nothing is unfinished, or a reminder said so already.
 
     `review`: of the turn; None: the turn has no calls, or a user attends it. `root`: the session's directory.
-    A check that did not pass is the exception: its reminder comes again after new calls, at most 3 times in a turn.
+    A check that did not pass is the exception: its reminder comes again after new calls, up to `_MAX_CHECK_REMINDERS`.
     """
     last = entries[-1]
     if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":

@@ -35,7 +35,7 @@ class CheckRun(Wire):
 
     `error`: the last line of its output that says what failed; empty where it passed.
     `started`: false where its output says that the program or the task is not there, or was called wrongly.
-    `folder`: where it ran, relative to the session's directory (""). `own_script`: it is a script that the turn wrote.
+    `folder`: where it ran, as in `CheckCommand`. `own_script`: it is a script that the turn wrote.
     """
 
     command: str

@@ -36,6 +36,7 @@ class RequestCache:
         self._messages: list[tuple[ModelMessage, ...]] = []
         self._has_images = False
         self._rejected_images: frozenset[str] = frozenset()
+        """The ids of the messages whose images a service refused."""
         self._superseded = SupersededOutputs()
         self.takes_format = True
         """Whether no service of the run has refused a response format: set and read by StructuredStep alone, kept here

@@ -23,6 +23,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
 
     If it is cancelled, the calls so far are stored as interrupted.
     """
+    # An answer has one agent, so that of the first subtask stands for all.
     first = move.subtasks[0].agent
     info = replace(make_answer(engine, session_id, move.user), mode=first, agent=first)
     show_status(engine, session_id, Busy())

@@ -68,6 +68,10 @@ class ResourceDeployments:
         return f"No model to talk to is deployed there. Deploy one, then name it: {command}."
 
     def _find_url(self) -> str:
+        """Return the address to ask: the configured one, else one that the provider has besides its own, else that.
+
+        Raises ModelUnavailable if a setting in it, such as the resource's name, is missing.
+        """
         settings = resolve_settings(self._provider, self._environment)
         url_template = (
             None

@@ -38,6 +38,7 @@ _SOURCES: dict[str, ProviderSource] = {
     "environment": "env",
     "credentials": "api",
 }
+"""The sources of keys in the form of the API, by `UsableProvider.key_source`."""
 _STATUSES: dict[str, ModelStatus] = {"alpha": "alpha", "beta": "beta", "deprecated": "deprecated"}
 _TEXT_ONLY = Modalities(text=True, audio=False, image=False, video=False, pdf=False)
 

@@ -34,6 +34,7 @@ _STATES: dict[str, Literal["ready", "unfinished", "removing"]] = {
     "removing": "removing",
     "ready": "ready",
 }
+"""The states in the form of the API, by those of records."""
 
 
 @handles(operation.WORKTREE_OVERVIEW)
