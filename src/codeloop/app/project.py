@@ -279,7 +279,7 @@ class Project:
     def warn(self, message: str) -> None:
         """Write a warning to the log, and show it to all followers.
 
-        Until the first prompt it is held back, since nobody follows the project before.
+        It is held back until the first `wait_for_extensions`, as for a prompt: nobody follows the project before.
         """
         # As information: a warning would be printed on stderr as well.
         _LOG.info("%s: %s", self.settings.project_root.directory, message)

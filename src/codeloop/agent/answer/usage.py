@@ -69,6 +69,7 @@ class Usage:
                 self._reported = tokens if tokens.all else self._reported
                 self._is_complete = error is None and reason != "cut"
                 self._pay_budget()
+                # A request that failed before it cost anything does not show what a request costs.
                 if self._budget is not None and self._request.session_id:
                     self._budget.end_call(
                         self._request.session_id, self.cost if self._is_complete or self.cost else None

@@ -97,6 +97,7 @@ class CallContext:
                 self._engine.get_subagent(need.patterns[0])
         rules = self._rules.renew()
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
+        # Only the first one: before a later question, the call may have done something.
         self.first_question.is_waiting = self.first_question.is_waiting is None
         decide = self._engine.hooks.permission_verdict
         was_asked = await self._engine.gate.authorize(needs, self.session_id, tool, rules, decide)

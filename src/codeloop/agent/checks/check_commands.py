@@ -133,6 +133,7 @@ def _find_checks(line: str, depth: int, folder: str, root: str) -> Iterator[Chec
     outer_folders: list[str] = []
     for words, operator in split_line(line):
         if words[:1] in (["cd"], ["pushd"]):
+            # `~` stays as it is: a folder of that name is none of the project's.
             folder = join_folder(folder, words[1] if len(words) > 1 else "~", root)
         for check in _read_command(words, depth):
             yield structs.replace(check, folder=join_folder(folder, check.folder, root))

@@ -86,6 +86,7 @@ class ExtensionHooks(TurnHooks):
                 "active": times > 0,
                 "text": read_own_text(answer),
             }
+            # "continue": the prompt for another step; "ends": a hook wants none, whatever others say.
             output = await self._hooks.run(STOP_HOOK, payload, {"continue": None})
             reason: str | None = output["continue"]
             if reason is None or output.get("ends") or times == HOOK_STOPS.value:

@@ -107,6 +107,7 @@ class HookJudge:
 
     async def _ask_subagent(self, engine: Engine, session_id: str, ref: str, prompt: str) -> HookVerdict:
         """Have a subagent of the session judge. Its session is stored like any other."""
+        # With a supervisor of its own: the judged session may be a subagent's, and hold the slot that the judge needs.
         engine = replace(
             engine,
             supervisor=Supervisor(),

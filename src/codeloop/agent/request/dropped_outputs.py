@@ -17,7 +17,7 @@ from codeloop.tool.superseded_outputs import find_superseded
 
 # The rewrite must pay within the steps taken so far, divided by this.
 _PAYBACK_DIVISOR = 4
-# The check is made once in this number of steps, because it goes through all entries.
+# The check is made once in this number of steps, because it goes through all entries. `request_cache.py` relies on it.
 _CHECK_INTERVAL = 8
 
 

@@ -18,7 +18,7 @@ from codeloop.store.conversation import Conversation, Entry, find_context_start
 from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
 
-# Entries of a conversation up to which dropping outputs never pays for writing the cache again.
+# Up to this many entries, a turn has fewer steps than `dropped_outputs.py` waits for, so that is not even imported.
 _SHORT_CONVERSATION_ENTRIES = 8
 
 

@@ -45,7 +45,7 @@ SAMPLING_AGENT = "sampling"
 """The agent that answers MCP servers: its output goes to them, so it gets no project facts."""
 PROMPT_FOLDER = Path(__file__).with_name("prompts")
 AGENTS_WITH_PROMPT = frozenset(("plan", "general", "explore"))
-"""Built-in agents with a prompt of their own; every other agent without one gets that of build."""
+"""Built-in agents with a prompt of their own; every other agent without one gets that of build, or `small`."""
 
 
 def make_system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:

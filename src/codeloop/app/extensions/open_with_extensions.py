@@ -1,4 +1,4 @@
-"""Opens a project with the configuration that its extensions have changed; the command line and the library use it.
+"""Opens a project with the configuration that its extensions have changed.
 
 An extension may change the configuration, but only once it runs, and it runs only once its project is open. So a
 project whose configuration turns out to be another one is opened a second time.

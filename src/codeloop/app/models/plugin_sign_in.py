@@ -42,7 +42,10 @@ class SignInPlugin(Struct, frozen=True):
     extension: LoadSpec
 
     async def run_step(self, step: AuthStep, seconds: float) -> Any:
-        """Have the plugin run a step of a sign-in, within `seconds`. Raises OperationError if it fails or refuses."""
+        """Have the plugin run a step of a sign-in, within `seconds`. Raises OperationError if it fails or refuses.
+
+        The `id` of `step` does not matter: the host gives it one.
+        """
         try:
             return await self.host.ask(self.extension, lambda number: msgspec.structs.replace(step, id=number), seconds)
         except (HookFailed, ExtensionRaised) as error:
