@@ -68,7 +68,7 @@ async def open_project(
         project = Project(settings, store, providers, models, reload, lambda: stores.release(store))
         on_failure.pop_all()
     # Processes note their temporary files there; those of killed ones are removed.
-    for folder in (project.workspace.write_records_folder, project.snapshots.undo_folder):
+    for folder in (project.workspace.write_records_folder, project.snapshots.records_folder):
         remove_leftovers(folder)
     project.run_in_background(_prune_scratch(project.workspace.scratch))
     if settings.extensions:

@@ -22,9 +22,9 @@ from codeloop.schema.limits import (
 )
 from codeloop.workspace.git.ignore_patterns import is_ignored
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
-from codeloop.workspace.snapshot.nested_repositories import NestedRepositories
 from codeloop.workspace.snapshot.object_store import FOLDER_MODE, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache
+from codeloop.workspace.snapshot.tree_repositories import TreeRepositories
 from codeloop.workspace.watch.inotify import InotifyWatch
 
 # A file changed this short ago may change again and keep its times: twice the coarsest tick of a kernel's clock.
@@ -96,7 +96,7 @@ class Scanner:
         self.replaced: dict[str, int] = {}
         self.watch: InotifyWatch | None = None
         self._is_unwatchable = False
-        self._repositories = NestedRepositories(self._root, options.excludes, with_index=cache is None)
+        self._repositories = TreeRepositories(self._root, options.excludes, with_index=cache is None)
 
     def scan(self, *, include_ignored: bool = False) -> None:
         """Bring the cache up to date. Raises ScanRefused, OSError.
@@ -219,7 +219,7 @@ class Scanner:
         return folder
 
     def _scan_folder(self, path: str, scan_pass: _ScanPass, *, is_complete: bool) -> bool:
-        """Scan a folder, and return whether its ignore rules changed. `is_complete`: also known folders below it."""
+        """Scan a folder, and all known ones below if `is_complete`; if not, return whether its rules have changed."""
         if path not in self.cache.folders:
             return False
         folder = self._add_folder(path)

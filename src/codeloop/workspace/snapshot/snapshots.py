@@ -70,8 +70,8 @@ class Snapshots:
         """`folder`: where snapshots are stored; `excluded`: folders of codeloop, which no snapshot holds."""
         self.root = Path(os.path.realpath(root))
         self.environment = environment
-        # The folder in which undo records its writes in progress.
-        self.undo_folder = folder.with_name(RECORDS_FOLDER)
+        # Where undo records its writes in progress, as of `replace_files`.
+        self.records_folder = folder.with_name(RECORDS_FOLDER)
         self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
         self.jobs = FileJobs(self._count_files)
         self._cache_file = StatCacheFile(self.root, self.objects.folder / "files.msgpack")

@@ -62,7 +62,7 @@ class CachedFolder(Struct):
     """One folder. `tree`: its tree's id when it is up to date, "" when nothing below it is kept.
 
     `is_ignored`: git ignores new files in it. `ignore_rules`: the patterns of ignored files that apply in it, nearest
-    first; `converting_rules`: those of files that git converts.
+    first; `converting_rules`: those of files that git converts; `ignore_file`: its own .gitignore, if any.
     """
 
     entries: dict[str, CachedFile] = struct_field(default_factory=dict[str, CachedFile])
@@ -150,6 +150,8 @@ _Row = tuple[bytes, int, str, int, int, int, int, int, bool]
 
 
 class _StoredCache(msgspec.Struct, array_like=True):
+    """The cache in its file. `folders`: path, whether git ignores new files in it, id of its tree, and its files."""
+
     version: int
     root: bytes
     folders: list[tuple[bytes, bool, str, list[_Row]]]
@@ -169,7 +171,7 @@ class StatCacheFile:
         self._is_saved = self._is_saved and not cache.stale_folders
 
     def save_if_due(self, cache: StatCache) -> None:
-        """Save a small cache that has changed, unless it was saved just now; a larger one when the project closes."""
+        """Save a small cache that has changed, unless it was saved just now. A larger one waits for `save`."""
         if cache.file_count <= _MAX_FILES_SAVED_EARLY and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
             self.save(cache)
 

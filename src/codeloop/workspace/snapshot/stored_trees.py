@@ -1,4 +1,4 @@
-"""Works on the stored trees of snapshots: compares two, looks up a path in one, and stores one with changes."""
+"""Works on the stored trees of snapshots: compares two, also by diffs, looks up a path, and stores one with changes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -82,7 +82,7 @@ def store_changed_tree(objects: ObjectStore, tree: str, changes: Mapping[str, Tr
 
 
 def make_file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tuple[SnapshotFileDiff, ...]:
-    """Return a diff for each change: with no patch if the file is binary or large, or after SNAPSHOT_DIFFS files."""
+    """Return a diff for each change: with no patch if the file is binary, large or gone, or after SNAPSHOT_DIFFS."""
     return tuple(
         _make_file_diff(objects, change, has_patch=index < SNAPSHOT_DIFFS.value) for index, change in enumerate(changes)
     )

@@ -104,7 +104,7 @@ async def restore_files(snapshots: Snapshots, restorations: tuple[Restoration, .
     """
     outcome = await snapshots.jobs.run_job(
         lambda: restore_entries(
-            snapshots.objects, snapshots.root, restorations, snapshots.undo_folder, dry_run=dry_run
+            snapshots.objects, snapshots.root, restorations, snapshots.records_folder, dry_run=dry_run
         ),
         UNDO_TIME,
     )

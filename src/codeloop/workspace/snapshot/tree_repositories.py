@@ -1,6 +1,7 @@
-"""The repositories in a work tree, as a snapshot needs them: tracked files, object directories and ignore patterns.
+"""The repositories of a work tree, as a snapshot needs them: tracked files, object directories and ignore patterns.
 
-Both the repository at its top and those inside it count.
+Both the repository at its top and those inside it count. The patterns that apply in each folder are kept in the
+`CachedFolder` of the scanner, and updated here.
 """
 
 import os
@@ -18,7 +19,7 @@ _CONVERTING_ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "eol")
 _RULES_BYTES = 256 * 1024
 
 
-class NestedRepositories:
+class TreeRepositories:
     """The repository at the top of a work tree, and those inside it (submodules, clones)."""
 
     def __init__(self, root: str, excludes: Iterable[Path], *, with_index: bool) -> None:
@@ -38,7 +39,10 @@ class NestedRepositories:
         return [repository.objects_folder for repository in self._repositories.values()]
 
     def add_if_new(self, path: str, folder: CachedFolder) -> bool:
-        """Add the repository of the work tree with this top; return whether there is one that was not known."""
+        """Add the repository of the work tree with this top; return whether there is one that was not known.
+
+        Its own patterns of converted files are added to `folder`, that top.
+        """
         if path in self._repositories:
             return False
         repository = open_repository(Path(self._root, path), with_index=self._with_index)
@@ -77,6 +81,7 @@ class NestedRepositories:
         """Return whether the repository has exactly the bytes of a tracked file: unchanged, and not converted."""
         if not tracked.blob or not tracked.is_unchanged(info):
             return False
+        # `is_ignored` matches the patterns of attributes as it does those of .gitignore.
         return not folder.converting_rules or not is_ignored(
             folder.converting_rules, join_relative(path, name), name, is_folder=False
         )
@@ -86,7 +91,7 @@ class NestedRepositories:
     ) -> bool:
         """Update the patterns that apply in a folder; return whether its own .gitignore has changed.
 
-        `above`: the folder it is in; `names`: its entries. Not `is_complete`: do so only if its .gitignore has changed.
+        `above`: the folder it is in; `names`: its entries. `is_complete`: update even if its .gitignore is the same.
         """
         ignore_file = self._read_ignore_file(path, folder.ignore_file) if ".gitignore" in names else None
         old_state = folder.ignore_file.state if folder.ignore_file else None
