@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.git.planted.repositories import PlantedRepositories
+from codeloop.workspace.git.planted.repositories import ProjectRepositories
 
 SETTLED = 0.15  # seconds: a younger file could change again within one step of the clock
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs inotify")
@@ -30,9 +30,9 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def planted(root: Path) -> Iterator[PlantedRepositories]:
+def planted(root: Path) -> Iterator[ProjectRepositories]:
     time.sleep(SETTLED)
-    made = PlantedRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
+    made = ProjectRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
     for _ in range(3):
         made.begin_command()
         assert made.end_command() == ""
@@ -85,7 +85,7 @@ PLANTS: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_what_is_planted_after_quiet_commands_is_set_aside(planted: PlantedRepositories, root: Path, name: str) -> None:
+def test_what_is_planted_after_quiet_commands_is_set_aside(planted: ProjectRepositories, root: Path, name: str) -> None:
     assert planted.try_begin_command()
     assert planted.try_end_command()
     assert planted.try_begin_command()
@@ -94,7 +94,7 @@ def test_what_is_planted_after_quiet_commands_is_set_aside(planted: PlantedRepos
     assert "Set aside" in planted.end_command()
 
 
-def test_what_the_user_makes_between_two_commands_is_the_users(planted: PlantedRepositories, root: Path) -> None:
+def test_what_the_user_makes_between_two_commands_is_the_users(planted: ProjectRepositories, root: Path) -> None:
     plant_nested(root)
     (root / ".git/refs/heads/main").symlink_to("/elsewhere")
     assert not planted.try_record_state()
@@ -104,7 +104,7 @@ def test_what_the_user_makes_between_two_commands_is_the_users(planted: PlantedR
     assert planted.end_command() == ""
 
 
-def test_what_a_command_made_is_looked_at_after_each_one(planted: PlantedRepositories, root: Path) -> None:
+def test_what_a_command_made_is_looked_at_after_each_one(planted: ProjectRepositories, root: Path) -> None:
     planted.begin_command()
     subprocess.run(["git", "init", "-q", str(root / "sub")], check=True)
     planted.end_command()
@@ -126,7 +126,7 @@ def test_where_nothing_can_be_watched_each_command_is_looked_through(
 
     monkeypatch.setattr("codeloop.workspace.watch.inotify.InotifyWatch.__init__", refuse)
     time.sleep(SETTLED)
-    planted = PlantedRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
+    planted = ProjectRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
     for _ in range(3):
         planted.begin_command()
         planted.end_command()

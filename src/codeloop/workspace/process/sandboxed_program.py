@@ -8,6 +8,7 @@ from functools import partial
 from msgspec import Struct
 
 from codeloop.schema.wire import replace
+from codeloop.workspace.git.planted.quarantine import locate_quarantine
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
@@ -97,7 +98,7 @@ async def run_sandboxed(
     protected: ProtectedFiles | None = None
     if sandbox is not None:
         repositories = await workspace.shells.record_repositories(sandbox.policy)
-        quarantine = workspace.scratch.with_name("set-aside")
+        quarantine = locate_quarantine(workspace.scratch)
         protected = ProtectedFiles(
             sandbox.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
         )

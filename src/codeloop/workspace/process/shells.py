@@ -15,7 +15,8 @@ from msgspec import Struct
 from codeloop.kit.programs import find_program
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_TIMEOUT
-from codeloop.workspace.git.planted.repositories import PlantedRepositories
+from codeloop.workspace.git.planted.quarantine import locate_quarantine
+from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.process.background_jobs import Job, Jobs
 from codeloop.workspace.process.output.output_buffer import OutputBuffer
 from codeloop.workspace.process.output.output_throttle import OutputThrottle
@@ -117,7 +118,7 @@ class Shells:
         self._refused_counts: WeakKeyDictionary[SessionProxy, dict[str, int]] = WeakKeyDictionary()
         self._sandbox_variables = set(SOCKET_VARIABLES)
         self._policy_makers: dict[tuple[Path, Path], PolicyMaker] = {}
-        self._repositories: dict[Path, PlantedRepositories] = {}
+        self._repositories: dict[Path, ProjectRepositories] = {}
         self._states: dict[str, ShellState] = {}
         self.warned: set[str] = set()
         """Warnings that were already shown to the user, and notes that were shown to the model."""
@@ -239,7 +240,7 @@ class Shells:
             )
             return running
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
-            quarantine = context.scratch.with_name("set-aside")
+            quarantine = locate_quarantine(context.scratch)
             repositories = await self.record_repositories(command.policy)
             protected = ProtectedFiles(
                 command.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
@@ -310,22 +311,22 @@ class Shells:
         root, directory = (Path(os.path.realpath(path)) for path in (policy_input.root, policy_input.directory))
         if root not in self._repositories:
             roots = (root,) if directory.is_relative_to(root) else (root, directory)
-            planted_repositories = PlantedRepositories(
-                roots, policy_input.scratch.with_name("set-aside"), policy_input.environment
+            project_repositories = ProjectRepositories(
+                roots, locate_quarantine(policy_input.scratch), policy_input.environment
             )
             # As around a command that does nothing: this records what there is.
-            await asyncio.to_thread(planted_repositories.begin_command)
-            await asyncio.to_thread(planted_repositories.end_command)
-            self._repositories.setdefault(root, planted_repositories)
+            await asyncio.to_thread(project_repositories.begin_command)
+            await asyncio.to_thread(project_repositories.end_command)
+            self._repositories.setdefault(root, project_repositories)
         elif not self._repositories[root].try_record_state():
             await asyncio.to_thread(self._repositories[root].record_state)
 
-    async def record_repositories(self, policy: SandboxPolicy) -> PlantedRepositories | None:
+    async def record_repositories(self, policy: SandboxPolicy) -> ProjectRepositories | None:
         """Record the repositories before a command under a policy, and return them; None: they were not scanned."""
-        planted_repositories = self._repositories.get(policy.writable[0])
-        if planted_repositories is not None and not planted_repositories.try_begin_command():
-            await asyncio.to_thread(planted_repositories.begin_command)
-        return planted_repositories
+        project_repositories = self._repositories.get(policy.writable[0])
+        if project_repositories is not None and not project_repositories.try_begin_command():
+            await asyncio.to_thread(project_repositories.begin_command)
+        return project_repositories
 
     def _store_state(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:
         """Store the state of a command's shell at its end for the session's next commands."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from codeloop.kit.small_files import read_bounded
-from codeloop.workspace.git.planted.repositories import PlantedRepositories
+from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 # The largest file whose content is remembered.
@@ -83,7 +83,7 @@ class ProtectedFiles:
     """
 
     def __init__(
-        self, policy: SandboxPolicy, folder: Path, repositories: PlantedRepositories | None, *, remember_contents: bool
+        self, policy: SandboxPolicy, folder: Path, repositories: ProjectRepositories | None, *, remember_contents: bool
     ) -> None:
         self.moved_files: list[MovedFile] = []
         self.warnings: list[str] = []

@@ -10,7 +10,7 @@ from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.files.file_access import make_permission_name
-from codeloop.workspace.git.planted.quarantine import move_away
+from codeloop.workspace.git.planted.quarantine import locate_quarantine, move_away
 from codeloop.workspace.sandbox.paths.restricted_paths import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.workspace import Workspace
@@ -32,7 +32,7 @@ def move_denied_files(workspace: Workspace, session: CallSession, before: Sandbo
     A sandbox protects the paths that were denied when it was started (`before`); a file that matches a denied pattern
     and did not exist then can only be found afterwards. The notes are for the model and the user.
     """
-    folder = workspace.scratch.with_name("set-aside")
+    folder = locate_quarantine(workspace.scratch)
     earlier = set(before.unwritable)
     new = [path for path in _list_denied(workspace, session, "edit") if path not in earlier and os.path.lexists(path)]
     notes: list[str] = []

@@ -1,10 +1,15 @@
-"""Moving a file away while commands may still run, without following a link that is planted meanwhile."""
+"""Moves files away while commands may still run, without following a link that is planted meanwhile."""
 
 import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def locate_quarantine(scratch: Path) -> Path:
+    """Return the folder for what is moved away in a project; `scratch`: as in Workspace."""
+    return scratch.with_name("set-aside")
 
 
 def move_away(path: Path, folder: Path, remainder: bytes | None = None) -> Path | None:

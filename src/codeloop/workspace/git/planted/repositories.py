@@ -60,8 +60,8 @@ class _StateBeforeCommand(NamedTuple):
     unprotected_stamps: dict[Path, tuple[int, ...]]
 
 
-class PlantedRepositories:
-    """The repositories below a project, and those that commands add.
+class ProjectRepositories:
+    """The repositories of a project: its own, others that the user has in it, and those that commands add.
 
     Call `begin_command` before each command and `end_command` after it. `roots`: the folders that commands may write;
     `quarantine`: the folder that planted files are moved to; `environment`: the user's, for git's configuration.
