@@ -1,1 +1,1 @@
-"""Edits: found in a file, applied, and patches."""
+"""Edits and patches: found in a text, applied, and the syntax checked after them."""

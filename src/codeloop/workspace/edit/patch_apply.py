@@ -14,10 +14,12 @@ from codeloop.workspace.edit.edit import (
     replace_spans,
 )
 from codeloop.workspace.edit.edit_errors import EditRefused, make_ambiguity_error, quote_nearest
-from codeloop.workspace.edit.matchers import PATCH_MATCHERS, Span, match_exact, strip_line_numbers
+from codeloop.workspace.edit.matchers import APPROXIMATE_MATCHERS, PATCH_MATCHERS, Span, match_exact, strip_line_numbers
 from codeloop.workspace.edit.normalized_text import NormalizedText
 from codeloop.workspace.files.encoding import check_surrogates
 
+# Without the approximate matchers: a line like an `@@` line may well be another function's.
+_SECTION_MATCHERS = tuple(matcher for matcher in PATCH_MATCHERS if matcher not in APPROXIMATE_MATCHERS)
 _MAX_SECTION_PLACES = 1_000
 
 
@@ -119,8 +121,7 @@ def _find_section(text: str, hunk: Hunk, start: int) -> Span:
         return span
     for index, section in enumerate(hunk.sections):
         begin = span[1]
-        # Without the approximate matchers: a similar line may well be another function's.
-        matcher, spans = find_spans(text[begin:], section, PATCH_MATCHERS[:3])
+        matcher, spans = find_spans(text[begin:], section, _SECTION_MATCHERS)
         if matcher is None:
             spans = list(islice(match_exact(text[begin:], section), _MAX_SECTION_PLACES))
         if not spans:

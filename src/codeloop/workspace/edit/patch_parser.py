@@ -16,7 +16,7 @@ _MAX_SECTIONS = 20
 
 
 class BadPatch(CodeloopError):
-    """A patch can't be read; the message names the line (from 1) of the patch."""
+    """A patch can't be read; the message names the line (from 1) of the patch, unless it names no file at all."""
 
 
 class AddFile(Struct, frozen=True):

@@ -1,1 +1,1 @@
-"""Safe opening, byte-exact reading and atomic replacement of the project's files."""
+"""The project's files: opened safely, read (texts, pictures, notebooks), replaced atomically; tools' saved outputs."""

@@ -88,7 +88,10 @@ def fit_image(data: bytes, max_side: int = READ_PIXELS.value, max_bytes: int = R
 
 
 def _read_orientation(image: "Image") -> int:
-    """Return a picture's EXIF orientation (1 to 8); 1 when the EXIF data is broken, since it is only metadata."""
+    """Return a picture's EXIF orientation: 1 to 8, or 0, which some programs write for "unknown".
+
+    1 (upright) when the EXIF data is broken, since it is only metadata.
+    """
     try:
         return int(image.getexif().get(_ORIENTATION_TAG, 1))
     except (OSError, ValueError, SyntaxError, LookupError, TypeError, OverflowError, struct.error):

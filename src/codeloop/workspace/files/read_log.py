@@ -23,6 +23,8 @@ _State = tuple[int, int] | None
 class ReadLog:
     """The stamp of each file that a session has read, and the lock of each file that is being changed.
 
+    Also what else is known of files by session: changes of others and refused ones, loaded instructions.
+
     Methods that look at the disk are called in threads, while other sessions go on reading. `real` is always a
     resolved path.
     """
@@ -90,7 +92,8 @@ class ReadLog:
     def take_changed_files(self, session_id: str) -> dict[Path, bool]:
         """Return the files that others changed since the session read them, each with whether it is still there.
 
-        A change is returned once. Looks at the disk: one `stat` for each file, of the 500 that were read last.
+        A change is returned once. Looks at the disk: one `stat` for each file, of the 500 that were read last; one that
+        was written again in the same size, up to 1 MiB, is read.
         """
         self._record_differing(session_id)
         waiting = self._pending_changes.pop(session_id, {})
