@@ -100,9 +100,9 @@ def make_layer_name(path: Path) -> str:
     return blake2b(os.fsencode(path), digest_size=8).hexdigest()
 
 
-def make_cache_folder(private: Path | None, path: str) -> Path:
+def make_cache_folder(private: Path, path: str) -> Path:
     """Return the folder that replaces a cache where overlays are unavailable, and make it if it is absent."""
-    folder = Path(private or "/", make_layer_name(Path(path)), "own")
+    folder = private / make_layer_name(Path(path)) / "own"
     create_private_folder(folder)
     return folder
 

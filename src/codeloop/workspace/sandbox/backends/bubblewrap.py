@@ -75,7 +75,7 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders:
     binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(binds):
         _prepare_mount_point(Path(path), policy, mounted_folders)
-        if path in layered:
+        if path in layered and mounted_folders.private is not None:
             # Two sandboxes can't mount the same layer, so an empty folder replaces the cache.
             command += ("--bind", str(make_cache_folder(mounted_folders.private, path)), path)
         elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica_by_root)):

@@ -66,4 +66,4 @@ TEST_FOLDER_NAMES = frozenset({"test", "tests", "testdata", "fixtures", "example
 FOLDERS_NOT_SEARCHED = frozenset(
     {".git", "node_modules", ".venv", "venv", "__pycache__", "target", "site-packages", ".tox", ".nox"}
 )
-"""Folders of a project that are not searched, for secrets or for repositories."""
+"""Folders of a project that are not searched for secrets, repositories and files that rules deny."""

@@ -99,12 +99,12 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
     home = inputs.home
     holds_home = any(home.is_relative_to(root) for root in inputs.roots)
     replaced = _list_replaced(inputs.roots, None if holds_home else home)
-    layered = [] if home == Path("/") else keep_outermost(_list_caches(inputs, home))
+    layered = [] if home == Path("/") else keep_outermost(_list_caches(inputs))
     tracer = LinkTracer([*replaced, *_ALWAYS_REPLACED], inputs.roots)
     settings = [] if holds_home else list(_list_settings(home))
-    paths = [*inputs.readable, inputs.scratch, *inputs.writable, *_list_tools(inputs, home), *settings]
+    paths = [*inputs.readable, inputs.scratch, *inputs.writable, *_list_tools(inputs), *settings]
     paths += _OWN_PROGRAM_PATHS
-    paths += [path for root in inputs.roots for path in _list_project_tools(root, inputs, home)]
+    paths += [path for root in inputs.roots for path in _list_project_tools(root, inputs)]
     resolved = [path for path in map(tracer.resolve, paths) if path is not None and not home.is_relative_to(path)]
     visible = keep_outermost(
         path for path in dict.fromkeys(resolved) if is_below_any(path, tracer.replaced_folders) and _exists(path)
@@ -185,15 +185,15 @@ def _list_settings(home: Path) -> Iterator[Path]:
             yield path
 
 
-def _list_tools(inputs: SurroundingsInput, home: Path) -> Iterator[Path]:
+def _list_tools(inputs: SurroundingsInput) -> Iterator[Path]:
     """Yield the folders of tools: those of the table, those that variables name, and those that belong to PATH."""
-    yield from (path for name in TOOL_FOLDERS if _exists(path := home / name))
+    yield from (path for name in TOOL_FOLDERS if _exists(path := inputs.home / name))
     for name in FOLDER_VARIABLES:
         for each in inputs.environment.get(name, "").split(os.pathsep):
             if each.startswith("/"):
                 yield Path(each)
                 if _exists(Path(each, "pyvenv.cfg")) and not is_below_any(resolve_links(Path(each)), inputs.roots):
-                    yield from _list_installed_with(Path(each, "bin"), home, roots=inputs.roots)
+                    yield from _list_installed_with(Path(each, "bin"), inputs.home, roots=inputs.roots)
     for name, parts in BASE_FOLDER_VARIABLES.items():
         base = inputs.environment.get(name, "")
         yield from (Path(base, part) for part in parts if base.startswith("/"))
@@ -201,10 +201,10 @@ def _list_tools(inputs: SurroundingsInput, home: Path) -> Iterator[Path]:
     # By target, because `/bin` is `/usr/bin` on most machines, and has 1,000 links.
     for resolved, folder in folders.items():
         if not any(is_below_any(each, inputs.roots) for each in (resolved, folder)):
-            yield from _list_installed_with(folder, home, roots=inputs.roots)
+            yield from _list_installed_with(folder, inputs.home, roots=inputs.roots)
 
 
-def _list_project_tools(root: Path, inputs: SurroundingsInput, home: Path) -> Iterator[Path]:
+def _list_project_tools(root: Path, inputs: SurroundingsInput) -> Iterator[Path]:
     """Yield the base interpreters of a project's environments, and environments outside that it links to."""
     # A command can write any path into `pyvenv.cfg`, so a folder outside is shown only if it looks like an interpreter.
     active = (folder for folder in map(Path, _list_path_folders(inputs.environment)) if folder.is_relative_to(root))
@@ -218,7 +218,7 @@ def _list_project_tools(root: Path, inputs: SurroundingsInput, home: Path) -> It
             yield from (top / each for each in ("bin", "lib", "lib64", "pyvenv.cfg") if _exists(top / each))
         base = _find_base_interpreter(top / "pyvenv.cfg")
         if base is not None and any(resolve_links(base).parent.glob("lib/python3*/os.py")):
-            yield from _list_installed_with(resolve_links(base), home, follow_links=False)
+            yield from _list_installed_with(resolve_links(base), inputs.home, follow_links=False)
 
 
 def _list_installed_with(
@@ -296,9 +296,9 @@ def _list_link_targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
     return [path for path in targets if path is not None and path.is_file()]
 
 
-def _list_caches(inputs: SurroundingsInput, home: Path) -> Iterator[Path]:
+def _list_caches(inputs: SurroundingsInput) -> Iterator[Path]:
     """Yield the caches that exist, where the tools' variables put them."""
-    environment = inputs.environment
+    home, environment = inputs.home, inputs.environment
     xdg_folder = environment.get("XDG_CACHE_HOME", "")
     tracer = LinkTracer((), inputs.roots)
     for cache in CACHES:
