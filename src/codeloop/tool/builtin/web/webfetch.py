@@ -81,7 +81,8 @@ def _complete_url(url: str, ctx: ToolContext) -> str:
         return url
     is_inside = not name.startswith(("/", "~")) and ".." not in name
     if is_inside and os.path.lexists(ctx.workspace.directory / name):
-        raise ToolFailure(f"{name} is a file here.", advice="Use the read tool for it.")
+        kind = "folder" if (ctx.workspace.directory / name).is_dir() else "file"
+        raise ToolFailure(f"{name} is a {kind} here.", advice="Use the read tool for it.")
     host = _BARE_HOST.match(name)
     return f"{'http' if host[1] in {'localhost', '127.0.0.1'} else 'https'}://{name}" if host else url
 
