@@ -63,7 +63,8 @@ class CacheAge(Struct, frozen=True):
             if not isinstance(info, AssistantMessage):
                 continue
             created = info.time.created
-            # After a compaction the next request begins differently, so nothing of it is cached.
+            # After a compaction the next request begins differently, so nothing of it is cached. A summary that was not
+            # completed changes nothing.
             if is_summary(info):
                 age = CacheAge(index + 1, 0, index + 1)
             elif not info.summary:

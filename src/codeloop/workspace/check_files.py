@@ -1,6 +1,7 @@
 """Hashes the files that decide a project's checks: tests, their settings, build files, and the scripts that they run.
 
-By the hashes a goal's run notices that its checks were changed instead of its code.
+By the hashes a goal's run notices that its checks were changed instead of its code. The globs also tell what kind of
+file a turn has changed (`agent/checks/file_kinds.py`).
 """
 
 import hashlib

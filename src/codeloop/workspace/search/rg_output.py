@@ -1,4 +1,4 @@
-"""Reads ripgrep's text (names, lines, counts) as it streams, for tools. Its JSON is read by `json_records.py`."""
+"""Reads ripgrep's text (names, lines, counts) as it streams. Its JSON is read by `json_records.py`."""
 
 import os
 import re

@@ -1,1 +1,1 @@
-"""Watching folders for changes: inotify itself, and the changed files of a work tree for clients."""
+"""Watching folders for changes: inotify itself, and the changed files of a work tree."""

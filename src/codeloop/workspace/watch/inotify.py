@@ -1,6 +1,7 @@
 """Watches folders by Linux's inotify, called through ctypes. docs/decisions/0010 says why no package is used.
 
-`tree_watch.py` reports changed files by it; snapshots and the search for repositories find changed folders by it.
+`tree_watch.py` reports changed files by it; snapshots and the checks of repositories (`git/planted`) find changed
+folders by it.
 """
 
 import os

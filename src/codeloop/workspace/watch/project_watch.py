@@ -1,4 +1,8 @@
-"""Publishes the changed files of a project while a client follows its events, and reports changes of the branch."""
+"""Publishes the changed files of a project and reports changes of its branch, while it is switched on.
+
+It is for clients while they follow the project's events (`app/services.py`), and for language servers that want to know
+of changed files (`app/language/servers.py`).
+"""
 
 import asyncio
 import errno
