@@ -96,6 +96,7 @@ def test_the_configuration_of_the_reference_works(tree: Tree) -> None:
         "mine": {"command": ["my-fmt", "--fix", "$FILE"], "environment": {"A": "1"}, "extensions": [".md", ".txt"]},
         "other": {"command": ["./fmt.sh", "$FILE"], "extensions": [".txt"]},
         "gone": {"command": ["no-such", "$FILE"], "extensions": [".x"]},
+        "empty": {"extensions": [".x"]},
     }
     tree.add(".prettierrc", "fmt.sh")
     (tree.root / "fmt.sh").chmod(0o755)
@@ -106,8 +107,9 @@ def test_the_configuration_of_the_reference_works(tree: Tree) -> None:
     assert mine.command == (str(tree.bin / "my-fmt"), "--fix", str(tree.root / "a.txt"))
     assert (mine.environment["A"], mine.is_filter, mine.folder) == ("1", False, tree.root)
     assert other.command[0] == str(tree.root / "fmt.sh")
-    assert [each.missing_program for each in tree.formatters(configured).find_formatters(tree.root / "a.x")] == [
-        "no-such"
+    assert [each.obstacle for each in tree.formatters(configured).find_formatters(tree.root / "a.x")] == [
+        "there is no no-such, neither in the project nor on the PATH",
+        "the configuration has no command for it",
     ]
 
 

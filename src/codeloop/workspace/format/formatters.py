@@ -38,8 +38,7 @@ class Formatter(Struct, frozen=True):
     """One formatter for one file. `command`: its program's path and its arguments; `folder`: where it runs.
 
     `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `success_codes`: its exit
-    codes on success. `missing_program`: the name of the program when it was not found, or "its command" when none is
-    configured; then it can't be run.
+    codes on success. `obstacle`: a clause on why it can't be run, such as that its program was not found; "": it can.
     `sandbox`: True for that of the model's commands, False for none, or what a sandbox of its own allows besides the
     default.
     """
@@ -50,7 +49,7 @@ class Formatter(Struct, frozen=True):
     environment: Mapping[str, str]
     is_filter: bool
     success_codes: tuple[int, ...] = (0,)
-    missing_program: str = ""
+    obstacle: str = ""
     sandbox: bool | ProgramSandboxConfig = True
 
 
@@ -113,7 +112,7 @@ class Formatters:
             is_enabled = is_enabled and (name in configured or self._find_marker(row, folder) is not None)
             if is_enabled:
                 # For any file of the folder: its name does not matter.
-                is_enabled = not self._make_formatter(row, config, folder / "a", folder).missing_program
+                is_enabled = not self._make_formatter(row, config, folder / "a", folder).obstacle
             states.append(FormatterState(name, extensions, is_enabled))
         return states
 
@@ -132,7 +131,7 @@ class Formatters:
             if folder is None:
                 continue
             formatter = self._make_formatter(row, _EMPTY_CONFIG, real, folder)
-            if not formatter.missing_program:
+            if not formatter.obstacle:
                 yield formatter
 
     def _find_marker(self, row: FormatterRow, start: Path) -> Path | None:
@@ -160,9 +159,11 @@ class Formatters:
         # The file last, since its path could hold another placeholder.
         words = tuple(word.replace(FILE_PLACEHOLDER, str(real)) for word in words)
         program = self._find_program(words[0], real.parent) if words else None
-        missing_program = ""
-        if not program:
-            missing_program = words[0] if words else "its command"
+        obstacle = ""
+        if not words:
+            obstacle = "the configuration has no command for it"
+        elif not program:
+            obstacle = f"there is no {words[0]}, neither in the project nor on the PATH"
         return Formatter(
             name=row.name,
             command=(program or "", *words[1:]),
@@ -171,7 +172,7 @@ class Formatters:
             # A configured command names the file, as in the reference: it changes the file in place.
             is_filter=not (config.command or row.in_place),
             success_codes=success_codes,
-            missing_program=missing_program,
+            obstacle=obstacle,
             sandbox=config.sandbox,
         )
 

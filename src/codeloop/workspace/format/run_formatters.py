@@ -69,10 +69,8 @@ async def _run_formatter(
     workspace: Workspace, formatter: Formatter, real: Path, before: LoadedFile, deadline: float
 ) -> LoadedFile:
     """Run one formatter, and return the file as it is then. Raises _FormatterFailed; what it did is undone then."""
-    if formatter.missing_program:
-        raise _FormatterFailed(
-            f"did not run: there is no {formatter.missing_program}, neither in the project nor on the PATH"
-        )
+    if formatter.obstacle:
+        raise _FormatterFailed(f"did not run: {formatter.obstacle}")
     launch = Launch(formatter.command, formatter.folder, formatter.environment, descriptors={})
     stdin = before.data if formatter.is_filter else b""
     output, is_complete = b"", False
