@@ -21,8 +21,8 @@ _OPTION_WITHOUT_VALUE = re.compile(
     r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+"
 )
 _PYTHON_NAME = re.compile(r"python[\d.]*|py|pypy[\d.]*")
-# How many runners inside one another are followed: `npx uv run COMMAND` has two.
-_MAX_RUNNERS = 4
+# Levels of commands inside one another that are judged: `npx uv run COMMAND` has three.
+_MAX_LEVELS = 4
 # Words of a command that is looked for within a text.
 _MAX_WORDS = 20
 
@@ -46,11 +46,12 @@ def changes_remote(words: Sequence[str]) -> bool:
 
     `words`: its name first, with the marks of `kit.wildcard` in them.
     """
-    return _changes_remote(tuple(words), _MAX_RUNNERS)
+    return _changes_remote(tuple(words), _MAX_LEVELS)
 
 
-def _changes_remote(words: tuple[str, ...], depth: int) -> bool:
-    if not words or depth == 0:
+def _changes_remote(words: tuple[str, ...], levels: int) -> bool:
+    """Return what `changes_remote` does. `levels`: of commands inside one another, how many are still judged."""
+    if not words or levels == 0:
         return False
     words = _normalise_program(words)
     name, arguments = words[0], words[1:]
@@ -64,7 +65,7 @@ def _changes_remote(words: tuple[str, ...], depth: int) -> bool:
         return False
     if any(row.is_change and _matches(row, words) for row in rows):
         return True
-    return any(_changes_remote(words[index:], depth - 1) for index in _find_runner_operands(words))
+    return any(_changes_remote(words[index:], levels - 1) for index in _find_runner_operands(words))
 
 
 def mentions_remote_change(words: Sequence[str]) -> bool:
@@ -73,7 +74,7 @@ def mentions_remote_change(words: Sequence[str]) -> bool:
     return any(
         _is_known_program(word, remote_rows)
         and len(words) > index + 1
-        and _changes_remote(tuple(words[index : index + _MAX_WORDS]), _MAX_RUNNERS)
+        and _changes_remote(tuple(words[index : index + _MAX_WORDS]), _MAX_LEVELS)
         for index, word in enumerate(words)
     )
 
