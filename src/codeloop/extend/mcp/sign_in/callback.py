@@ -80,7 +80,8 @@ class CallbackServer:
         query = parse_qs(target.query)
         # The state is a secret of this sign-in: a page that sends a code of its own does not know it.
         is_redirect = target.path == self._redirect.path and method == "GET" and self.state in query.get("state", [])
-        text = "You are signed in. Close this page and go on in codeloop." if is_redirect else "Not here."
+        # Whether the code is worth a token is not known yet.
+        text = "Close this page: codeloop goes on, and says whether you are signed in." if is_redirect else "Not here."
         if is_redirect and "error" in query:
             # The text comes from the address, so anyone can choose it.
             text = f"It was refused: {html.escape(query['error'][0])}."
