@@ -5,6 +5,7 @@ from codeloop.kit.limit import Limit
 HOST_START = Limit("host.start", 10_000, "ms", "a host of extensions starting and greeting, then it has failed")
 HOST_LOAD = Limit("host.load", 30_000, "ms", "an extension being imported, then it has failed")
 HOST_CALL = Limit("host.call", 600_000, "ms", "an extension's tool working, then the call is cancelled and has failed")
+HOST_VERSION = Limit("host.version", 10_000, "ms", "node saying its version to the doctor, then it counts as broken")
 HOST_SIGN_IN = Limit("host.sign_in", 600_000, "ms", "a sign-in with a plugin being waited for, then it has failed")
 HOST_STOP = Limit("host.stop", 2_000, "ms", "a cancelled call, or the last events: then the host is ended")
 HOST_SLOW_ANSWER = Limit("host.slow_answer", 100, "ms", "an extension answering; what takes longer is noted in its log")

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from codeloop.kit.programs import find_program, make_safe_environment
+from codeloop.schema.bounds.extension import HOST_VERSION
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import make_program_environment
 
@@ -14,7 +15,6 @@ MIN_NODE_VERSION = 22
 _BUN_OPTIONS = ("--no-install",)
 # Node warns at each start that it runs TypeScript by an experimental feature.
 _NODE_OPTIONS = ("--disable-warning=ExperimentalWarning",)
-_VERSION_TIMEOUT_SECONDS = 10
 _NO_RUNTIME_MESSAGE = f"JavaScript extensions need node {MIN_NODE_VERSION} or newer, or bun; {{}}."
 
 
@@ -55,7 +55,7 @@ def _read_version(node: str, search_path: str | None) -> str | None:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=_VERSION_TIMEOUT_SECONDS,
+            timeout=HOST_VERSION.seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
