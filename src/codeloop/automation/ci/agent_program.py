@@ -48,6 +48,7 @@ class AgentLimits(Struct, frozen=True):
     """The limits and options of a session: `cost` in dollars, `steps` (requests to the model), and time in `seconds`.
 
     `profile`: the permission profile. `model`, `agent`, `config`: as the flags of `codeloop run`, "" for the default.
+    `is_trusted`: as its flag `--trust`.
     """
 
     cost: float

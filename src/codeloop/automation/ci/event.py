@@ -45,7 +45,7 @@ class CiEvent(Struct, frozen=True, kw_only=True):
     """Whether the pull request comes from a fork; None: the event does not say."""
     is_draft: bool = False
     text: str = ""
-    """The text that may contain the trigger, or the task of a schedule."""
+    """The text that may contain the trigger, or the task of a schedule or of a run by hand."""
     about: str = ""
     """What the text is about, such as lines of a file; for the kind "label", the label."""
 

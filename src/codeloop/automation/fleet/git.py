@@ -1,4 +1,4 @@
-"""Runs git for a fleet's jobs: without hooks, signatures and questions, and so that a stop of the fleet ends it."""
+"""Runs git for a fleet's jobs: without hooks, signatures and questions, and so that a stop of the fleet can end it."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Handlers of hooks that ask extensions, or refuse in place of a policy that can't be loaded."""
+"""Handlers of hooks that ask extensions, or refuse in place of a policy that can't be loaded or has no hook."""
 
 from functools import partial
 
@@ -44,9 +44,9 @@ class ExtensionHandler:
 
 
 class ClosedHandler:
-    """Refuses every action that a policy decides about while the policy can't be loaded.
+    """Refuses every action that a policy decides about while the policy can't be loaded, or has no hook.
 
-    `names`: the policy's hooks. `reason`: why it can't be loaded.
+    `names`: the hooks of these actions. `reason`: why the policy can't decide.
     """
 
     def __init__(self, extension: Extension, names: frozenset[str], reason: str) -> None:

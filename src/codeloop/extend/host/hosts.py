@@ -58,7 +58,7 @@ class HostCallbacks(Struct, frozen=True):
     `start` starts the program of a host, whose errors go to the given function; raises OSError. `find_reach` returns
     the reach of confined (True) or free hosts. `open_log` returns the log of a host by its name. `serve` runs an
     operation for a host, confined (True) or not. `find_agent` returns the agent of a session's message. `on_change` is
-    called when other tools or hooks are offered than before.
+    called when other tools or hooks are offered than before, an extension failed, or a host follows events.
     """
 
     offer_cache: OfferCache

@@ -133,7 +133,7 @@ def _leads_into_project(config: LocalDefinition, dependencies: ServerDependencie
 
 
 def _fingerprint_files(root: Path) -> str:
-    """Return a hash of the state of all project files; a unique one when there are too many."""
+    """Return a hash of the state of all project files except git's; a unique one when there are too many."""
     file_states: list[str] = []
     for top, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]

@@ -72,7 +72,7 @@ class ServerRequests:
         self._callbacks.on_resource(uri)
 
     def notify(self, line: str) -> None:
-        """Add a note to the sessions that have called the server. A running call sees the change itself."""
+        """Add a note to the sessions that have called the server, unless a call runs: it sees the change itself."""
         if not self._calls:
             for session_id, notices in self._callers.items():
                 notices.add(session_id, line)

@@ -61,7 +61,8 @@ class PageLayer(Layer, frozen=True):
 def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> ExtraLayers:
     """Read the agents and commands of all homes. Unless `trusted`, the project's pages are listed as ignored, not read.
 
-    A page that can't be used becomes a warning with its file and line; nothing is raised.
+    A page that can't be used becomes a warning with its file and line, those of Claude Code one for all; nothing is
+    raised.
     """
     layers: list[Layer] = []
     ignored: list[str] = []

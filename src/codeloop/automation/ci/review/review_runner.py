@@ -210,7 +210,7 @@ async def _confirm_findings(
 
 
 async def _replay_commands(job: CiJob, tree: str, commands: Sequence[str], side: str) -> list[RecordedCall | None]:
-    """Run commands again on a tree; return the call of each, None for a command that did not end."""
+    """Run commands again on a tree; return the call of each, None for one that was not carried out."""
     # A session whose model is a script runs them, with the same tool, permission rules and sandbox as the agent.
     await job.repository.restore_files(tree)
     steps = [

@@ -52,7 +52,7 @@ class ListedPrompt(Wire):
 class Listing(Wire):
     """Everything that a server offers. `protocol`: the version that was agreed on; `transport`: how it was reached.
 
-    `problems`: the lists that it advertises and can't give, each with the reason.
+    `problems`: the lists that it advertises and can't give, and tools that can't be used, each with the reason.
     """
 
     server: str = ""

@@ -42,7 +42,10 @@ class ChangeStream:
             self._has_new_uri.set()
 
     async def run(self) -> None:
-        """Request the log, and hold the stream of changes until cancelled. A refusal is ignored."""
+        """Have an older server send its log; hold the stream of changes of a newer one until cancelled.
+
+        A refusal is ignored.
+        """
         from mcp import MCPError
         from mcp.client.subscriptions import SubscriptionLost
 
