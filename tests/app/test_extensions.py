@@ -216,7 +216,7 @@ async def test_an_extension_in_the_sandbox_asks_for_nothing_that_leads_out(tmp_p
     own(tmp_path, "tool/word.py", WORD)
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
-        carry, root = await hosts(it.project).operations, tmp_path / "work"
+        carry, root = await hosts(it.project).run_operation, tmp_path / "work"
         for name in ("session.shell", "pty.create", "permission.reply", "config.update"):
             with pytest.raises(OperationError, match="not for extensions that come with a project"):
                 await serve_operation(carry, OperationCall(1, name), "project", root)
@@ -259,7 +259,7 @@ async def test_what_a_person_may_do_by_the_api_leads_no_extension_out_of_its_san
         )
         asked = OperationCall(1, name, path=path, query=query, body=given)
         with pytest.raises(OperationError, match="an extension in a sandbox can't"):
-            await serve_operation(await hosts(it.project).operations, asked, reach, tmp_path / "work")
+            await serve_operation(await hosts(it.project).run_operation, asked, reach, tmp_path / "work")
 
 
 async def test_a_search_shows_extensions_nothing_of_files_with_keys(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ async def test_a_search_shows_extensions_nothing_of_files_with_keys(tmp_path: Pa
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         asked = OperationCall(1, "find.text", query={"pattern": "secret"})
-        found = await serve_operation(await hosts(it.project).operations, asked, "own", tmp_path / "work")
+        found = await serve_operation(await hosts(it.project).run_operation, asked, "own", tmp_path / "work")
         assert [Path(line.path.text).name for line in found] == ["plain"]
 
 

@@ -197,8 +197,8 @@ def serve_extensions(project: Project) -> None:
     The module that starts extensions can't do it: `app.project` imports that one, and handlers import `app.project`.
     """
     hosts = project.services.extensions.hosts
-    if hosts is not None and not hosts.operations.done():
-        hosts.operations.set_result(partial(_serve_extension, project))
+    if hosts is not None and not hosts.run_operation.done():
+        hosts.run_operation.set_result(partial(_serve_extension, project))
 
 
 async def _serve_extension(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:

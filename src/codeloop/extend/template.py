@@ -6,7 +6,9 @@ from msgspec import Struct
 
 # Not compiled here but by `re` when first used, which caches them: most runs use no command.
 _PLACEHOLDER = r"\$(ARGUMENTS\b|[1-9](?![0-9]))"
+# A shell line, such as !`git log -5`.
 _SHELL = r"!`([^`\n]+)`"
+# A typed word, whose quotes may hold blanks: `"a b"`, `--name='x y'`; a lone quote is part of its word.
 _WORD = r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'])+"""
 _QUOTED = r""""([^"]*)"|'([^']*)'"""
 

@@ -93,8 +93,8 @@ class ExtensionHosts:
         self.offers: dict[str, ExtensionOffer] = {}
         self.failures: dict[str, str] = {}
         """Why extensions could not be loaded, by their names."""
-        self.operations: asyncio.Future[RunOperation] = asyncio.get_running_loop().create_future()
-        """The function that runs operations, once set."""
+        self.run_operation: asyncio.Future[RunOperation] = asyncio.get_running_loop().create_future()
+        """The function that runs operations; set by `app/dispatch.py`."""
         self.config_answered = asyncio.Event()
         """Unset while extensions are asked for their changes of the configuration."""
         self.config_answered.set()
@@ -316,7 +316,7 @@ class ExtensionHosts:
             self._create_feed(key)
             self._callbacks.on_change()
             return None
-        return await self._callbacks.serve(await asyncio.shield(self.operations), call, key.is_confined)
+        return await self._callbacks.serve(await asyncio.shield(self.run_operation), call, key.is_confined)
 
     def _create_feed(self, key: HostKey) -> None:
         """Create the event feed of a host, paused until its followers are loaded."""

@@ -42,7 +42,9 @@ _TOOL_PERMISSIONS: dict[str, tuple[str, ...]] = {
 }
 # Matches `key: value`.
 _HEAD_LINE = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
+# Finds `Read` and `Bash(git log:*)` in `Read, Bash(git log:*)`.
 _TOOL_LIST_ITEM = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+# Splits `Bash(git log:*)` into the tool and the pattern.
 _TOOL_RULE = re.compile(r"([^(]+)(?:\((.*)\))?")
 _INHERITED_VALUES = frozenset(("", "inherit", "default"))
 _MAX_DESCRIPTION_CHARS = 200

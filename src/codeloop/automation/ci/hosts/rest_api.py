@@ -19,6 +19,7 @@ from codeloop.schema.wire import JSON
 
 Resource = TypeVar("Resource")
 
+# In the header `link`: `<https://api.github.com/user/repos?page=2>; rel="next", <...>; rel="last"`.
 _NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="next"')
 # After a refusal for too many requests that does not say how long to wait: the shortest period over which hosts count.
 _RATE_LIMIT_PERIOD_SECONDS = 60.0

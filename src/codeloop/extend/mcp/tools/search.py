@@ -29,6 +29,7 @@ _MAX_LINE_CHARS = 120
 _STOP_WORDS = frozenset(
     ("a", "an", "all", "and", "by", "for", "from", "in", "it", "of", "on", "or", "the", "to", "tool", "tools", "with")
 )
+# Splits `readFile`, `read_file` and `HTTPServer2` into words.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 # Shorter words are compared as they are: too many words begin with the same three letters.
 _MIN_STEM_CHARS = 4
