@@ -15,11 +15,11 @@ from msgspec import Struct
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.path_states import PathStates
+from codeloop.workspace.git.planted.foreign_files import prepare_foreign_files
 from codeloop.workspace.git.planted.layout import (
     GIT_FOLDER_ENTRIES,
     REPLACEABLE_FILES,
     find_git_folders,
-    prepare_foreign_files,
 )
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost, resolve_links
 from codeloop.workspace.sandbox.paths.restricted_paths import CONFIG_NAMES, VCS_CONFIG_NAMES
@@ -97,8 +97,8 @@ class SandboxPolicy(Struct, frozen=True):
 class SandboxGrants(Struct, frozen=True):
     """Exceptions from the policy for one command, by the user or by rules. All paths are resolved.
 
-    `writable`: paths that it may write; `readable`: secrets that it may read; `unwritable`, `unreadable`: paths that
-    rules deny to write or read, in the project too.
+    `writable`: paths that it may write; `readable`: hidden paths that it may read; `unwritable`, `unreadable`: paths
+    that rules deny to write or read, in the project too.
     """
 
     writable: tuple[Path, ...] = ()
@@ -111,7 +111,10 @@ NO_GRANTS = SandboxGrants()
 
 
 class PolicyInput(Struct, frozen=True):
-    """The input for policies of a work tree. `own_folders`: codeloop's folders; only `scratch` may be read."""
+    """The input for policies of a work tree. `root`, `directory`, `scratch`: as in Workspace.
+
+    `own_folders`: codeloop's folders; of these only `scratch` may be read.
+    """
 
     root: Path
     directory: Path
