@@ -85,6 +85,7 @@ def find_refusals(
 ) -> list[str]:
     """Return a note for each refusal: of a path, a host, a port of this machine, or a service.
 
+    The last one ends with what the model can do.
     `code`: the exit code; the output of a command that succeeded is not searched. None: it runs, or was ended.
     `connections`: a line for each one that the proxy refused; None where there is no proxy.
     `command`: the command line, which is searched for paths: programs may print these in other forms.

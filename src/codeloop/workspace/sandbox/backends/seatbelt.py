@@ -91,6 +91,7 @@ class SeatbeltStarter(ProcessStarter):
         self._launcher = launcher
         self._policy = policy
         self._temporary = temporary
+        # The ports of this machine that commands may reach although they have no network.
         self.ports: set[int] = set()
 
     @property
