@@ -44,7 +44,7 @@ class TurnHooks(ToolHooks):
     async def change_prompt(
         self, message: UserMessage, parts: Sequence[Part], parent: str | None = None
     ) -> tuple[UserMessage, list[Part]]:
-        """Change a prompt before it is stored. `parent`: the session whose call sends it to a subagent."""
+        """Change a prompt before it is stored. `parent`: the session whose call sends it to a subagent, if one does."""
         del parent
         return message, list(parts)
 

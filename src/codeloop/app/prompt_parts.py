@@ -1,4 +1,7 @@
-"""Converts the parts of a prompt to parts of its message: attached files are read, and images are scaled."""
+"""Converts the parts of a prompt to parts of its message: attached files are read, and images are scaled.
+
+Clients in this process, which can name its files, attach them with `make_local_file_part`.
+"""
 
 import base64
 import os

@@ -41,12 +41,15 @@ class CheckContext(CallContext):
     """
 
     is_stored = True
+    """Whether the run is stored, so that clients know the call whose progress they are shown."""
     is_from_user = True
+    """Whether the command comes from the user."""
 
     async def ask(self, *needs: Need) -> bool:
         """Return whether somebody was asked. Raises Denied, Rejected."""
         if self.is_from_user:
             return False
+        # The question is one of the session; only its shell has another id.
         shell_session_id, self.session_id = self.session_id, self.session_id.removesuffix(_SHELL_SUFFIX)
         try:
             return await super().ask(*needs)

@@ -184,9 +184,9 @@ class ExtensionHooks(TurnHooks):
         return await self.list_start_texts(user.session_id, "compact")
 
     async def list_start_texts(self, session_id: str, source: str) -> list[str]:
-        """Return the texts to add when a session starts, or restarts with a summary (`source`).
+        """Return the texts to add when a session starts, or restarts with a summary.
 
-        Raises HookRefused: the model must not be asked.
+        `source`: "startup", "resume" or "compact". Raises HookRefused: the model must not be asked.
         """
         if not self._hooks.has_handler(START_HOOK):
             return []

@@ -69,15 +69,15 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
             return extensions
         return extension.is_project or is_in_project(extension, project_root, settings.paths.private_folders)
 
-    def find_reach(in_sandbox: bool) -> Reach:
-        if in_sandbox:
+    def find_reach(is_host_confined: bool) -> Reach:
+        if is_host_confined:
             return "project"
         sandbox = settings.config.sandbox
         is_open = sandbox.extensions is False or sandbox.mode == "off"
         return "all" if is_open else "own"
 
-    async def serve(carry_out: RunOperation, call: OperationCall, in_sandbox: bool) -> Any:
-        return await serve_operation(carry_out, call, find_reach(in_sandbox), project_root.root)
+    async def serve(carry_out: RunOperation, call: OperationCall, is_host_confined: bool) -> Any:
+        return await serve_operation(carry_out, call, find_reach(is_host_confined), project_root.root)
 
     hello = HostHello(
         version=VERSION,

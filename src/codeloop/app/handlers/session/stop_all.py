@@ -32,6 +32,7 @@ async def stop_all(project: Project, _args: NoArguments) -> StoppedSessions:
         raise OperationError("UnknownError", f"Nothing could be stopped: {error}") from error
     deadline, running = time.monotonic() + STOP_ALL_TIME.seconds, running_before
     while running and time.monotonic() < deadline:
+        # Twice as often as the processes look for the request, so that their ends are soon seen.
         await asyncio.sleep(STOP_POLL.seconds / 2)
         # Turns that were started after the request are not meant.
         running_now = await asyncio.to_thread(_list_running, databases)
