@@ -38,6 +38,18 @@ async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
         assert attached == ["a.py, lines 2 to 3:\ntwo\nthree\n", "a.py, lines 4 to 4:\nfour\n", "b#1-2:\nwhole\n"]
 
 
+async def test_a_directory_outside_the_project_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    notes: list[str] = []
+    async with open_scripted_project(tmp_path, []) as desk:
+        assert await find_mentions(desk.client, f"see @{outside} and @{outside}/none", notes.append) == []
+    assert notes == [
+        f"@{outside} is a directory and was not attached.",
+        f"@{outside}/none does not exist and was not attached.",
+    ]
+
+
 SERVERS = {"p": {"type": "local", "command": [sys.executable, str(PLAIN)]}}
 
 

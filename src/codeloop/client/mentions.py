@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from codeloop.client.client import Client
 from codeloop.kit.paths import expand_user_path
@@ -110,22 +110,25 @@ async def _find_resources(client: Client, text: str) -> list[FilePartInput]:
 
 
 async def _find_node(client: Client, name: str) -> FileNode | None:
-    """Find a path on the server; outside its project only a file, and only if this machine has it too."""
+    """Find a path on the server; outside its project only if this machine has it too."""
     path = PurePosixPath(name)
     try:
         nodes = await client.call(FILE_LIST, FileQuery(path=str(path.parent)))
     except OperationError:
         directory = (await client.call(PATH_GET, NoArguments())).directory
         file = Path(os.path.normpath(directory / expand_user_path(name)))
-        if not _is_file(file):
+        if (kind := _find_kind(file)) is None:
             return None
-        return FileNode(name=file.name, path=str(file), absolute=str(file), type="file", ignored=False)
+        return FileNode(name=file.name, path=str(file), absolute=str(file), type=kind, ignored=False)
     return next((node for node in nodes if node.name == path.name), None)
 
 
-def _is_file(path: Path) -> bool:
+def _find_kind(path: Path) -> Literal["file", "directory"] | None:
+    """Return what a path is; None: it does not exist, or is neither a file nor a directory."""
     try:
-        return path.is_file()
+        if path.is_dir():
+            return "directory"
+        return "file" if path.is_file() else None
     # A typed name may be too long for the system, or hold a zero byte.
     except (OSError, ValueError):
-        return False
+        return None
