@@ -109,6 +109,12 @@ def test_context_may_differ_in_blanks() -> None:
     )
 
 
+def test_a_refusal_names_no_parameters_of_other_tools() -> None:
+    hunk = Hunk(("say(\u201chi\u201d)",), ('say("hi")',))
+    with pytest.raises(EditRefused, match="the file already has its new lines there; nothing would change"):
+        apply_hunks('greet()\nsay("hi")\n', (hunk,))
+
+
 def test_lines_are_inserted_after_a_section_or_at_the_end() -> None:
     assert update("a\nb\n", "@@ a", "+x") == "a\nx\nb\n"
     assert update("a\r\nb\r\n", "@@", "+x") == "a\r\nb\r\nx\r\n"

@@ -50,9 +50,9 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
         try:
             result, last_end = _apply_hunk(content, hunk, last_end)
         except EditRefused as error:
-            reason = str(error).replace("oldString", "the hunk")
+            reason, advice = _name_hunk(str(error)), _name_hunk(error.advice)
             where = f"hunk {number} of {len(hunks)} (line {hunk.patch_line} of the patch)"
-            raise EditRefused(f"{where}: {reason}", error.advice.replace("oldString", "the hunk")) from error
+            raise EditRefused(f"{where}: {reason}", advice) from error
         effort += estimate_effort(content, result.match_note)
         if effort > MAX_EFFORT and number < len(hunks):
             raise EditRefused(f"the file is too large for {len(hunks)} hunks at once.", f"Send {number} in one patch.")
@@ -60,6 +60,11 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
         if result.match_note:
             match_notes.append(f"hunk {number} was matched {result.match_note}")
     return EditResult(content, "; ".join(match_notes))
+
+
+def _name_hunk(text: str) -> str:
+    """Return a text of a refused edit, with the hunk in place of the parameters of the tool `edit`."""
+    return text.replace("oldString", "the hunk").replace("newString", "its new lines")
 
 
 def _apply_hunk(content: str, hunk: Hunk, last_end: int) -> tuple[EditResult, int]:
