@@ -19,6 +19,8 @@ class _OutputData(msgspec.Struct):
 
 
 class _Output(msgspec.Struct):
+    """An output of a cell: `text` as it was printed, `data` of a value, or `ename` and `evalue` of an error."""
+
     output_type: str = ""
     text: MultilineText = ""
     data: _OutputData = msgspec.field(default_factory=_OutputData)
