@@ -259,3 +259,24 @@ def burst(app: Stage, *keys: str) -> None:
     """Press keys without a pause, as they come from a slow line or into a busy loop."""
     for key in keys:
         app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+class FailingPicker(Picker[int]):
+    """A picker whose choice can't be carried out."""
+
+    def choose(self, value: int) -> None:
+        self.perform(self.fail)
+
+    async def fail(self) -> None:
+        raise CodeloopError("The server is gone.")
+
+
+async def test_a_choice_that_fails_is_reported_and_the_list_stays() -> None:
+    app = Stage()
+    async with staged(app) as pilot:
+        app.open(FailingPicker(Table().source(), app.colours))
+        await app.sees("Fix the parser")
+        await pilot.press("enter")
+        await wait_until(lambda: [note.message for note in app._notifications] == ["The server is gone."])
+        await app.sees("Fix the parser")
+        assert not app.results

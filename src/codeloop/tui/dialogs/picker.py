@@ -225,11 +225,8 @@ class Picker(Dialog[T | None], Generic[T]):
         self.dismiss(value)
 
     async def _perform_action(self, action: PickAction[T]) -> None:
-        try:
-            if await action.run(self.current):
-                await self._load()
-        except CodeloopError as error:
-            self.notify(escape_controls(str(error)), severity="error", markup=False)
+        if await action.run(self.current):
+            await self._load()
 
     def apply_filter(self) -> None:
         """Apply the filter, if its text has changed."""

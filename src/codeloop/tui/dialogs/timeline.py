@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from rich.segment import Segment
 
-from codeloop.kit.text.terminal_text import escape_controls, one_line
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
     FilesOutcome,
@@ -15,7 +15,6 @@ from codeloop.schema.api.session_requests import (
     RevertSession,
     SessionDiffQuery,
 )
-from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT
 from codeloop.schema.wire import replace
@@ -73,15 +72,9 @@ class Timeline(Picker[TimelineStep]):
     def choose(self, value: TimelineStep) -> None:
         """Close with the prompt to show, or undo from it on."""
         if self._goes_back:
-            self.perform(partial(self._undo_or_notify, value))
+            self.perform(partial(self._undo, value))
         else:
             super().choose(value)
-
-    async def _undo_or_notify(self, step: TimelineStep) -> None:
-        try:
-            await self._undo(step)
-        except CodeloopError as error:
-            self.notify(escape_controls(str(error)), severity="error", markup=False)
 
     async def _load_rows(self) -> Sequence[Pick[TimelineStep]]:
         self._messages = await read_messages(self._dialog_context.client, self._session_id)

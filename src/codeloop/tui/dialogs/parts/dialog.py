@@ -11,6 +11,8 @@ from textual.screen import ModalScreen, Screen
 from textual.theme import Theme
 
 from codeloop.client.client import Client
+from codeloop.kit.text.terminal_text import escape_controls
+from codeloop.schema.errors import CodeloopError
 from codeloop.tui.keys.key_order import MAX_HOLD_SECONDS
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import get_app
@@ -52,11 +54,16 @@ class Dialog(ModalScreen[Result]):
         return self.is_mounted and not self.is_over and not is_acting
 
     def perform(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Run an action that may open another dialog; keys typed meanwhile are held back for that one."""
+        """Run an action that may open another dialog; keys typed meanwhile are held back for that one.
+
+        A CodeloopError of it is shown.
+        """
 
         async def run_work() -> None:
             try:
                 await work()
+            except CodeloopError as error:
+                self.notify(escape_controls(str(error)), severity="error", markup=False)
             finally:
                 self._acts_since = None
 
