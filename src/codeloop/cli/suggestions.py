@@ -103,7 +103,7 @@ def suggest_commands(group: click.Group, context: click.Context, name: str) -> l
 def find_similar_commands(root: click.Context, name: str, *, parts: bool = False) -> list[str]:
     """Return the command lines that a word may stand for, such as `codeloop auth login`.
 
-    `parts`: also match words within a name, as in `find_similar`.
+    `parts`: also match the names of commands that contain the word, as in `find_similar`.
     """
     group, program = root.command, root.command_path.strip() or "codeloop"
     if not isinstance(group, click.Group):

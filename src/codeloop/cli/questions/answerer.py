@@ -152,11 +152,11 @@ class OpenRequests:
         task.add_done_callback(lambda task: report_failure(task, self._on_failure))
 
     async def stop(self) -> None:
-        """Stop to answer requests; the session still waits for them."""
+        """Stop answering requests; the session still waits for them."""
         await cancel_all(self._tasks.values())
 
     async def _withdraw(self, request_id: str) -> None:
-        """Stop to ask a request that another client has answered, or that ended with its turn."""
+        """Stop asking about a request that another client has answered, or that ended with its turn."""
         task = self._tasks.get(request_id)
         if task is not None and request_id in self._answerer.asked_ids:
             # The question is removed first; otherwise it would be drawn again below the note.

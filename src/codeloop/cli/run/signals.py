@@ -1,4 +1,4 @@
-"""Handlers of signals and crashes for `run`, so that it always ends with a result on stdout."""
+"""Handlers of signals and crashes for `run`, so that it always ends with a result."""
 
 import asyncio
 import signal
