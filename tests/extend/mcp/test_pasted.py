@@ -52,6 +52,13 @@ def test_json_that_holds_no_server_says_so(text: str, says: str) -> None:
         parse_snippet(text)
 
 
+def test_a_snippet_of_several_servers_says_which_there_are_when_the_name_is_none_of_them() -> None:
+    text = '{"mcpServers": {"docs": {"command": "a"}, "wiki": {"command": "b"}}}'
+    assert [each.name for each in parse_snippet(text, "wiki")] == ["wiki"]
+    with pytest.raises(UsageProblem, match="None of its servers is named web: docs, wiki"):
+        parse_snippet(text, "web")
+
+
 @pytest.mark.parametrize(
     ("what", "words", "variables"),
     [

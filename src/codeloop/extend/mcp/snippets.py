@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from codeloop.extend.mcp.convert_entry import FoundServer, convert_entry
 from codeloop.kit.jsonc import parse_jsonc
+from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import CONFIG_DEPTH
 from codeloop.schema.wire import JSON
@@ -24,9 +25,9 @@ def looks_like_json(text: str) -> bool:
 
 
 def parse_snippet(text: str, name: str = "") -> list[FoundServer]:
-    """Return the servers of a snippet: a whole file, its table of servers, or one entry, to be named `name`.
+    """Return the servers of a snippet: a whole file, its table of servers, or one entry.
 
-    Raises UsageProblem.
+    `name`: names a single server; of several, only the one of this name is returned. Raises UsageProblem.
     """
     # Snippets are often copied from the middle of a file: without the outer braces, or with a comma at the end.
     text = text.strip().rstrip(",")
@@ -36,11 +37,15 @@ def parse_snippet(text: str, name: str = "") -> list[FoundServer]:
     except ValueError as error:
         raise UsageProblem(f"That is not JSON: {error}. Paste the whole snippet, between single quotes.") from error
     found_servers = [convert_entry(each, _SNIPPET_SOURCE, entry) for each, entry in _list_entries(value, name)]
-    if name and len(found_servers) > 1:
-        found_servers = [each for each in found_servers if each.name == name]
     if not found_servers:
         raise UsageProblem('There is no server in it. It looks like {"mcpServers": {"NAME": {"command": ..., ...}}}.')
-    return found_servers
+    if not name or len(found_servers) == 1:
+        return found_servers
+    named_servers = [each for each in found_servers if each.name == name]
+    if not named_servers:
+        names = escape_controls(", ".join(each.name for each in found_servers))
+        raise UsageProblem(f"None of its servers is named {name}: {names}. Give one of these names, or none for all.")
+    return named_servers
 
 
 def _list_entries(value: JSON, name: str) -> Iterator[tuple[str, JSON]]:
