@@ -15,10 +15,10 @@ class Extension(Struct, frozen=True):
     """One extension. `name`: unique in a project, as shown to people. `path`: see LoadSpec.
 
     `origin`: the file of the extension, or the place of its entry in the configuration. `is_project`: the extension
-    belongs to the project, not to the user. `digest`: the hash of its content, options and runtime, and the key of its
-    cached offer; "" for one with a problem. `policy`: the hooks whose actions are refused while the extension can't
-    answer. `problem`: the reason why it can't be loaded, or ""; extensions with a problem are kept only if they have a
-    policy.
+    belongs to the project, not to the user. `digest`: the hash of its content and options, and of codeloop's version;
+    the key of its cached offer; "" for one with a problem. `policy`: the hooks whose actions are refused while the
+    extension can't answer. `problem`: the reason why it can't be loaded, or ""; extensions with a problem are kept only
+    if they have a policy.
     """
 
     name: str

@@ -22,7 +22,7 @@ from codeloop.schema.wire import JSON
 
 
 class HostPipes(Protocol):
-    """A running program, such as `workspace.process.conversation.RunningProgram`."""
+    """A running program, such as `RunningProgram` in `workspace/process/running_program.py`."""
 
     async def read(self) -> bytes:
         """Return the next bytes of its output; b"" at its end."""
