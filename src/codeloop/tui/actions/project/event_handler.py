@@ -60,13 +60,14 @@ class EventHandler:
             case StatusChanged(properties=p) if not isinstance(p.status, Idle):
                 self._turn_starts.setdefault(p.session_id, time.monotonic())
             case PermissionAsked(properties=p):
-                self._notify_user(p.session_id, "A permission is asked for")
+                self._notify_user(p.session_id, "A permission is asked for", includes_subagents=True)
             case QuestionAsked(properties=p):
-                self._notify_user(p.session_id, "A question is asked")
+                self._notify_user(p.session_id, "A question is asked", includes_subagents=True)
             case SessionIdle(properties=p):
                 # A turn that began before this UI has no start here, and counts as short.
                 if time.monotonic() - self._turn_starts.pop(p.session_id, time.monotonic()) >= LONG_TURN_SECONDS:
-                    self._notify_user(p.session_id, "The turn is over")
+                    # The end of a subagent's turn is no news.
+                    self._notify_user(p.session_id, "The turn is over", includes_subagents=False)
                 self._sidebar.request()
                 ui.start_task(send_queued_prompt(ui, p.session_id))
             case FileEdited() | SessionDiff() | BranchUpdated() | LspUpdated() | McpToolsChanged():
@@ -99,12 +100,13 @@ class EventHandler:
         self._frames.request()
         self._sidebar.request()
 
-    def _notify_user(self, session_id: str, message: str) -> None:
+    def _notify_user(self, session_id: str, message: str, *, includes_subagents: bool) -> None:
         """Notify the user, if the terminal has no focus, that a session of an open tab needs attention."""
         views = (tab.view for tab in self._ui.tabs)
         view = next((view for view in views if view is not None and view.owns(session_id)), None)
-        # The end of a subagent's turn is no news; its question is.
-        if view is not None and not self._ui.app_focus and (view.session.id == session_id or view.requests):
+        if view is None or self._ui.app_focus:
+            return
+        if view.session.id == session_id or (includes_subagents and view.requests):
             settings = self._ui.choices.settings
             title = f"codeloop: {view.session.title}"
             self._ui.window.alert(title, message, has_bell=settings.bell, has_notification=settings.notifications)

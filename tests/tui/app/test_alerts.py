@@ -1,0 +1,44 @@
+"""When a user who looks elsewhere is called."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.event import PermissionAsked
+from codeloop.schema.live_events import SessionIdle, SessionRef
+from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.wire import replace
+from tests.support.scripted_project import open_scripted_project
+from tests.tui.app.running_ui import played
+
+
+@pytest.mark.slow
+async def test_a_subagents_question_calls_the_user_and_the_end_of_its_turn_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [ScriptedAnswer(text="Hello.")]
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state", prompt="hello") as ui,
+    ):
+        await ui.sees("Hello.")
+        view, handler, calls = ui.ui.tab.view, ui.ui.event_handler, list[str]()
+        assert view is not None
+        assert handler is not None
+        monkeypatch.setattr(ui.ui.window, "alert", lambda _title, text, **_: calls.append(text))
+        ui.ui.app_focus = False
+        child = replace(view.session, id="ses_child", parent_id=view.session.id)
+        assert view.children.update(child)
+        request = PermissionRequest(
+            id="per_1", session_id=child.id, permission="bash", patterns=["ls"], metadata={}, always=[]
+        )
+        asked = PermissionAsked(properties=request)
+        view.apply_event(asked)
+        handler.handle(asked)
+        assert calls == ["A permission is asked for"]
+        for session_id, expected in ((child.id, 1), (view.session.id, 2)):
+            handler._turn_starts[session_id] = time.monotonic() - 60
+            handler.handle(SessionIdle(properties=SessionRef(session_id=session_id)))
+            assert len(calls) == expected
