@@ -16,7 +16,6 @@ from codeloop.schema.message import ModelRef
 
 SILENT_REASON = "local server not answering"
 ABSENT_REASON = "not on the server"
-UNTRUSTED_REASON = "untrusted: `codeloop trust` lets this project's configuration count"
 
 
 class ModelOffer(Struct, frozen=True):

@@ -22,12 +22,13 @@ from codeloop.model.credentials.environment import find_environment_key
 from codeloop.model.errors import ModelUnavailable, NoModel
 from codeloop.model.provider import EMPTY_PROVIDER_CONFIG
 from codeloop.model.providers import NO_KEY_REASON, NO_MODEL_MESSAGE, Providers
-from codeloop.model.usable_models import UNTRUSTED_REASON, ModelOffer, list_offers
+from codeloop.model.usable_models import ModelOffer, list_offers
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
 # The columns without a heading: the mark of the default, and the model's status with the reason why it is unusable.
 HEADER = ("", "model", "context", "output", "$ in", "$ out", "$ cached", "")
+UNTRUSTED_REASON = "untrusted: `codeloop trust` lets this project's configuration count"
 
 
 @click.command()
