@@ -49,3 +49,11 @@ def test_a_key_of_the_prompt_is_taken_away_by_none_and_by_false() -> None:
 
 def test_modifiers_of_a_letter_beyond_ascii_are_kept() -> None:
     assert Keymap({"help": "f1"}, {"help": "Ctrl+ä,Control+É"}).keys["help"] == ("ctrl+ä", "ctrl+é")
+
+
+def test_without_a_leader_no_key_that_follows_it_is_shown() -> None:
+    for nothing in ("none", False):
+        keymap = Keymap({"help": "<leader>h,f1", "new": "<leader>n"}, {"leader": nothing})
+        assert keymap.problems == []
+        assert (keymap.format_keys("help"), keymap.format_key("new")) == (["f1"], "")
+        assert not keymap.press("ctrl+x").begins_sequence

@@ -40,7 +40,11 @@ class Keymap:
         self.keys: dict[str, tuple[str, ...]] = {}
         """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
         leader_key = custom.get("leader")
-        self.leader = to_textual_name(leader_key if isinstance(leader_key, str) and leader_key else DEFAULT_LEADER)
+        self.leader = ""
+        """The leader key, as Textual names it; "": there is none."""
+        # `false` takes keys away, like "none".
+        if leader_key is not False and leader_key != "none":
+            self.leader = to_textual_name(leader_key if isinstance(leader_key, str) and leader_key else DEFAULT_LEADER)
         for name, keys in custom.items():
             if name not in defaults and name != "leader":
                 continue
@@ -49,7 +53,6 @@ class Keymap:
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():
             choice = custom.get(name, keys)
-            # `false` takes the keys away, like "none".
             if choice is False:
                 choice = "none"
             self.keys[name] = tuple(parse_keys(choice if isinstance(choice, str) else keys))
@@ -89,8 +92,9 @@ class Keymap:
         return next(iter(self.format_keys(name)), "")
 
     def format_keys(self, name: str) -> list[str]:
-        """Return all keys of a command as they are displayed."""
-        return [self._display_binding(key) for key in self.keys.get(name, ())]
+        """Return all keys of a command as they are displayed; without a leader, those after it are left out."""
+        keys = self.keys.get(name, ())
+        return [self._display_binding(key) for key in keys if self.leader or not key.startswith(LEADER)]
 
     def _display_binding(self, key: str) -> str:
         before = f"{self.leader} " if key.startswith(LEADER) else ""
