@@ -1,4 +1,4 @@
-"""Lists the models that can be used now, and why the others can't; for `codeloop models` and the model dialogs."""
+"""Lists the models that can be used now, and why the others can't (`codeloop models`); finds one by a short name."""
 
 from collections.abc import Collection, Iterator
 from urllib.parse import urlsplit
