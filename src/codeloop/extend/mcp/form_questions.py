@@ -39,7 +39,7 @@ def make_questions(schema: JSON, heading: str, message: str = "") -> list[Questi
 
 
 def _is_secret(name: str, field: JSON, message: str) -> bool:
-    """Return whether a field is for a secret; a field with fixed choices never is."""
+    """Return whether a field is for a secret; one with fixed choices is only if its format is `password`."""
     if field.get("format") == "password":
         return True
     if _list_choices(field) or field.get("type") == "array":

@@ -84,7 +84,7 @@ class Host(Protocol):
 
     @property
     def token(self) -> str:
-        """The secret token, "" for none. Only the host gets it, never the agent."""
+        """The secret token, "" for none. Requests to the host have it, also git's; the agent never gets it."""
         ...
 
     def make_git_credential(self) -> str:
