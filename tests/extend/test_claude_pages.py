@@ -133,3 +133,14 @@ def test_what_is_wrong_with_a_plugin_folder_costs_that_and_no_more(tmp_path: Pat
     assert "expected seconds, got string" in said
     assert ".mcp.json is left out" in said
     assert "not used of this plugin: lspServers." in said
+
+
+def test_a_hook_of_a_plugin_folder_that_is_incomplete_is_not_called_one_of_another_type(tmp_path: Path) -> None:
+    write(tmp_path, "own/.claude-plugin/plugin.json", '{"name": "own"}')
+    rows = [{"type": "command"}, "x", {"type": "mcp_tool"}, {"type": "command", "command": "sh x.sh"}]
+    write(tmp_path, "own/hooks/hooks.json", json.dumps({"hooks": {"Stop": [{"hooks": rows}]}}))
+    settings = settings_of(tmp_path, plugin=[str(tmp_path / "own")])
+    assert [row.command for row in settings.config.hooks] == ["sh x.sh"]
+    (line,) = settings.loaded.warnings
+    unused = "a hook that is no object, a hook without its `command`, hooks of the type mcp_tool"
+    assert f"not used of this plugin: {unused}." in line

@@ -107,11 +107,16 @@ class ClaudePlugin:
 
     def _convert_row(self, row: Any) -> JSON | None:
         """Return a row with the supported fields; None if it is invalid, or hooks of its type are not supported."""
-        kind = row.get("type", "command") if is_object(row) else None
+        if not is_object(row):
+            self._unsupported.add("a hook that is no object")
+            return None
+        kind = row.get("type", "command")
         known_keys = list_hook_fields(str(kind))
-        lacks_command = "command" in known_keys and not (is_object(row) and isinstance(row.get("command"), str))
-        if not is_object(row) or not known_keys or lacks_command:
+        if not known_keys:
             self._unsupported.add(f"hooks of the type {kind}")
+            return None
+        if "command" in known_keys and not isinstance(row.get("command"), str):
+            self._unsupported.add("a hook without its `command`")
             return None
         self._unsupported.update(f"`{key}` of hooks" for key in row.keys() - known_keys)
         return {**{key: row[key] for key in row.keys() & known_keys}, "pluginRoot": str(self._folder)}
