@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 
+from codeloop.agent.hooks.hook_judge import HookJudge
+from codeloop.app.models.open_models import OpenModels
 from codeloop.extend.hooks.commands.transcript import Transcripts
+from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT
+from codeloop.schema.config import CommandHookConfig
 from codeloop.schema.errors import OperationError
 from codeloop.schema.part import ToolStateCompleted
 from codeloop.schema.wire import replace
@@ -67,6 +71,23 @@ async def test_an_answer_that_is_no_verdict_stops_a_call_only_as_a_policy(tmp_pa
         assert isinstance(it.calls()[0].state, ToolStateCompleted) is not policy
         if policy:
             assert "gave no verdict" in str(it.calls()[0].state)
+
+
+async def test_a_model_without_a_key_is_not_said_to_be_unknown(tmp_path: Path) -> None:
+    told: list[str] = []
+    session_model = {"providerID": "openai", "modelID": "gpt-5-mini"}
+    async with open_scripted_project(tmp_path, []) as it:
+        engine = replace(it.project.engine, models=OpenModels(it.project.providers))
+        judge = HookJudge(lambda: engine, told.append)
+        for name in ("anthropic/claude-sonnet-4-5", "anthropic/none"):
+            row = CommandHookConfig(event="Stop", type="prompt", prompt="Is it well?", model=name, place=name)
+            with pytest.raises(HookFailed):
+                await judge(row, it.session_id, session_model, "Is it well?")
+    keyless, unknown = told
+    assert "there is no model" not in keyless
+    assert "anthropic/claude-sonnet-4-5" in keyless
+    assert "ANTHROPIC_API_KEY" in keyless
+    assert "there is no model anthropic/none, so openai/" in unknown
 
 
 async def test_a_transcript_keeps_the_newest_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
