@@ -131,6 +131,15 @@ async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path:
         assert "begun" in output
 
 
+async def test_a_call_that_waited_for_the_one_before_it_is_told_as_not_started(tmp_path: Path) -> None:
+    async with open_scripted_project(tmp_path, [SLOW_TWO, AFTER]) as it:
+        await begin(it)
+        await wait_until(lambda: is_running(it))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
+        # Its arguments were complete.
+        assert it.results()[1] == "Interrupted before the call was started. It was not run."
+
+
 async def test_text_that_had_come_is_kept_and_marked_for_the_model(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [SLOW_TEXT, AFTER]) as it:
         await begin(it)

@@ -33,7 +33,7 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
 
-NOT_STARTED_ERROR = "Interrupted before the call's arguments were complete. It was not run."
+NOT_STARTED_ERROR = "Interrupted before the call was started. It was not run."
 INTERRUPTED_ERROR = "Interrupted: the call was started, but how far it got is unknown."
 CHECK_FIRST_ADVICE = "It was not, and will not be, run again by itself. Check what it did before you repeat it."
 """Advice about an interrupted call, for the model only."""
