@@ -286,6 +286,14 @@ async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(t
         check_turns(it.model.requests[1].messages)
 
 
+async def test_a_half_call_of_an_answer_that_was_withheld_is_not_blamed_on_the_connection(tmp_path: Path) -> None:
+    half_call = ScriptedCall("write", '{"filePath": "a.txt", "cont', complete=False)
+    withheld = ScriptedAnswer(calls=(half_call,), finish="content-filter")
+    async with open_scripted_project(tmp_path, [withheld, DONE]) as it:
+        await it.prompt()
+        assert it.results() == ["The answer ended before the call's arguments were complete, so it was not run."]
+
+
 async def test_text_cut_at_the_output_limit_is_said_to_be(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [ScriptedAnswer(text="half a", finish="length")]) as it:
         answer = await it.prompt()

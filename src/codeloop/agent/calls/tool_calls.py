@@ -44,11 +44,12 @@ from codeloop.workspace.snapshot.step_recorder import StepRecorder
 if TYPE_CHECKING:
     from codeloop.agent.calls.call_context import CallContext
 
-# By the reason why an answer ended: the result of a call whose arguments never became complete.
+# By the reason why an answer ended: the result of a call whose arguments never became complete; then for other reasons.
 _CUT_SHORT_REASONS = {
     "length": "The answer reached the model's output limit before the call's arguments were complete: it was not run.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
+_ENDED_EARLY_REASON = "The answer ended before the call's arguments were complete, so it was not run."
 _SHORTER_CALL_ADVICE = {ADVICE_KEY: "Make the call again with less in it, for example a file in several pieces."}
 # Every format of a call written as text contains one of these, or ends with a parenthesis.
 _TEXT_CALL_MARKS = frozenset("<[{")
@@ -180,7 +181,7 @@ class ToolCalls:
         """Wait for all calls, and store an error as the result of each that never became complete."""
         if self._started_calls:
             await asyncio.gather(*(started.task for started in self._started_calls))
-        reason = _CUT_SHORT_REASONS.get(finished.reason, _CUT_SHORT_REASONS["cut"])
+        reason = _CUT_SHORT_REASONS.get(finished.reason, _ENDED_EARLY_REASON)
         advice = _SHORTER_CALL_ADVICE if finished.reason == "length" else None
         for part in self._list_open_calls():
             self._engine.store.append(make_part_updated(replace(part, state=_make_error_state(reason, advice))))
