@@ -278,5 +278,6 @@ async def test_a_choice_that_fails_is_reported_and_the_list_stays() -> None:
         await app.sees("Fix the parser")
         await pilot.press("enter")
         await wait_until(lambda: [note.message for note in app._notifications] == ["The server is gone."])
-        await app.sees("Fix the parser")
         assert not app.results
+        await pilot.press("escape")
+        await wait_until(lambda: app.results == [None])

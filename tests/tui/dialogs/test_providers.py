@@ -134,3 +134,5 @@ async def test_a_silent_server_keeps_a_key_only_if_one_was_entered(
             await pilot.press(*"sk-0123456789", "enter")
             await notes(app, "It did not answer in 1 s. The key is kept; try again.")
             await app.sees("Acme", "key stored, did not answer")
+            await pilot.press("escape")
+            await wait_until(lambda: app.results == [None])
