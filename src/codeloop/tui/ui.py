@@ -72,7 +72,7 @@ class Ui(TerminalApp, inherit_bindings=False):
     tasks: dict[asyncio.Task[Any], float | None]
     """The background tasks. A command's has the time when it started or last closed a dialog (monotonic seconds).
 
-    Keys typed after a command wait for the dialog that it may open (`keys/key_dispatcher.py`).
+    None: no command. Keys typed after a command wait for the dialog that it may open (`keys/key_dispatcher.py`).
     """
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keymap: Keymap, choices: Choices) -> None:

@@ -73,7 +73,8 @@ ChangeSetting = Callable[[Setting, Any], Awaitable[None]]
 class SettingsPicker(Picker[str]):
     """Shows and changes settings until it is closed: those of the project, and of the UI.
 
-    `list_ui_settings` returns the settings of the UI, `change_ui_setting` changes one.
+    `list_ui_settings` returns the settings of the UI, `change_ui_setting` changes one; without them
+    only those of the project are shown.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class SettingsPicker(Picker[str]):
         self._list_ui_settings = list_ui_settings
         self._change_ui_setting = change_ui_setting
         self._settings: dict[str, Setting] = {}
+        """The settings by the values of their rows: the group and the name."""
         source = PickSource(
             title="Settings",
             load=self._load_rows,

@@ -50,6 +50,7 @@ class PickRows(Sequence[Row]):
         )
         self.width = 0
         self.cursor = 0
+        """The position in `indices` of the pick under the cursor."""
         self.styles: Styles | None = None
 
     def find_position(self, row: int) -> int | None:

@@ -7,7 +7,7 @@ from textual.geometry import Offset
 
 from codeloop.tui.widgets.base_widgets import CachedWidget, get_app
 
-SelectionUnit = Literal["character", "word", "line"]
+ClickUnit = Literal["character", "word", "line"]
 """How much a click selects."""
 
 
@@ -17,7 +17,7 @@ class MouseTextWidget(CachedWidget):
     # Textual's own selection would be drawn over the editor's.
     ALLOW_SELECT = False
 
-    def move_cursor_to(self, at: Offset, *, select: bool, unit: SelectionUnit = "character") -> None:
+    def move_cursor_to(self, at: Offset, *, select: bool, unit: ClickUnit = "character") -> None:
         """Move the cursor to a cell; `select`: extend the selection to it.
 
         `unit`: select the word or line there.

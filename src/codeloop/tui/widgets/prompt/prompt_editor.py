@@ -18,7 +18,7 @@ from codeloop.tui.editor.words import find_word_span
 from codeloop.tui.keys.key_names import normalise_key
 from codeloop.tui.widgets.base_widgets import find_faint_style, get_app
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
-from codeloop.tui.widgets.prompt.mouse_text_widget import MouseTextWidget, SelectionUnit
+from codeloop.tui.widgets.prompt.mouse_text_widget import ClickUnit, MouseTextWidget
 from codeloop.tui.widgets.prompt.prompt_entry import Mode
 
 _CURSOR_STYLE = Style(reverse=True)
@@ -197,7 +197,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         event.stop()
         self.insert_paste(event.text)
 
-    def move_cursor_to(self, at: Offset, *, select: bool, unit: SelectionUnit = "character") -> None:
+    def move_cursor_to(self, at: Offset, *, select: bool, unit: ClickUnit = "character") -> None:
         """Move the cursor to a cell, or select what is there."""
         buffer, offset = self.buffer, self.text_layout.find_offset(self._first_row + at.y, at.x)
         if unit != "character":

@@ -22,8 +22,10 @@ _STYLES_BY_TEXT_STYLE: dict[TextStyle | None, tuple[str, str]] = {
     "cyan": ("info", ""),
 }
 """The colour and the style of a row of the content, by its style for plain terminals."""
+WHOLE_SCREEN_KEY = "f"
+"""The key that shows the request on the whole screen, and goes back."""
 # Keys, and what they do.
-_REJECT_HINT, _WHOLE_SCREEN_HINT = ("esc esc", "reject"), ("f", "whole screen")
+_REJECT_HINT, _WHOLE_SCREEN_HINT = ("esc esc", "reject"), (WHOLE_SCREEN_KEY, "whole screen")
 _QUESTIONS_HINT = ("←→", "questions")
 _CHOOSING_HINTS = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
 _MARKING_HINTS = [("space or enter", "mark"), ("enter again", "go on")]

@@ -24,14 +24,18 @@ from codeloop.tui.render.canvas import Canvas, DiffView, Row
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.widgets.base_widgets import get_app
 from codeloop.tui.widgets.line_input import LineInput
-from codeloop.tui.widgets.request_panel.draw_form import draw_choices, draw_content, draw_head, draw_hints
+from codeloop.tui.widgets.request_panel.draw_form import (
+    WHOLE_SCREEN_KEY,
+    draw_choices,
+    draw_content,
+    draw_head,
+    draw_hints,
+)
 from codeloop.tui.widgets.request_panel.form import Form, FormAnswer, FormEntry
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm
 from codeloop.tui.widgets.rows_view import RowsView
 
-WHOLE_SCREEN_KEY = "f"
-"""The key that shows the request on the whole screen, and goes back."""
 _TITLE_WIDTH = 200
 """Cells of a title, more than any screen has: the screen cuts it where it is drawn."""
 WITHDRAWN_NOTICE = "A question was answered elsewhere, or withdrawn."
@@ -45,7 +49,7 @@ _POLL_SECONDS = 0.02
 """Between two checks whether the choices are drawn: Textual does not tell when a widget was."""
 # The longest that fits is shown. {}: the rows that are shown, and all rows.
 _CUT_NOTES = (
-    "   {} of {:,} rows are shown: pgdn scrolls, f shows them on the whole screen",
+    f"   {{}} of {{:,}} rows are shown: pgdn scrolls, {WHOLE_SCREEN_KEY} shows them on the whole screen",
     "   {} of {:,} rows: pgdn scrolls",
 )
 # A command can be run although a question is shown.

@@ -22,7 +22,7 @@ _MAX_MEASURED_CHARACTERS = 2_000
 
 
 class CompletionPopup(Widget):
-    """Shows at most eight rows at once. `cursor`: the index of the highlighted row; -1: none is."""
+    """Shows at most `MAX_VISIBLE_ROWS` rows at once. `cursor`: the index of the highlighted row; -1: none is."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES = {"popup--cursor", "popup--muted"}
@@ -78,7 +78,7 @@ class CompletionPopup(Widget):
         self._top = max(min(self._top, self.cursor), self.cursor - MAX_VISIBLE_ROWS + 1, 0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return as many rows as there are, up to eight."""
+        """Return as many rows as there are, up to `MAX_VISIBLE_ROWS`."""
         del container, viewport, width
         return min(len(self.rows), MAX_VISIBLE_ROWS)
 
