@@ -13,7 +13,7 @@ const press = (...keys) => tmux("send-keys", ...keys);
 /** Wait until the terminal shows all of these. */
 async function terminalShows(...texts) {
   let screen = "";
-  for (const end = Date.now() + 30_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 50))) {
+  for (const end = Date.now() + 120_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 50))) {
     screen = await tmux("capture-pane", "-p");
     if (texts.every((text) => screen.includes(text))) return;
   }

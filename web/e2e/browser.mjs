@@ -15,6 +15,8 @@ const pictures = process.env.CODELOOP_PICTURES;
 export async function inBrowser(work, options = {}) {
   const folder = await mkdtemp(join(tmpdir(), "codeloop-web-"));
   const browser = await chromium.launchPersistentContext(folder, { executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS, viewport: SIZES.desktop, ...options });
+  // Two slow cores with other work may take a minute for what takes a second elsewhere.
+  browser.setDefaultTimeout(120_000);
   const errors = [];
   const allowed = [];
   browser.on("page", (page) => watch(page, errors));

@@ -34,7 +34,7 @@ try {
     await page.waitForSelector(".notice.error");
     assert.equal(await page.inputValue("#prompt"), "ask me");
     second = await start();
-    await page.waitForSelector(".connection", { state: "detached", timeout: 20_000 });
+    await page.waitForSelector(".connection", { state: "detached" });
     await page.focus("#prompt");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".question");

@@ -66,7 +66,7 @@ await inBrowser(
     await page.waitForSelector("text=Open the sign-in page");
     await picture(page, "settings-sign-in");
     const [tab] = await Promise.all([browser.waitForEvent("page"), page.click("text=Open the sign-in page")]);
-    await page.waitForSelector(".mcp.connected:has-text('cloud')", { timeout: 15_000 });
+    await page.waitForSelector(".mcp.connected:has-text('cloud')");
     await tab.close();
     await page.click(".origins summary");
     assert.match(await page.textContent(".origins"), /provider[\s\S]*codeloop\.json:/);
