@@ -179,7 +179,7 @@ class PolicyMaker:
 
         `further_paths`: further protected paths, which may not be created if they are absent.
         """
-        source = _PolicySource(self.refresh_surroundings(), self._find_secrets(), grants, tuple(further_paths))
+        source = _PolicySource(self._refresh_surroundings(), self._find_secrets(), grants, tuple(further_paths))
         # Without grants of more, the last policy is used again while its input is unchanged: in a tenth of the time.
         is_reusable = not grants.writable and not grants.readable
         last = self._last_policy
@@ -261,9 +261,9 @@ class PolicyMaker:
     def prepare(self) -> None:
         """Scan the project and its surroundings for the first time: a second for 300,000 files."""
         self._find_secrets()
-        self.refresh_surroundings()
+        self._refresh_surroundings()
 
-    def refresh_surroundings(self) -> Surroundings:
+    def _refresh_surroundings(self) -> Surroundings:
         """Return the surroundings, searched again after a change, and after a while for new sockets."""
         times, now, surroundings = read_modification_times(self._watched_paths), time.monotonic(), self._surroundings
         if surroundings is None or times != self._times or now - self._surroundings_time > _SURROUNDINGS_SECONDS:

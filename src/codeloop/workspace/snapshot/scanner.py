@@ -278,7 +278,7 @@ class Scanner:
             or name in _GENERATED_NAMES
             or is_ignored(folder.ignore_rules, subpath, name, is_folder=True)
         )
-        is_omitted = is_subfolder_ignored and (not scan_pass.include_ignored or is_rebuildable(subpath))
+        is_omitted = is_subfolder_ignored and (not scan_pass.include_ignored or _is_rebuildable(subpath))
         if cached_folder is None and is_omitted and not self._repositories.leads_to_tracked(subpath):
             return False
         subfolder = self._add_folder(subpath)
@@ -320,7 +320,7 @@ class Scanner:
         is_file_ignored = folder.is_ignored or is_ignored(
             folder.ignore_rules, join_relative(path, name), name, is_folder=False
         )
-        if not is_file_ignored or not scan_pass.include_ignored or is_rebuildable(path):
+        if not is_file_ignored or not scan_pass.include_ignored or _is_rebuildable(path):
             return is_file_ignored
         scan_pass.ignored_files += 1
         if scan_pass.ignored_files > SNAPSHOT_IGNORED.value:
@@ -389,7 +389,7 @@ def _is_omitted_build(path: str, cache: StatCache) -> bool:
     A generated one is left out in any case, and so is one below a folder that was not scanned yet, whose rules are not
     known.
     """
-    if not is_rebuildable(path):
+    if not _is_rebuildable(path):
         return False
     if not _GENERATED_NAMES.isdisjoint(path.split("/")):
         return True
@@ -402,6 +402,6 @@ def _is_omitted_build(path: str, cache: StatCache) -> bool:
     return False
 
 
-def is_rebuildable(path: str) -> bool:
+def _is_rebuildable(path: str) -> bool:
     """Return whether a relative path is a rebuildable folder, or below one."""
     return not _REBUILDABLE_NAMES.isdisjoint(path.split("/"))
