@@ -18,7 +18,6 @@ from codeloop.cli.run.one_shot import run_one_shot
 from codeloop.cli.target.local import open_local
 from codeloop.schema.errors import UsageProblem
 
-PROJECT_FILES = ("postage.py", "test_postage.py")
 # Where there is no sandbox, the test run of the recording would have to be allowed by the user.
 DEMO_CONFIG = '{"permission": {"bash": {"python3 -m unittest *": "allow"}}}'
 DEMO_TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out why and fix it."
