@@ -88,7 +88,10 @@ class RequestRefused(Exception):
 
 
 def list_host_names(host: str, *, is_foreign: bool) -> frozenset[str]:
-    """Return the names that the Host header may have, for a server that listens on `host`."""
+    """Return the names that the Host header may have, for a server that listens on `host`.
+
+    `is_foreign`: other machines may reach it.
+    """
     names = {"localhost", "127.0.0.1", "[::1]", add_brackets(host).lower()}
     return frozenset(names | {socket.gethostname().lower()} if is_foreign else names)
 
@@ -131,7 +134,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is refused, or pass it on."""
         headers: Headers = scope["headers"]
-        send = _send_with_policy(send)
+        send = _send_with_csp(send)
         try:
             self._check_host(headers)
             origin = self._check_origin(headers)
@@ -197,7 +200,7 @@ class Guard:
         )
 
     async def _check_credential(self, scope: Scope) -> None:
-        """Check the password, session, link or ticket of a request. Raises RequestRefused.
+        """Check the password, session or link of a request; a ticket is left to its route. Raises RequestRefused.
 
         The answer to a wrong one is delayed, so that guessing takes long.
         """
@@ -290,7 +293,7 @@ def _is_cross_site(headers: Headers) -> bool:
 
 
 def _read_header_credentials(headers: Headers, username: str) -> list[bytes]:
-    """Return the `user:password` of the first authorization header; [] if there is none.
+    """Return the `user:password` of the first authorization header; [] if there is none, or one of a link.
 
     Further headers are ignored, so that one request is one guess.
     """
@@ -342,7 +345,7 @@ async def _answer_preflight(headers: Headers, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def _send_with_policy(send: Send) -> Send:
+def _send_with_csp(send: Send) -> Send:
     """Wrap `send` so that each answer without a content security policy gets one that allows nothing."""
 
     async def send_restricted(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""All operations that a server answers: the tables of the schema, and the preview. Routes and the document use it."""
+"""All operations that a server answers, for its document: the tables of the schema, and the preview; media types."""
 
 from codeloop.schema.operation import OPERATIONS, AnyOperation
 from codeloop.schema.server_operation import SERVER_OPERATIONS, VCS_DIFF_RAW

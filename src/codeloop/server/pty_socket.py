@@ -110,7 +110,7 @@ async def _relay(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> None:
     try:
         await socket.accept()
         tasks = [
-            asyncio.create_task(_run_direction(work))
+            asyncio.create_task(_run_while_connected(work))
             for work in (_send_output(socket, viewer), _type_input(socket, terminal))
         ]
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -121,11 +121,11 @@ async def _relay(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     if close_reason is not None and WebSocketState.DISCONNECTED not in {socket.client_state, socket.application_state}:
-        await _run_direction(_close(socket, close_reason))
+        await _run_while_connected(_close(socket, close_reason))
 
 
-async def _run_direction(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason | None:
-    """Run one direction; return None if the client disconnects or reads nothing: there is nobody to tell why."""
+async def _run_while_connected(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason | None:
+    """Send or receive; return None if the client disconnects or reads nothing: there is nobody to tell why."""
     try:
         return await work
     except (WebSocketDisconnect, TimeoutError):

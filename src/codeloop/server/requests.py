@@ -13,7 +13,7 @@ from codeloop.schema.operation import AnyOperation
 from codeloop.schema.wire import Wire
 
 COMMON_PARAMETERS = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
-"""Query parameters of every route: they choose the project, and are arguments only if an operation has such a field."""
+"""Query parameters of every route: project and credential. They are arguments only if an operation has such a field."""
 
 # The contract words errors differently, so msgspec's messages are taken apart. One of them reads:
 #     Object missing required field `text` - at `$.parts[0]`

@@ -122,5 +122,5 @@ def make_not_found(path: str) -> Response:
 
 
 def make_wrong_method(path: str, method: str) -> Response:
-    """Return the response for a method that a path does not take."""
+    """Return the 405 response for a method that a path does not take."""
     return _make_named_error(405, "BadRequest", f"{path} does not take {method}.")

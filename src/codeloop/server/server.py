@@ -150,7 +150,7 @@ class Server:
         log.info("listening on %s", self.url)
 
     async def stop(self) -> None:
-        """End every turn and connection, within `SERVER_GRACE`, and close the projects."""
+        """End every turn; after `SERVER_GRACE` cut the connections that have not ended; then close the projects."""
         # Streams and delayed answers would not end by themselves, and uvicorn waits for every answer.
         await self.hub.close()
         self._guard.end_delays()

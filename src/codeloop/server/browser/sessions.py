@@ -22,15 +22,16 @@ class BrowserSession(Struct, frozen=True):
 
 
 class BrowserSessions:
-    """Makes links and sessions, and checks them. A session is signed, not stored: it outlives a restart of the server.
+    """Makes links and sessions, and checks them. A session is signed, not stored.
 
-    It is valid for the host that it was made for, until it expires or the server has another password.
+    So, with a password, it outlives a restart of the server. It is valid for the host that it was made
+    for, until it expires or the server has another password.
     """
 
     def __init__(self, password: str | None, port: int) -> None:
         # Browsers send a host's cookies to all of its ports: two servers on one host need two names.
         self.cookie_name = f"codeloop_{port}"
-        # Derived from the password, so that a new password ends all sessions.
+        # Derived from the password, so that a new password ends all sessions. Without one it is random.
         self._secret = sha256(b"codeloop browser session\0" + (password or secrets.token_hex()).encode()).digest()
         self._links: dict[str, float] = {}
 

@@ -124,6 +124,7 @@ def _describe_row(row: AnyOperation, arguments_schema: Schema, answer_schema: Sc
         ]
     elif row.body is not None:
         (body,) = other_fields.values()
+        # A request without a body counts as one with an empty object.
         operation["requestBody"] = _describe_json_body(body, required=body != {"type": "object"})
     elif other_fields:
         required = [name for name in required_names if name in other_fields]
@@ -151,10 +152,10 @@ def _describe_answer(row: AnyOperation, schema: Schema) -> Schema:
     return {"200": {"description": "The answer.", "content": {kind: {"schema": schema}}}}
 
 
-def _wrap_answer(name: str, schema: Schema) -> Schema:
+def _wrap_answer(operation_id: str, schema: Schema) -> Schema:
     """Return the schema of an answer of the preview, with what it is wrapped in."""
-    data: Schema = {"type": "array", "items": schema} if name in LIST_OPERATIONS else schema
-    match ANSWER_WRAPS[name]:
+    data: Schema = {"type": "array", "items": schema} if operation_id in LIST_OPERATIONS else schema
+    match ANSWER_WRAPS[operation_id]:
         case "data":
             return {"type": "object", "properties": {"data": data}, "required": ["data"]}
         case "located":
@@ -189,6 +190,7 @@ def _describe_streams() -> dict[str, Schema]:
         "/api/event": _describe_operation("v2.event.subscribe", "Preview: events of every directory, as they happen.")
         | {
             "parameters": resume_parameters,
+            # Its errors, as those of the preview's terminals, have the form of version 1.
             "responses": _describe_stream("PreviewEvent") | describe_failures("/event", "GET"),
         },
         "/api/pty/{ptyID}/connect": _describe_operation(

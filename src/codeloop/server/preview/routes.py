@@ -25,7 +25,7 @@ _VERSION_2_ERRORS: dict[ErrorKind, tuple[str, int]] = {
     "SessionBusyError": ("ConflictError", 409),
     "PtyForbiddenError": ("ForbiddenError", 403),
 }
-"""Errors that have another name in version 2 -> their tag and HTTP status there."""
+"""Errors that have another name or form in version 2 -> their tag and HTTP status there."""
 
 
 def make_preview_routes(app: App, run: RunOperation) -> list[BaseRoute]:
@@ -94,6 +94,7 @@ def _make_error_response(error: Exception) -> Response:
         case OperationError(kind=kind) if kind in _VERSION_2_ERRORS:
             tag, status = _VERSION_2_ERRORS[kind]
             return _make_tagged_error(status, tag, str(error))
+        # Those of permissions, questions and terminals are the same in both versions.
         case OperationError():
             return make_error_response(error)
         case CodeloopError():

@@ -1,4 +1,4 @@
-"""Handlers of the preview: sessions (list, create, prompt, revert)."""
+"""Handlers of the preview: sessions (list, create, prompt, wait, revert) and their messages."""
 
 import asyncio
 import base64
@@ -257,12 +257,9 @@ async def get_message(preview: PreviewRequest, args: takes.PreviewMessageId) -> 
     (await preview.get_project(args.session_id)).store.get_session(args.session_id)
     message_id = MessageId(session_id=args.session_id, message_id=args.message_id)
     try:
-        data = translate_message(await preview.call(operation.MESSAGE_GET, message_id))
+        return translate_message(await preview.call(operation.MESSAGE_GET, message_id))
     except OperationError as error:
         raise _make_message_not_found(args.session_id, args.message_id) from error
-    if data is None:
-        raise _make_message_not_found(args.session_id, args.message_id)
-    return data
 
 
 def _guess_mime(file: takes.PromptFile) -> str:

@@ -53,16 +53,16 @@ def translate_session(session: Session) -> JSON:
     )
 
 
-def translate_message(message: MessageWithParts) -> JSON | None:
-    """Return a message in version 2's form; None: version 2 has no such message."""
+def translate_message(message: MessageWithParts) -> JSON:
+    """Return a message in version 2's form."""
     if isinstance(message.info, AssistantMessage):
         return _translate_answer(message.info, message.parts)
     return _translate_prompt(message.info, message.parts)
 
 
 def translate_messages(messages: Iterable[MessageWithParts]) -> list[JSON]:
-    """Return the messages in version 2's form, without those that it does not have."""
-    return [data for message in messages if (data := translate_message(message)) is not None]
+    """Return messages in version 2's form."""
+    return [translate_message(message) for message in messages]
 
 
 def _translate_prompt(info: UserMessage, parts: Iterable[Part]) -> JSON:

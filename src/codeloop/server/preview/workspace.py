@@ -118,21 +118,21 @@ async def refuse_request(_preview: PreviewRequest, _args: takes.RequestPermissio
 @answers("v2.session.permission.list")
 async def list_session_requests(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the permission requests that wait in a session."""
-    return [translate_permission(each) for each in await _list_session_requests(preview, args.session_id)]
+    return [translate_permission(each) for each in await _find_permission_requests(preview, args.session_id)]
 
 
 @answers("v2.session.permission.get")
 async def get_request(preview: PreviewRequest, args: takes.PreviewRequestId) -> JSON:
     """Return a permission request that waits."""
-    return translate_permission(await _find_request(preview, args.session_id, args.request_id))
+    return translate_permission(await _find_permission_request(preview, args.session_id, args.request_id))
 
 
 @answers("v2.session.permission.reply")
 async def reply_permission(preview: PreviewRequest, args: takes.ReplyPermission) -> None:
     """Answer a permission request."""
-    request = await _find_request(preview, args.session_id, args.request_id)
+    request = await _find_permission_request(preview, args.session_id, args.request_id)
     answer = AnswerPermission(request_id=request.id, reply=args.reply, message=args.message)
-    await (await _make_session_request(preview, args.session_id)).call(operation.PERMISSION_REPLY, answer)
+    await (await _make_preview_for_session(preview, args.session_id)).call(operation.PERMISSION_REPLY, answer)
 
 
 @answers("v2.question.request.list")
@@ -144,7 +144,7 @@ async def list_questions(preview: PreviewRequest, _args: NoArguments) -> list[JS
 @answers("v2.session.question.list")
 async def list_session_questions(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the questions that wait in a session."""
-    return [msgspec.to_builtins(each) for each in await _list_session_questions(preview, args.session_id)]
+    return [msgspec.to_builtins(each) for each in await _find_questions(preview, args.session_id)]
 
 
 @answers("v2.session.question.reply")
@@ -152,42 +152,44 @@ async def reply_question(preview: PreviewRequest, args: takes.ReplyQuestion) -> 
     """Answer a question."""
     await _check_question(preview, args.session_id, args.request_id)
     answer = AnswerQuestion(request_id=args.request_id, answers=args.answers)
-    await (await _make_session_request(preview, args.session_id)).call(operation.QUESTION_REPLY, answer)
+    await (await _make_preview_for_session(preview, args.session_id)).call(operation.QUESTION_REPLY, answer)
 
 
 @answers("v2.session.question.reject")
 async def reject_question(preview: PreviewRequest, args: takes.PreviewRequestId) -> None:
     """Refuse to answer a question."""
     await _check_question(preview, args.session_id, args.request_id)
-    await (await _make_session_request(preview, args.session_id)).call(
+    await (await _make_preview_for_session(preview, args.session_id)).call(
         operation.QUESTION_REJECT, RejectQuestion(request_id=args.request_id)
     )
 
 
-async def _make_session_request(preview: PreviewRequest, session_id: str) -> PreviewRequest:
-    """Return a request for the directory of a session. Raises CodeloopError: there is no such session."""
+async def _make_preview_for_session(preview: PreviewRequest, session_id: str) -> PreviewRequest:
+    """Return a preview request for the directory of a session. Raises CodeloopError: there is no such session."""
     project = await preview.get_project(session_id)
     project.store.get_session(session_id)
     return PreviewRequest(preview.app, project.settings.project_root.directory)
 
 
-async def _list_session_requests(preview: PreviewRequest, session_id: str) -> list[PermissionRequest]:
-    requests = await (await _make_session_request(preview, session_id)).call(operation.PERMISSION_LIST, NoArguments())
+async def _find_permission_requests(preview: PreviewRequest, session_id: str) -> list[PermissionRequest]:
+    requests = await (await _make_preview_for_session(preview, session_id)).call(
+        operation.PERMISSION_LIST, NoArguments()
+    )
     return [each for each in requests if each.session_id == session_id]
 
 
-async def _find_request(preview: PreviewRequest, session_id: str, request_id: str) -> PermissionRequest:
-    for each in await _list_session_requests(preview, session_id):
+async def _find_permission_request(preview: PreviewRequest, session_id: str, request_id: str) -> PermissionRequest:
+    for each in await _find_permission_requests(preview, session_id):
         if each.id == request_id:
             return each
     raise OperationError("PermissionNotFoundError", f"Permission request not found: {request_id}")
 
 
-async def _list_session_questions(preview: PreviewRequest, session_id: str) -> list[QuestionRequest]:
-    requests = await (await _make_session_request(preview, session_id)).call(operation.QUESTION_LIST, NoArguments())
+async def _find_questions(preview: PreviewRequest, session_id: str) -> list[QuestionRequest]:
+    requests = await (await _make_preview_for_session(preview, session_id)).call(operation.QUESTION_LIST, NoArguments())
     return [each for each in requests if each.session_id == session_id]
 
 
 async def _check_question(preview: PreviewRequest, session_id: str, request_id: str) -> None:
-    if all(each.id != request_id for each in await _list_session_questions(preview, session_id)):
+    if all(each.id != request_id for each in await _find_questions(preview, session_id)):
         raise OperationError("QuestionNotFoundError", f"Question request not found: {request_id}")
