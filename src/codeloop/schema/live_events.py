@@ -201,7 +201,7 @@ class PtyCreated(IdentifiedEvent, tag="pty.created"):
 
 
 class PtyUpdated(IdentifiedEvent, tag="pty.updated"):
-    """A terminal's title changed."""
+    """A terminal was renamed or resized."""
 
     properties: PtyInfo
 

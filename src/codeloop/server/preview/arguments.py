@@ -165,7 +165,7 @@ class LabelCredential(Wire):
 
 
 class ListSavedPermissions(Wire):
-    """Preview: what is always allowed in the directory's project, or in another one."""
+    """Preview: what is always allowed in the directory's project. With the id of another project: nothing."""
 
     project_id: str | None = None
 
