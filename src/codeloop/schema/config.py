@@ -254,7 +254,7 @@ class FormatterConfig(Wire):
     sandbox: bool | ProgramSandboxConfig = True
 
 
-class CommandHookConfig(Wire):
+class HookConfig(Wire):
     """One row of `hooks`, from whichever file. `timeout` in seconds; `policy`: if the hook fails, the call is refused.
 
     `type`: what is asked: a `command` with its `args`; the `url`, with `headers` that may contain the variables
@@ -310,7 +310,7 @@ class Config(Wire, rename=None):
     `fallback`: models (`provider/model`) that take over, one after the other, where a model's service fails.
     `mcp_share`: how many percent of a model's window the tools of MCP servers may take.
     `lsp_warnings`: the result of an edit has new warnings of language servers, too, not only errors.
-    `hooks` holds the commands of all trusted layers in their order; `hook_timeout` (ms) is for an extension's answers.
+    `hooks` holds the rows of all trusted layers in their order; `hook_timeout` (ms) is for an extension's answers.
     `restrictions` holds the rules of untrusted project layers: they can only make a verdict stricter, and have no
     effect until `extend.agents.build_rules` has combined them with all others.
     """
@@ -351,5 +351,5 @@ class Config(Wire, rename=None):
     sandbox: SandboxConfig = SandboxConfig()
     worktree: WorktreeConfig = WorktreeConfig()
     experimental: JSON = {}
-    hooks: list[CommandHookConfig] = []
+    hooks: list[HookConfig] = []
     hook_timeout: Annotated[int, msgspec.Meta(gt=0)] | None = None

@@ -11,7 +11,7 @@ from codeloop.extend.hooks.commands.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT
-from codeloop.schema.config import CommandHookConfig
+from codeloop.schema.config import HookConfig
 from codeloop.schema.errors import OperationError
 from codeloop.schema.part import ToolStateCompleted
 from codeloop.schema.wire import replace
@@ -80,7 +80,7 @@ async def test_a_model_without_a_key_is_not_said_to_be_unknown(tmp_path: Path) -
         engine = replace(it.project.engine, models=OpenModels(it.project.providers))
         judge = HookJudge(lambda: engine, told.append)
         for name in ("anthropic/claude-sonnet-4-5", "anthropic/none"):
-            row = CommandHookConfig(event="Stop", type="prompt", prompt="Is it well?", model=name, place=name)
+            row = HookConfig(event="Stop", type="prompt", prompt="Is it well?", model=name, place=name)
             with pytest.raises(HookFailed):
                 await judge(row, it.session_id, session_model, "Is it well?")
     keyless, unknown = told

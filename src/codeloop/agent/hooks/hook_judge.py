@@ -20,7 +20,7 @@ from codeloop.model.errors import UnknownModel
 from codeloop.model.quirks import find_quirks
 from codeloop.model.wire.structured_output import make_answer_shape, make_format_fields
 from codeloop.schema.bounds.extension import HOOK_VERDICTS
-from codeloop.schema.config import CommandHookConfig
+from codeloop.schema.config import HookConfig
 from codeloop.schema.errors import CodeloopError, get_error_message
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage, format_model_ref, parse_model_ref
@@ -63,9 +63,7 @@ class HookJudge:
         self._judging: set[str] = set()
         """The sessions of judging subagents, which are not judged themselves."""
 
-    async def __call__(
-        self, row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /
-    ) -> HookVerdict:
+    async def __call__(self, row: HookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
         """See AskJudge."""
         engine = self._engine()
         # A judging subagent would otherwise start another one, without end.
@@ -79,7 +77,7 @@ class HookJudge:
         except CodeloopError as error:
             raise HookFailed(str(error)) from error
 
-    def _choose_model(self, engine: Engine, row: CommandHookConfig, session_id: str, model: JSON | None) -> str:
+    def _choose_model(self, engine: Engine, row: HookConfig, session_id: str, model: JSON | None) -> str:
         """Return the model to ask: the one that the row names, else the small model for the session's.
 
         `model`: the session's, as in AskJudge; None: that of the last stored prompt is the session's.
@@ -106,7 +104,7 @@ class HookJudge:
             return small_model
         return model_name
 
-    def _tell_once(self, row: CommandHookConfig, problem: str) -> None:
+    def _tell_once(self, row: HookConfig, problem: str) -> None:
         """Tell users of a problem of a row, unless they were told of one already."""
         if row.place not in self._reported_rows:
             self._reported_rows.add(row.place)

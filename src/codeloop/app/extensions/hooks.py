@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from codeloop.agent.hooks.extension_hooks import ExtensionHooks
 from codeloop.app.services import OpenProject
 from codeloop.extend.hooks.hooks import HookHandler, Hooks
-from codeloop.schema.config import CommandHookConfig
+from codeloop.schema.config import HookConfig
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.workspace.workspace import Workspace
@@ -41,7 +41,7 @@ def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> 
 
         return HookJudge(lambda: project.engine, project.warn)
 
-    async def judge(row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
+    async def judge(row: HookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
         return await make_judge()(row, session_id, model, prompt)
 
     def map_server_tools() -> dict[str, tuple[str, str]]:

@@ -10,7 +10,7 @@ from codeloop.extend.hooks.commands.script_names import (
     matches_name,
 )
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.schema.config import CommandHookConfig
+from codeloop.schema.config import HookConfig
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.wire import JSON
 
@@ -33,7 +33,7 @@ _MAX_LABEL_CHARS = 60
 class CommandHook:
     """A row (command, address, model or subagent) called at one event; implements `extend.hooks.hooks.HookHandler`."""
 
-    def __init__(self, row: CommandHookConfig, scope: HookScope) -> None:
+    def __init__(self, row: HookConfig, scope: HookScope) -> None:
         self._row = row
         self._scope = scope
         label = " ".join((row.command or row.url.partition("?")[0] or row.prompt).split())

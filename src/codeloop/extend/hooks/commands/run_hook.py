@@ -16,7 +16,7 @@ from codeloop.kit.small_files import create_private_folder
 from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTPUT, HOOK_PROMPT
-from codeloop.schema.config import CommandHookConfig, ProgramSandboxConfig
+from codeloop.schema.config import HookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.sandboxed_program import run_sandboxed
@@ -54,9 +54,7 @@ class HookVerdict(Struct, frozen=True):
 class AskJudge(Protocol):
     """Asks a model, or a read-only subagent, to judge an event."""
 
-    async def __call__(
-        self, row: CommandHookConfig, session_id: str, model: JSON | None, prompt: str, /
-    ) -> HookVerdict:
+    async def __call__(self, row: HookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
         """Return the verdict. `model`: the prompt's model while the prompt is not stored yet. Raises HookFailed."""
         ...
 
@@ -78,7 +76,7 @@ class HookScope(Struct, frozen=True):
     judge: AskJudge
 
 
-async def run_hook(row: CommandHookConfig, payload: JSON, model: JSON | None, scope: HookScope) -> HookDecision:
+async def run_hook(row: HookConfig, payload: JSON, model: JSON | None, scope: HookScope) -> HookDecision:
     """Run a hook for an event (`payload`); return its decision. Raises HookFailed."""
     match row.type:
         case "command":
@@ -94,7 +92,7 @@ async def run_hook(row: CommandHookConfig, payload: JSON, model: JSON | None, sc
             return decide_by_verdict(verdict.ok, verdict.reason, ends_turn=ends_turn)
 
 
-async def _run_command(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
+async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Run a hook's command with the event as JSON on its stdin.
 
     Unless the configuration says otherwise, a project's hook runs in the sandbox of the agent's commands, and a user's
@@ -128,7 +126,7 @@ async def _run_command(row: CommandHookConfig, payload: JSON, scope: HookScope) 
     return decide_by_output(result.code, result.output, result.stderr, is_context=row.event in _CONTEXT_EVENTS)
 
 
-def _choose_folder(row: CommandHookConfig, scope: HookScope) -> Path:
+def _choose_folder(row: HookConfig, scope: HookScope) -> Path:
     """Return the directory of a command: for a user's hook not an untrusted project, whose files could affect it."""
     if row.is_project or scope.is_trusted:
         return scope.workspace.directory
@@ -137,7 +135,7 @@ def _choose_folder(row: CommandHookConfig, scope: HookScope) -> Path:
     return scope.own_folder
 
 
-def _make_environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed: bool) -> dict[str, str]:
+def _make_environment(row: HookConfig, scope: HookScope, *, is_sandboxed: bool) -> dict[str, str]:
     """Return the variables of a command; in a sandbox without secrets, except those that the hook names."""
     workspace = scope.workspace
     root = str(workspace.root)
@@ -155,7 +153,7 @@ def _make_environment(row: CommandHookConfig, scope: HookScope, *, is_sandboxed:
 
 
 def _make_profile(
-    row: CommandHookConfig, sandbox: bool | ProgramSandboxConfig | None, scope: HookScope, readable: tuple[Path, ...]
+    row: HookConfig, sandbox: bool | ProgramSandboxConfig | None, scope: HookScope, readable: tuple[Path, ...]
 ) -> ProgramProfile | None:
     """Return the profile of a hook's own sandbox: it reads the project and its script, and reaches the network.
 
@@ -168,7 +166,7 @@ def _make_profile(
     return widen_profile(profile, True if sandbox is None else sandbox, scope.workspace.root)
 
 
-async def _post_event(row: CommandHookConfig, payload: JSON, scope: HookScope) -> HookDecision:
+async def _post_event(row: HookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Post the event as JSON to the hook's URL; a redirect is a failure."""
     allowed_variables = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
 
