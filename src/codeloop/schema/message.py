@@ -99,6 +99,12 @@ def parse_model_name(name: str | None) -> ModelRef | None:
     return ModelRef(provider_id=provider_id, model_id=model_id) if provider_id and model_id else None
 
 
+def parse_model_ref(ref: str) -> ModelRef:
+    """Parse `provider/model`; the model's part may contain slashes. Unlike `parse_model_name` it takes any text."""
+    provider_id, _, model_id = ref.partition("/")
+    return ModelRef(provider_id=provider_id, model_id=model_id)
+
+
 class SessionTime(Wire):
     """Milliseconds since the epoch."""
 
@@ -267,9 +273,3 @@ class Todo(Wire):
     content: str
     status: Literal["pending", "in_progress", "completed", "cancelled"]
     priority: Literal["high", "medium", "low"]
-
-
-def parse_model_ref(ref: str) -> ModelRef:
-    """Parse `provider/model`; the model's part may contain slashes. Unlike `parse_model_name` it takes any text."""
-    provider_id, _, model_id = ref.partition("/")
-    return ModelRef(provider_id=provider_id, model_id=model_id)

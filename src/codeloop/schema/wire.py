@@ -14,10 +14,10 @@ JSON = dict[str, Any]
 _MAX_INTEGER = 2**53 - 1
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=_MAX_INTEGER)]
-"""How many of something to return."""
+"""A number of at least 1: how many of something, at most how many, ms."""
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=_MAX_INTEGER)]
-"""A number of ms, tokens, lines."""
+"""A number of at least 0: ms, tokens, lines."""
 
 
 def convert_to_wire_name(field: str) -> str:

@@ -9,7 +9,7 @@ from codeloop.schema.message import NO_TOKENS, Session, Tokens
 from codeloop.schema.wire import Count, Wire
 
 SessionStanding = Literal["waits", "running", "failed", "interrupted", "finished", "new"]
-"""The state of a session: it waits for the user, a turn runs, or how its last turn ended."""
+"""The state of a session: it waits for the user, a turn runs, or how its last turn ended; `new`: it has had none."""
 
 
 class SessionOverviewQuery(Wire):

@@ -1,4 +1,4 @@
-"""Limits of sessions: memory notes, subagents, goals, stopping, moving, searching in them."""
+"""Limits of sessions: shared budgets, memory notes, subagents, goals, stopping, moving, searching; of work trees."""
 
 from codeloop.kit.limit import Limit
 
