@@ -148,7 +148,7 @@ class ProviderPicker(Picker[ModelRef]):
     def _can_correct(self, model: ModelRef, error: MessageError) -> bool:
         """Return whether signing in again can correct an error: with another key, or another deployment's name."""
         if isinstance(error, ProviderAuthError):
-            return model.provider_id in self._methods and not self._find_provider(model).preferred_key
+            return model.provider_id in self._methods and not _find_provider(self._providers, model).preferred_key
         return _lacks_deployment(error, self._methods.get(model.provider_id, []))
 
     async def _add_custom_server(self) -> None:
@@ -163,7 +163,7 @@ class ProviderPicker(Picker[ModelRef]):
 
     async def _try(self, model: ModelRef, note_on_silence: str = "") -> MessageError | None:
         """Ask a provider for one word; close with its model if it answers, else show the error (see `_try_model`)."""
-        name = one_line(self._find_provider(model).name, 60)
+        name = one_line(_find_provider(self._providers, model).name, 60)
         self.notify(f"Trying {name}…", markup=False)
         error = await _try_model(self._dialog_context, model, note_on_silence)
         if error is None:
@@ -173,15 +173,12 @@ class ProviderPicker(Picker[ModelRef]):
             self.notify(one_line(get_error_message(error), 400), severity="error", timeout=15, markup=False)
         return error
 
-    def _find_provider(self, model: ModelRef) -> ProviderDetails:
-        return next(each for each in self._providers.all if each.id == model.provider_id)
-
     async def _sign_in(self, model: ModelRef | None) -> bool:
         """Sign in where the server offers it, else store a key; return whether the rows changed."""
         if model is None or not model.provider_id:
             return False
         self.is_used = True
-        provider = self._find_provider(model)
+        provider = _find_provider(self._providers, model)
         methods = self._methods.get(provider.id, [])
         if methods and not any(method.type == "oauth" or method.prompts for method in methods):
             return await self._enter_key(provider, model)
@@ -253,6 +250,10 @@ class ProviderPicker(Picker[ModelRef]):
         if not await self._dialog_context.ask(Confirm("Forget the stored key?", text, "forget", self.get_styles)):
             return False
         return await self._dialog_context.client.call(AUTH_REMOVE, ProviderId(provider_id=model.provider_id))
+
+
+def _find_provider(providers: KnownProviders, model: ModelRef) -> ProviderDetails:
+    return next(each for each in providers.all if each.id == model.provider_id)
 
 
 def _rank_pick(pick: Pick[ModelRef]) -> tuple[int, int, str]:
