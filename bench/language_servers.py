@@ -80,15 +80,12 @@ async def _time_edits(folder: Path, name: str) -> list[float]:
 
 async def _measure_idle_cpu(folder: Path, name: str) -> float | None:
     """Return the CPU of this process in a second, ms; None if the server is not installed."""
-    workspace, pool = _open_pool(folder, name)
+    workspace, pool = _open_pool(folder, name, IDLE_SERVERS)
     if pool is None:
         return None
-    for number in range(IDLE_SERVERS):
-        path = workspace.root / str(number) / "a.py"
-        path.parent.mkdir()
-        (path.parent / "pyproject.toml").write_text("[project]\nname = 'a'\nversion = '0'\n")
-        path.write_text("x = 1\n")
-        await pool.diagnose_edits([FileEdit(path, "", "x = 1\n")])
+    path = workspace.root / "a.py"
+    path.write_text("x = 1\n")
+    await pool.diagnose_edits([FileEdit(path, "", "x = 1\n")])
     await pool.wait_idle()
     began, used = time.monotonic(), time.process_time()
     await asyncio.sleep(2 * LSP_MEMORY_POLL.seconds)
@@ -98,8 +95,12 @@ async def _measure_idle_cpu(folder: Path, name: str) -> float | None:
     return milliseconds
 
 
-def _open_pool(folder: Path, name: str) -> tuple[Workspace, ServerPool | None]:
-    """Return a new work tree and the pool of its one server; None: the server is not installed."""
+def _open_pool(folder: Path, name: str, copies: int = 1) -> tuple[Workspace, ServerPool | None]:
+    """Return a new work tree and the pool of its one server; None: the server is not installed.
+
+    `copies`: the pool has so many servers of other names with the same program, since one server runs only once for all
+    folders of a project.
+    """
     folder.mkdir()
     root = folder / "work"
     root.mkdir()
@@ -109,10 +110,15 @@ def _open_pool(folder: Path, name: str) -> tuple[Workspace, ServerPool | None]:
     workspace = Workspace(root, root, folder / "scratch", environment)
     search = ProgramSearch(root, root, is_trusted=True, path=path, installed=folder)
     rows = list_servers(None, search)
-    others = {each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name}
-    chosen = list_servers(others, search)
-    if not any(each.state == "found" for each in chosen):
+    configs = {each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name}
+    chosen = list_servers(configs, search)
+    found = next((each for each in chosen if each.state == "found"), None)
+    if found is None:
         return workspace, None
+    if copies > 1:
+        copy = LspServerConfig(command=list(found.command), extensions=list(found.row.languages))
+        configs |= {name: LspServerConfig(disabled=True), **{f"{name}-{number}": copy for number in range(copies)}}
+        chosen = list_servers(configs, search)
 
     async def start(server: ServerChoice, folder: Path) -> RunningProgram:
         return await start_program(workspace, Launch(server.command, folder, environment, {}), lambda _: None)
