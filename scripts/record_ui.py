@@ -9,17 +9,18 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from codeloop.schema.api.session_requests import SessionId, TextMatch, TextMatches
 from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied
 from codeloop.schema.operation import (
-    PERMISSION_LIST,
     SESSION_DIFF,
     SESSION_FIND,
     SESSION_MESSAGES,
     SESSION_TODO,
-    NoArguments,
 )
 from codeloop.schema.part import TextPart, ToolPart
+from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import replace
 from codeloop.tui.themes.theme_loader import load_theme
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
@@ -29,24 +30,25 @@ from tests.tui.stored.client import StoredClient
 from tests.tui.stored.play import running, stored
 
 SCREEN_SIZE = (120, 36)
-TITLES = {
+ALT_TEXTS = {
     "tui": "The terminal UI at work: the agent reads two files, fixes one line, asks before it runs the test, runs it.",
     "tui-question": "The terminal UI asks before a command runs: what it is, and the keys that answer.",
     "tui-find": "Finding a text in the conversation: the places are marked and counted.",
     "tui-first-run": "The first start of the terminal UI: a list of services and local servers to choose a model from.",
 }
-"""By picture: its alternative text, for screen readers."""
+"""The alternative text of each picture, for screen readers."""
 TODO_STATES = ("completed", "in_progress", "pending")
 SEARCH_TEXT = "price"
-"""The text that the last picture searches for."""
+"""The text that is searched for in the picture `tui-find`."""
 Frame = tuple[Sequence[Line], float]
+"""A screen, and the seconds for which it is shown."""
 
 
-async def record_first_turn(folder: Path) -> list[Frame]:
-    """Return the screens of the first turn of the stored session, and the seconds that each is shown."""
+async def record_session(folder: Path) -> tuple[list[Frame], Frame]:
+    """Return the screens of the first turn of the stored session, and the one of a search in it afterwards."""
     client = StoredClient()
     messages, main = client.messages(), client.main
-    (asked,) = await client.call(PERMISSION_LIST, NoArguments())
+    (asked,) = msgspec.convert(client.answers["permission.asked"], list[PermissionRequest])
     todos = await client.call(SESSION_TODO, SessionId(session_id=main))
     diff = client.answers[f"{SESSION_DIFF.id} {main}"]
     client.answers |= {f"{name.id} {main}": [] for name in (SESSION_MESSAGES, SESSION_TODO, SESSION_DIFF)}
@@ -100,8 +102,8 @@ async def record_first_turn(folder: Path) -> list[Frame]:
         client.answers[f"{SESSION_FIND.id} {main}"] = TextMatches(found=matches, complete=True)
         it.ui.tab.prompt.set_entry(PromptEntry(f"/find {SEARCH_TEXT}"))
         await it.pilot.press("enter")
-        await take(0, f"{len(matches)} of {len(matches)}")
-    return frames
+        await it.sees(f"{len(matches)} of {len(matches)}")
+        return frames, (it.lines(), 0.0)
 
 
 async def draw_first_run(folder: Path) -> Sequence[Line]:
@@ -120,14 +122,18 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python -m scripts.record_ui FOLDER\n")
         return 2
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as another:
-        *frames, found = asyncio.run(record_first_turn(Path(folder)))
+        frames, found = asyncio.run(record_session(Path(folder)))
         first = asyncio.run(draw_first_run(Path(another)))
     asked = next(frame for frame in frames if "Allow once" in "".join(part.text for line in frame[0] for part in line))
     background = load_theme("codeloop", "dark").background
     pictures = {"tui": frames[-1], "tui-question": asked, "tui-find": found, "tui-first-run": (first, 0.0)}
     for name, frame in pictures.items():
-        (Path(arguments[0]) / f"{name}.svg").write_text(draw_svg([frame], background, TITLES[name]), encoding="utf-8")
-    (Path(arguments[0]) / "tui-recording.svg").write_text(draw_svg(frames, background, TITLES["tui"]), encoding="utf-8")
+        (Path(arguments[0]) / f"{name}.svg").write_text(
+            draw_svg([frame], background, ALT_TEXTS[name]), encoding="utf-8"
+        )
+    (Path(arguments[0]) / "tui-recording.svg").write_text(
+        draw_svg(frames, background, ALT_TEXTS["tui"]), encoding="utf-8"
+    )
     return 0
 
 
