@@ -1,4 +1,4 @@
-"""Write the table of models in docs/models.md: what the rows say of those that are used most."""
+"""Write the table of models in docs/models.md: what the catalog and the quirks say of those that are used most."""
 
 import sys
 from pathlib import Path
@@ -136,7 +136,7 @@ def replace_table(text: str) -> str:
 
 
 def main() -> None:
-    """Write the page; with `--check` only say whether it is current."""
+    """Write the page; with `--check` only say by the exit code whether it is current."""
     text = PAGE.read_text(encoding="utf-8")
     if "--check" in sys.argv:
         sys.exit(text != replace_table(text))

@@ -113,8 +113,9 @@ def format_members(node: ast.ClassDef) -> Iterator[str]:
     fields: list[str] = []
     methods: list[str] = []
     overloads: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
+    # Options have a base of ours, whose fields are told in its own entry.
     base = next((ast.unparse(base) for base in node.bases if "Options" in ast.unparse(base)), "")
-    initialised = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+    constructors = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
     for index, each in enumerate(node.body):
         match each:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=value):
@@ -133,7 +134,8 @@ def format_members(node: ast.ClassDef) -> Iterator[str]:
                     methods += [f"\n`{format_signature(overloads.get(each.name, each), each.name)}`\n", text]
             case _:
                 pass
-    for function in initialised:
+    # Attributes that a constructor sets, with a docstring below.
+    for function in constructors:
         for index, each in enumerate(function.body):
             if isinstance(each, ast.Assign) and (text := read_docstring_below(function.body, index)):
                 fields.append(format_row(ast.unparse(each.targets[0]).removeprefix("self."), text))

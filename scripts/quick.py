@@ -1,7 +1,8 @@
 """Runs the tests that a change touches: `make quick`. Further arguments go to pytest.
 
 What has changed: the commits since the branch left `main`, what is not committed, and new files. A changed test file is
-run; of a changed module, the test file of its name, then those that import it, `MAX_TEST_FILES` files in all.
+run; of a changed module, the test file of its name, then those that import it, or else those of its folder;
+`MAX_TEST_FILES` files in all.
 """
 
 import re
@@ -17,7 +18,7 @@ SKIPPED_FOLDERS = ("faults", "e2e", "interop", "everyday", "support", "docs")
 FAST_TESTS = "not slow and not e2e and not interop and not lsp and not registries"
 
 
-def git(*words: str) -> str:
+def run_git(*words: str) -> str:
     """Return the output of git, "" where it fails."""
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
@@ -25,9 +26,11 @@ def git(*words: str) -> str:
 def list_changed_files() -> list[str]:
     """Return the paths that differ from the commit at which this branch left `main`, and the new ones."""
     base = next(
-        (found for name in ("main", "origin/main") if (found := git("merge-base", name, "HEAD").strip())), "HEAD"
+        (found for name in ("main", "origin/main") if (found := run_git("merge-base", name, "HEAD").strip())), "HEAD"
     )
-    output = git("diff", "--name-only", "--diff-filter=d", base) + git("ls-files", "--others", "--exclude-standard")
+    output = run_git("diff", "--name-only", "--diff-filter=d", base) + run_git(
+        "ls-files", "--others", "--exclude-standard"
+    )
     return sorted({line for line in output.splitlines() if line.endswith(".py")})
 
 
@@ -40,7 +43,7 @@ def list_tests() -> dict[Path, str]:
 
 
 def find_tests(module: str, tests: dict[Path, str]) -> list[Path]:
-    """Return the tests of a module of `src/codeloop`: of its name, then those that import it, then of its folder."""
+    """Return the tests of a module of `src/codeloop`: of its name and those that import it, or else of its folder."""
     module_path = Path(module).relative_to("src/codeloop")
     folder = ROOT / "tests" / module_path.parent
     named = [path for path in (folder / f"test_{module_path.stem}.py",) if path in tests]

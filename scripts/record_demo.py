@@ -29,6 +29,7 @@ COLOURS = {2: DIM, 31: "#f87171", 32: "#4ade80", 33: "#facc15", 36: "#22d3ee"}
 """By SGR code, all that codeloop prints; 2 is faint."""
 DEFAULT_STYLE = Style(color=TEXT)
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|(\x1b)")
+"""A control sequence, such as `ESC [31m` with its numbers and its letter; or any other escape, which nobody reads."""
 
 Cell = tuple[str, Style]
 
@@ -94,6 +95,7 @@ def read_screen(printed: str) -> list[list[Cell]]:
 def write(rows: list[list[Cell]], text: str, style: Style, column: int) -> int:
     """Write text without control sequences from a column on; return the column after it."""
     for character in text:
+        # The pseudo-terminal sends "\r\n": the "\r" goes back to the first column.
         if character == "\n":
             rows.append([])
         elif character == "\r":
