@@ -54,6 +54,7 @@ print(json.dumps([time.process_time() - start, resident() - memory]))
 def measure_adapters(bench: BenchRun) -> None:
     """Measure the import of each adapter and its reading of deltas."""
     for name in READERS:
+        # Seconds of all deltas, as milliseconds of a thousand.
         bench.put_own(f"adapter-{name}", min(_time_deltas(name) for _ in range(bench.rounds)) / DELTA_COUNT * 1e6)
         imports = [_measure_import(name) for _ in range(bench.rounds)]
         bench.put_own(f"adapter-{name}-import", min(each for each, _ in imports) * 1e3)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Unit = Literal["ms", "MB", "times", "bytes", "share", "count", "part"]
+"""`times`: a ratio. `share`: a part of 1 that should be 1. `part`: one that should be small."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,7 @@ def count_billed(requests: Sequence[RecordedRequest]) -> float:
 def add_prices(subject: Subject) -> Subject:
     """Return codeloop with prices for its model; another agent is returned unchanged."""
     model = json.dumps({"m": {"cost": TOKEN_PRICES}})
+    # As the model stands in `subjects.CODELOOP_CONFIG`.
     environ = {name: value.replace('{"m": {}}', model) for name, value in subject.environ.items()}
     return replace(subject, environ=environ)
 

@@ -1,4 +1,8 @@
-"""Measures the requests of one task, with language servers and without: their number and their bytes."""
+"""Measures the requests of one task, with language servers and without: their number and their bytes.
+
+The task: a method is renamed, then used by a new function, whose import is forgotten at first. The calls of the model
+are `SERVER_STEPS` and `NO_SERVER_STEPS` in `bench/trajectories.py`.
+"""
 
 import json
 import os
@@ -36,6 +40,7 @@ def measure_language_task(bench: BenchRun) -> None:
             run_command(here.fill(here.subject.argv, server.url))
             requests = server.read_requests()
         changed_module = (here.project / "shop" / "part_2.py").read_text()
+        # The method's new name, and the import that the new function needs.
         if "paper.amount_due() + 2" not in changed_module or "import up" not in changed_module:
             raise OSError(f"the task was not done with {name}")
         bench.put_own(f"task-{name}", sum(len(request.body) for request in requests))

@@ -49,7 +49,10 @@ STEP_SCENARIO = Scenario("steps", STEP_COUNT)
 
 
 def fill_session(database: Path, session_id: str, messages: int) -> None:
-    """Add `messages` messages to an existing session: prompts, and answers with one call each."""
+    """Add `messages` messages to an existing session: prompts, and answers with one call each.
+
+    They are followed by a compaction and `TURNS_AFTER_COMPACTION` turns.
+    """
     store = Store(database)
     session = store.get_session(session_id)
     model = session.model or SessionModel(id="m", provider_id="bench")

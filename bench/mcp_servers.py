@@ -50,6 +50,7 @@ for line in sys.stdin:
 """
 """A server with ten tools. It needs only the standard library, so that its own time is short."""
 SERVER_COMMAND = [sys.executable, "-c", SERVER_PROGRAM]
+# The variable makes each of them another server, of which codeloop remembers the tools by themselves.
 SERVER_CONFIGS: dict[str, Any] = {
     f"s{number}": {"type": "local", "command": SERVER_COMMAND, "environment": {"NUMBER": str(number)}}
     for number in range(SERVER_COUNT)

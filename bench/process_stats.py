@@ -13,6 +13,7 @@ def read_cpu(pid: int) -> float:
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
     fields = _split_stat(text)
+    # `utime` and `stime` of proc(5), there the 14th and 15th field: two precede the fields here.
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -50,5 +51,8 @@ def list_process_trees(pid: int) -> list[list[int]]:
 
 
 def _split_stat(text: str) -> list[str]:
-    """Return the fields after the program's name, which is in parentheses and may itself contain spaces or a `)`."""
+    """Return the fields after the program's name: the state, the parent, ...
+
+    The name is in parentheses and may itself contain spaces or a `)`.
+    """
     return text.rpartition(")")[2].split()

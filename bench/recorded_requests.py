@@ -10,7 +10,8 @@ from typing import Any
 
 _SEPARATOR = re.compile(r"[\s,]*")
 
-# A step's figure is the median of the steps around it: one step alone is noise.
+# The figures of step 10 and step 1,000 are medians of eleven steps around the one, and up to the other: one step alone
+# is noise.
 EARLY_STEPS = range(5, 16)
 LATE_STEPS = range(990, 1001)
 

@@ -27,6 +27,8 @@ from tests.support.model_server import STEP_PATTERN, AnswerChooser, ModelServer,
 
 START_SECONDS = 10.0
 """Seconds that the process may take to listen."""
+SCENARIO_FORMS = "answer-1, steps-N, deltas-N, drip-N, paced-N or trajectory-NAME"
+"""The scenarios as the process takes them on its command line."""
 DELTA_BYTES = 200
 """About the size of a delta's event; a drip writes so many bytes at a time."""
 
@@ -108,7 +110,7 @@ def _make_step(number: int) -> Answer:
 
 
 def _choose_by_prompt(answers: tuple[Answer, ...]) -> AnswerChooser:
-    """Choose by the number of answers since the last prompt, so that each prompt begins the scenario anew."""
+    """Return what chooses by the number of answers since the last prompt: each prompt begins the scenario anew."""
 
     def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
@@ -151,22 +153,20 @@ def _read_log(data: bytes) -> Iterator[RecordedRequest]:
 
 
 def _parse_scenario(text: str) -> Scenario:
-    kind, _, count = text.partition("-")
+    kind, _, detail = text.partition("-")
     match kind:
-        case "trajectory" if count in TRAJECTORIES:
-            return Scenario(kind, name=count)
-        case "answer" | "steps" | "deltas" | "drip" | "paced" if count.isdigit():
-            return Scenario(kind, int(count))
+        case "trajectory" if detail in TRAJECTORIES:
+            return Scenario(kind, name=detail)
+        case "answer" | "steps" | "deltas" | "drip" | "paced" if detail.isdigit():
+            return Scenario(kind, int(detail))
         case _:
-            raise argparse.ArgumentTypeError(
-                f"{text} is no scenario: answer-1, steps-N, deltas-N, drip-N or trajectory-NAME"
-            )
+            raise argparse.ArgumentTypeError(f"{text} is no scenario: {SCENARIO_FORMS}")
 
 
 def main() -> None:
     """Serve until the process is killed; the first line printed is the base URL."""
     parser = argparse.ArgumentParser(prog="python -m bench.scenario_server", description=__doc__)
-    parser.add_argument("scenario", type=_parse_scenario, help="answer-1, steps-N, deltas-N, drip-N, trajectory-NAME")
+    parser.add_argument("scenario", type=_parse_scenario, help=SCENARIO_FORMS)
     parser.add_argument("log", type=Path, help="the file to which requests are appended")
     parser.add_argument("--bodies", action="store_true", help="log their bodies, too")
     options = parser.parse_args()

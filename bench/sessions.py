@@ -39,8 +39,7 @@ from codeloop.model.chat import (
 )
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
-from codeloop.schema.event import MessageUpdated
-from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
+from codeloop.schema.message import CacheTokens, Tokens
 from codeloop.schema.operation import PROMPT, SESSION_CREATE
 
 TURN_COUNT = 2_000
@@ -53,7 +52,7 @@ ANSWER_TEXT = "This is what was found there, told at some length so that the con
 
 
 @dataclass
-class ScriptedModel:
+class CountingModel:
     """A model that answers each prompt with `steps` calls and then a text; it counts the tokens of its requests."""
 
     steps: int = 1
@@ -110,7 +109,7 @@ def estimate_tokens(request: ModelRequest) -> int:
 
 
 @dataclass(frozen=True)
-class MemorySample:
+class ResourceSample:
     """The resources of this process after `turn` turns. `memory`: resident, MB."""
 
     turn: int
@@ -125,8 +124,8 @@ class MemorySample:
 class LongSession:
     """The samples of a session, and its totals."""
 
-    samples: list[MemorySample] = field(default_factory=list[MemorySample])
-    idle: list[MemorySample] = field(default_factory=list[MemorySample])
+    samples: list[ResourceSample] = field(default_factory=list[ResourceSample])
+    idle: list[ResourceSample] = field(default_factory=list[ResourceSample])
     """Samples after the last turn, while the process is idle; `seconds` count on."""
     compactions: int = 0
     tokens_sent: int = 0
@@ -143,9 +142,9 @@ class LongSession:
         return sum((s.turn - middle) * (s.memory - mean) for s in late) / spread * 1_000 if spread else 0.0
 
 
-def take_sample(turn: int, start: float) -> MemorySample:
+def take_sample(turn: int, start: float) -> ResourceSample:
     """Sample this process. `start`: when the first turn began, monotonic seconds."""
-    return MemorySample(
+    return ResourceSample(
         turn=turn,
         seconds=time.monotonic() - start,
         memory=read_resident_memory(os.getpid()),
@@ -160,7 +159,7 @@ async def run_long_session(folder: Path, turns: int, idle: float = 0) -> LongSes
 
     `idle`: seconds in which the process is sampled afterwards, without further prompts.
     """
-    model = ScriptedModel()
+    model = CountingModel()
     project = await open_bench_project(folder, model)
     client = LocalClient(project)
     long_session = LongSession()
@@ -174,7 +173,9 @@ async def run_long_session(folder: Path, turns: int, idle: float = 0) -> LongSes
                 # Garbage that is not collected yet would look like growth.
                 gc.collect()
                 long_session.samples.append(take_sample(turn, start))
-            await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text=f"Go on, part {turn}.")]))
+            if turn < turns:
+                parts = [TextPartInput(text=f"Go on, part {turn}.")]
+                await client.call(PROMPT, Prompt(session_id=session.id, parts=parts))
         end = time.monotonic() + idle
         while idle and time.monotonic() < end:
             gc.collect()
@@ -188,21 +189,15 @@ async def run_long_session(folder: Path, turns: int, idle: float = 0) -> LongSes
     return long_session
 
 
-async def _follow_events(client: LocalClient) -> int:
-    """Count the updates of assistant messages until the task is cancelled."""
-    steps = 0
-    async for stamped in client.follow():
-        match stamped.event:
-            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
-                steps += 1
-            case _:
-                pass
-    return steps
+async def _follow_events(client: LocalClient) -> None:
+    """Take every event until the task is cancelled."""
+    async for _ in client.follow():
+        pass
 
 
 async def count_sent_tokens(folder: Path, *, compact: bool) -> int:
     """Return the tokens of all requests of one turn of 200 steps, with compaction or without."""
-    model = ScriptedModel(steps=STEP_COUNT, context=CONTEXT_TOKENS if compact else LARGE_CONTEXT_TOKENS)
+    model = CountingModel(steps=STEP_COUNT, context=CONTEXT_TOKENS if compact else LARGE_CONTEXT_TOKENS)
     project = await open_bench_project(folder, model)
     try:
         client = LocalClient(project)
@@ -214,7 +209,7 @@ async def count_sent_tokens(folder: Path, *, compact: bool) -> int:
     return model.tokens_sent
 
 
-async def open_bench_project(folder: Path, model: ScriptedModel) -> Project:
+async def open_bench_project(folder: Path, model: CountingModel) -> Project:
     """Open a project in a new folder, with everything allowed."""
     work = folder / "work"
     work.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The measurements, each over all subjects in turn, and the table of the budgets that each of them measures."""
+"""The measurements of whole runs, over all subjects in turn, and the table of all measurements with their budgets."""
 
 import sys
 from collections.abc import Callable
@@ -39,7 +39,7 @@ from bench.scenario_server import Scenario, ScenarioServer
 
 STEP_COUNT = 50
 DELTA_COUNT = 20_000
-# The steps around step 1,000 are compared, so the session has a few more.
+# A few more steps than those that are compared.
 LATE_STEP_COUNT = recorded_requests.LATE_STEPS.stop + 4
 LATE_STEP_TIMEOUT_SECONDS = 3600.0
 
