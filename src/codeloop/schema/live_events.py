@@ -128,7 +128,7 @@ class SessionCompacted(IdentifiedEvent, tag="session.compacted"):
 
 
 class SessionErrored(IdentifiedEvent, tag="session.error"):
-    """A turn failed; the same error is stored in its message."""
+    """A turn failed or was stopped; the error is stored in its message, too, unless it came outside of an answer."""
 
     properties: SessionFailure
 
@@ -261,7 +261,7 @@ class ServerConnected(IdentifiedEvent, tag="server.connected"):
 
 
 class ServerHeartbeat(IdentifiedEvent, tag="server.heartbeat"):
-    """The stream is still open, though no other event was sent."""
+    """The stream is still open; sent again and again, whatever else is."""
 
     properties: Nothing = msgspec.field(default_factory=Nothing)
 
@@ -273,7 +273,7 @@ class Resync(Wire):
 
 
 class ServerResync(IdentifiedEvent, tag="server.resync"):
-    """Events that this client has not seen are no longer kept: it has to read the state again."""
+    """This client can't be sent all events that it has not seen: it has to read the state again."""
 
     properties: Resync
 

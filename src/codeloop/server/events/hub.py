@@ -121,6 +121,7 @@ class Hub:
             if position is None or reason:
                 position = self._get_present_position(reader)
             reader.sent_position = position
+            # Before the first event, whose `id` has the projects that this adds to the position.
             ahead = self._find_source_ahead(reader)
             reader.add_event(ServerConnected(), reader.format_position(reader.sent_position))
             if reason:
