@@ -273,7 +273,7 @@ class Resync(Wire):
 
 
 class ServerResync(IdentifiedEvent, tag="server.resync"):
-    """This client can't be sent all events that it has not seen: it has to read the state again."""
+    """Not all events that a client has not seen can be sent to it: it has to read the state again."""
 
     properties: Resync
 
