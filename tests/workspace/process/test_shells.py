@@ -458,7 +458,8 @@ async def test_a_command_that_took_long_has_a_longer_timeout_next_time(place: Sh
     try:
         await run(shells, place, "sleep 0.1; echo ran")
         assert shells.choose_timeout_ms(place, "echo short") == 100
-        assert 300 <= shells.choose_timeout_ms(place, "sleep 0.1; echo ran | tail -3") < 60_000
+        # Three times as long as it took; it may have begun before its time is measured.
+        assert 200 <= shells.choose_timeout_ms(place, "sleep 0.1; echo ran | tail -3") < 60_000
         await run(shells, place, "sleep 9", timeout=0.2)
         assert shells.choose_timeout_ms(place, "sleep 9") >= 600, "as long as it got was too short"
     finally:
