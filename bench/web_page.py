@@ -20,6 +20,7 @@ from codeloop.web import STATIC_FOLDER
 from tests.e2e.desk import open_desk
 from tests.support.programs import CODELOOP_PROGRAM, LISTENING_PREFIX, ROOT, run_program
 
+# As in `import{a}from"./chunk-X.js"`.
 _IMPORT_PATTERN = re.compile(rb'(?:from|import)\s*"\./([\w.-]+\.js)"')
 _LINK_PREFIX = "Open in a browser: "
 _PASSWORD = "a password for the bench"

@@ -47,8 +47,10 @@ The route then must check the ticket, since only the project knows its tickets, 
 No other route accepts a ticket.
 """
 
+# A Host header, such as `localhost:4096` or `[::1]`: its name and its port.
 _AUTHORITY_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]?#\\]+)(?::(\d{1,5}))?")
 _CONNECT_PATH = re.compile(r"(?:/api)?/pty/[^/]+/connect")
+# What a preflight request asks for, such as `content-type, authorization`.
 _HEADER_NAMES_PATTERN = re.compile(rb"[\w!#$%&'*+.^`|~, -]{1,4096}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

@@ -38,7 +38,7 @@ _decode = msgspec.json.Decoder(float_hook=_parse_number).decode
 class BadArguments(Exception):
     """A request does not match what its operation takes.
 
-    `kind`: the part of the request that is wrong: Params, Query, Body (not JSON) or Payload (JSON of another shape).
+    `kind`: the part of the request that is wrong: Query, Body (not JSON) or Payload (JSON of another shape).
     """
 
     def __init__(self, kind: str, message: str) -> None:

@@ -31,7 +31,7 @@ _MEDIA_TYPES = {
 }
 """Suffix -> media type. The module `mimetypes` is not used: its tables differ from machine to machine."""
 _HASHED_NAME_PATTERN = re.compile(r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$")
-"""A file name with a hash of the content, as bundlers make it; at least one digit tells it from a long word."""
+"""A file name with a hash, as bundlers make it (`index-BX3k9a2f.js`); at least one digit tells it from a long word."""
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script", re.DOTALL | re.IGNORECASE)
 _POLICY_TEMPLATE = (
     "default-src 'self' data: blob:",

@@ -7,6 +7,7 @@ from codeloop.schema.bounds.server import SERVER_POSITION
 
 # 18 digits: every such number fits into a 64-bit integer, which is what SQLite compares with.
 _SEQ_PATTERN = re.compile(r"[0-9]{1,18}")
+# Such as `42@3f9c0a1b`.
 _SEQ_AT_PROJECT_PATTERN = re.compile(r"([0-9]{1,18})@([0-9A-Za-z_][0-9A-Za-z_.-]{0,99})")
 START_CURSOR = "0"
 """The cursor of the position before the first event."""
