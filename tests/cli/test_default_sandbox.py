@@ -71,6 +71,7 @@ def test_where_no_sandbox_can_be_had_it_asks_about_what_is_not_proved_and_says_s
     assert desk.run("debug", "sandbox").returncode == 1
 
 
+@pytest.mark.slow
 @bare_machine
 def test_a_sandbox_that_is_required_or_off(tmp_path: Path) -> None:
     desk = Desk(tmp_path, wrapper=COMMAND_WITHOUT_SANDBOX)
@@ -114,6 +115,7 @@ def test_where_the_project_holds_the_home_the_sandbox_does_not_count(tmp_path: P
     assert desk.run("debug", "permission", "python3 x.py").stdout.count("does not count as one") == 1
 
 
+@pytest.mark.slow
 @bare_machine
 def test_files_are_changed_there_without_a_question(tmp_path: Path) -> None:
     desk = Desk(tmp_path, wrapper=COMMAND_WITHOUT_SANDBOX)

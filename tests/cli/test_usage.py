@@ -35,6 +35,7 @@ def waiting(path: Path) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_step_that_is_ended_while_its_command_runs_keeps_what_its_answer_used(
     tmp_path: Path, number: signal.Signals

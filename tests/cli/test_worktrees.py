@@ -76,6 +76,7 @@ def test_the_words_of_a_prompt_name_the_tree(desk: Desk) -> None:
     assert desk.git("show", "codeloop/fix-login-page:login-m.txt") == "m\n"
 
 
+@pytest.mark.slow
 def test_with_attach_the_server_makes_the_work_tree(desk: Desk) -> None:
     server = desk.start("serve", "--port", "0")
     try:

@@ -74,6 +74,7 @@ def test_every_program_is_run_here() -> None:
     assert len(tested) == 11
 
 
+@pytest.mark.slow
 async def test_the_code_reviewer(scripted: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
     remark = {"file": "calc.py", "line": 2, "severity": "blocker", "text": "It subtracts."}
     work = scripted(gives(summary="One blocker.", remarks=[remark]))
@@ -99,6 +100,7 @@ async def test_the_changelog_writer(scripted: Scripted, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == f"Added one line.\nchanged: {work / 'CHANGELOG.md'}\n"
 
 
+@pytest.mark.slow
 async def test_the_test_fixer(scripted: Scripted) -> None:
     fixed = scripted(
         make_answer(make_call("write", filePath="calc.py", content="x\n")), says("A sign was wrong."), name="fixed"
@@ -133,6 +135,7 @@ async def test_the_chat_bot(scripted: Scripted) -> None:
         assert len(await project.sessions()) == 2
 
 
+@pytest.mark.slow
 async def test_the_extraction(scripted: Scripted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     invoice = {"number": "7", "issued": "2026-03-01", "seller": "A", "items": [{"what": "tea", "amount": 2.5}]}
     work = scripted(gives(**invoice), says("nothing to see"), *[says("nothing")] * 9)
@@ -156,6 +159,7 @@ async def test_the_permission_policy(scripted: Scripted) -> None:
     assert (work / "src/a.py").exists()
 
 
+@pytest.mark.slow
 async def test_the_supervisor(scripted: Scripted) -> None:
     work = scripted(says("One."), says("Two."), says("Three."), gives(steps=["build it"], risks=[]))
     plan = await example("supervisor").main("add a flag", str(work))
@@ -176,6 +180,7 @@ async def test_the_progress_bar(scripted: Scripted) -> None:
     assert drawn.getvalue().splitlines()[-1].split("\r")[-1].startswith("\x1b[K[#")
 
 
+@pytest.mark.slow
 async def test_the_notebook(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

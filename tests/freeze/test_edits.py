@@ -123,6 +123,7 @@ async def test_the_loop_turns_during_many_edits_of_a_large_file(tmp_path: Path) 
     )
 
 
+@pytest.mark.slow
 async def test_a_text_that_stands_everywhere_is_refused_with_what_to_do(tmp_path: Path) -> None:
     ctx = small_project(tmp_path)
     (ctx.workspace.root / "f.txt").write_text(EQUAL)

@@ -62,6 +62,7 @@ async def costs(work: "list[Any]") -> tuple[float, int, list[str]]:
     return sum(each.cost for each in done), len(done), [str(each) for each in refused]
 
 
+@pytest.mark.slow
 async def test_twenty_folders_at_once_spend_no_more_than_their_budget(tmp_path: Path, model: ModelServer) -> None:
     budget = codeloop.Budget(cost=0.05)
     async with AsyncExitStack() as stack:

@@ -33,6 +33,7 @@ def sleeps() -> bool:
     return found
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_behind(opened: Open, tmp_path: Path) -> None:
     async with opened([SAYS]) as project:  # what is loaded and opened once in a process
         await project.ask("hello")

@@ -80,6 +80,7 @@ def answer(**given: Any) -> ScriptedAnswer:
     return make_answer(make_call("StructuredOutput", **given))
 
 
+@pytest.mark.slow
 async def test_an_answer_has_the_type_that_was_asked_for(opened: Open) -> None:
     async with opened([answer(summary="Good.", remarks=[{"line": 3, "text": "Why?"}])]) as project:
         given = await project.ask("review calc.py", result=Review)
@@ -87,6 +88,7 @@ async def test_an_answer_has_the_type_that_was_asked_for(opened: Open) -> None:
         assert given.result.remarks[0].weight == "low"
 
 
+@pytest.mark.slow
 async def test_what_the_type_itself_refuses_is_an_error_with_the_answer(opened: Open) -> None:
     async with opened([answer(number=3)]) as project:
         with pytest.raises(

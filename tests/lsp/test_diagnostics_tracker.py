@@ -223,6 +223,7 @@ async def test_a_file_that_no_server_serves_starts_nothing(tmp_path: Path) -> No
         assert it.trace() == []
 
 
+@pytest.mark.slow
 async def test_a_server_that_crashes_three_times_is_given_up_and_said(tmp_path: Path) -> None:
     async with world(tmp_path, "crash") as it:
         for number in range(5):

@@ -201,6 +201,7 @@ async def test_pipes_and_devices_do_not_hold_a_request_up(tmp_path: Path) -> Non
         assert (await refusal(it, "/file", path="pipe")).status_code == 400
 
 
+@pytest.mark.slow
 async def test_the_shapes_are_the_contracts(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"a.txt": "one\n", "sub/b.txt": "b\n"})
     write(root, {"a.txt": "two\n", "n.bin": "\0"})

@@ -190,6 +190,7 @@ async def test_a_rejection_ends_the_turn_after_the_step(tmp_path: Path) -> None:
         assert not (it.work / "x").exists()
 
 
+@pytest.mark.slow
 async def test_a_rejection_with_words_goes_on(tmp_path: Path) -> None:
     refused = make_answer(make_call("bash", command="touch x"))
     async with served(tmp_path, [refused, ScriptedAnswer(text="Otherwise.")]) as it, hearing(it) as heard:

@@ -23,6 +23,7 @@ def part(part_id: str, words: str = "") -> TextPart:
     return text(MESSAGE, words, part_id)
 
 
+@pytest.mark.slow
 @given(ids=st.lists(st.sampled_from("abcdefgh"), max_size=20))
 def test_parts_stand_in_the_order_of_their_ids_and_the_last_one_put_counts(ids: list[str]) -> None:
     parts: tuple[TextPart, ...] = ()

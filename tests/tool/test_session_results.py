@@ -110,6 +110,7 @@ def read_as(tool: str, given: dict[str, Any], part: ToolPart, tmp_path: Path) ->
     return piece(tool, shown, text, tmp_path, done=isinstance(part.state, ToolStateCompleted))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", CASES)
 async def test_a_model_reads_exactly_this_of_a_person_or_a_subagent(tmp_path: Path, tool: str) -> None:
     pieces: list[str] = []

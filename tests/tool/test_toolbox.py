@@ -126,6 +126,7 @@ def test_an_unknown_tool_is_told_with_the_known_ones() -> None:
     )
 
 
+@pytest.mark.slow
 @given(value=ANY_JSON, name=st.sampled_from(["look", "change", "", "x"]))
 def test_whatever_a_model_sends_it_is_prepared_or_refused_with_a_reason(value: Any, name: str) -> None:
     found = BOX.prepare(name, msgspec.json.encode(value).decode())

@@ -94,6 +94,7 @@ async def test_the_third_equal_result_is_told_and_the_eighth_ends_the_turn(tmp_p
     assert "3 times" in results[4]
 
 
+@pytest.mark.slow
 async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
     edit, again = (make_answer(make_call("write", filePath=f"{name}.txt", content="x")) for name in ("a", "b"))
     one, two = (make_answer(make_call("bash", command=f"echo {word} in 0.$RANDOM s")) for word in ("ab", "cd"))
@@ -102,6 +103,7 @@ async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
         assert ["same result" in text for text in it.results()] == [*[False] * 5, True, False, False]
 
 
+@pytest.mark.slow
 async def test_a_file_that_swings_between_two_contents_is_told_however_it_is_changed(tmp_path: Path) -> None:
     there = [
         make_answer(make_call("edit", filePath="a.txt", oldString="one", newString="two")),

@@ -42,6 +42,7 @@ def verdict(permission: str, pattern: str, rules: tuple[PermissionRule, ...]) ->
     return decide(Need(permission=permission, patterns=(pattern,)), rules).action
 
 
+@pytest.mark.slow
 @given(PATTERNS, PATTERNS)
 @example("a *", "a ?*")
 @example("a *", "* *")

@@ -135,6 +135,7 @@ def test_what_can_not_be_read_is_a_state_like_any(paths: Paths, root: Path) -> N
     assert changes(paths, root) == ["changed opencode.json"]
 
 
+@pytest.mark.slow
 def test_a_file_that_goes_while_others_are_read(paths: Paths, root: Path) -> None:
     """Whatever the moment, the answer is one of the two states, and never an error."""
     for number in range(20):

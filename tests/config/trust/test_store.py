@@ -121,6 +121,7 @@ def test_a_lock_that_stays_is_waited_for_only_so_long(
     assert is_trusted(paths, tmp_path)
 
 
+@pytest.mark.slow
 def test_processes_that_trust_at_once_lose_nothing(tmp_path: Path, paths: Paths) -> None:
     script = (
         "import sys; from pathlib import Path; from codeloop.config.paths import find_paths; "

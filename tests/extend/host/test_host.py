@@ -79,6 +79,7 @@ def _private():
 '''
 
 
+@pytest.mark.slow
 async def test_tools_of_a_file_are_offered_called_and_bounded(tmp_path: Path) -> None:
     async with host_world(tmp_path) as world:
         tools = world.write("weather.py", TOOLS)

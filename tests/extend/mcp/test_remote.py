@@ -211,6 +211,7 @@ async def test_scopes_that_a_call_lacked_are_asked_for_by_the_next_sign_in(perso
     assert (person.entry.scope, person.entry.wanted) == ("read write", "")
 
 
+@pytest.mark.slow
 async def test_a_configured_header_that_is_refused_is_named(tmp_path: Path, oauth: tuple[str, Path]) -> None:
     async with world(tmp_path, remote(oauth[0], headers={"Authorization": "Bearer no"})) as it:
         with pytest.raises(CodeloopError, match="it answered 401 Unauthorized: check its `headers`"):

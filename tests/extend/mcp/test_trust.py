@@ -21,6 +21,7 @@ def more_tools(it_path: Path, **tool: object) -> None:
     (it_path / "traces" / "tools.json").write_text(json.dumps([{"inputSchema": {"type": "object"}, **tool}]))
 
 
+@pytest.mark.slow
 async def test_a_changed_command_or_variable_is_asked_about_before_it_is_started(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         await it.call("echo", text="x")
@@ -42,6 +43,7 @@ async def test_a_changed_command_or_variable_is_asked_about_before_it_is_started
         assert [need.permission for need in it.ctx.asked] == ["p_echo"]
 
 
+@pytest.mark.slow
 async def test_going_back_to_a_definition_that_was_agreed_to_asks_nothing(tmp_path: Path) -> None:
     for environment in ({}, {"A": "1"}, {}):
         async with world(tmp_path, {"p": plain(tmp_path, environment=environment)}) as it:

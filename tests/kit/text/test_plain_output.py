@@ -106,6 +106,7 @@ def test_lines_that_differ_in_more_than_progress_all_stay(lines: list[str]) -> N
     assert (found.text, found.is_reduced) == ("\n".join(lines), False)
 
 
+@pytest.mark.slow
 @given(LINES)
 @example(["x"] * 9)
 def test_plain_lines_can_be_restored_to_the_last_character(lines: list[str]) -> None:

@@ -68,6 +68,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert hider.count == 0
 
 
+@pytest.mark.slow
 def test_ordinary_documents_are_hardly_touched() -> None:
     hider = SecretHider()
     for path in (ROOT / "docs").glob("*.md"):
@@ -76,6 +77,7 @@ def test_ordinary_documents_are_hardly_touched() -> None:
     assert json.loads(hider.hide(json.dumps({"name": "x", "list": [1, 2]}))) == {"name": "x", "list": [1, 2]}
 
 
+@pytest.mark.slow
 def test_long_texts_take_time_that_grows_with_their_length() -> None:
     for text in (
         "a" * 300_000,

@@ -280,6 +280,7 @@ async def test_the_example_of_a_file_of_secrets_is_none(tmp_path: Path) -> None:
     await bash.run(BashParams(command="cat .env.example"), ctx)
 
 
+@pytest.mark.slow
 async def test_the_short_name_of_a_saved_output_works_in_every_tool(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     told = (await run(ctx, "seq 1 20000")).output

@@ -83,6 +83,7 @@ async def test_a_secret_is_readable_for_the_command_that_was_allowed_it(ctx: Tes
     assert "KEY=1" not in after
 
 
+@pytest.mark.slow
 async def test_a_protected_file_is_open_for_the_command_that_was_allowed_it(ctx: TestContext) -> None:
     own = ctx.workspace.root / ".codeloop"
     (ctx.workspace.root / "try.sh").write_text("echo x > .codeloop/other; echo three > .codeloop/notes")
@@ -131,6 +132,7 @@ async def test_one_question_is_about_leaving_and_all_that_the_command_needs(ctx:
     assert all(need.traits == () for need in others)
 
 
+@pytest.mark.slow
 async def test_a_rule_that_lets_a_command_leave_needs_proof_as_any_other(ctx: TestContext) -> None:
     rules = (PermissionRule(permission="sandbox", pattern="git push *", action="allow"),)
     decided: dict[str, str] = {}

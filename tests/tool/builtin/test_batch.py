@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
@@ -23,6 +25,7 @@ def script(*made: dict[str, Any]) -> list[ScriptedAnswer]:
 ALLOWED = {"batch": "allow"}
 
 
+@pytest.mark.slow
 async def test_the_full_number_of_calls_runs_and_each_has_its_result(tmp_path: Path) -> None:
     made = [one("glob", pattern=f"{number}.txt") for number in range(BATCH_CALLS.value)]
     async with open_scripted_project(tmp_path, script(*made), permission=ALLOWED) as it:
@@ -62,6 +65,7 @@ async def test_a_call_that_fails_does_not_touch_the_others(tmp_path: Path) -> No
             assert reason in part.state.output
 
 
+@pytest.mark.slow
 async def test_each_call_is_asked_for_by_itself_and_a_refusal_with_words_is_its_result(tmp_path: Path) -> None:
     made = [one("bash", command="touch a"), one("bash", command="touch b"), one("bash", command="touch c")]
     rules = {**ALLOWED, "bash": {"*": "ask", "touch c*": "deny"}}

@@ -67,6 +67,7 @@ async def test_a_bad_pattern_a_file_and_outside_are_refused(tmp_path: Path) -> N
 PATHS = st.lists(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=4), max_size=60)
 
 
+@pytest.mark.slow
 @given(PATHS, st.integers(1, 30))
 def test_a_tree_never_takes_more_lines_than_its_budget(paths: list[list[str]], budget: int) -> None:
     files = {"/".join([*steps, "file"]) + str(index) for index, steps in enumerate(paths)}

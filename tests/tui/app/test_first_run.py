@@ -31,6 +31,7 @@ async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *local: LocalSer
         yield ScriptedProject(project, nothing, "", client)
 
 
+@pytest.mark.slow
 async def test_a_server_of_this_machine_is_used_without_a_question_and_can_be_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ async def test_a_folder_that_is_none_is_no_error(tmp_path: Path, name: str) -> N
     assert prune_outputs(tmp_path / name) == []
 
 
+@pytest.mark.slow
 async def test_it_happens_in_the_background(tmp_path: Path) -> None:
     goes = old(tmp_path, 30)
     await prune_all_outputs(tmp_path)

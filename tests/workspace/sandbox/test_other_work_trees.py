@@ -37,6 +37,7 @@ async def trees(it: Attacked) -> AsyncIterator[Trees]:
     await shells.close()
 
 
+@pytest.mark.slow
 async def test_a_tree_commits_to_its_own_branch_and_writes_nothing_into_the_others(it: Attacked, trees: Trees) -> None:
     main, (_, second, inside) = it.root, trees
     for folder in (main, second):
@@ -68,6 +69,7 @@ async def test_a_tree_commits_to_its_own_branch_and_writes_nothing_into_the_othe
     assert git(it, main, "rev-parse", "HEAD") == commit
 
 
+@pytest.mark.slow
 async def test_a_branch_of_another_tree_stays_where_it_is_when_git_has_packed_it(it: Attacked, trees: Trees) -> None:
     if it.backend == "landlock":
         pytest.skip("Landlock knows no exceptions below a folder that may be written")
@@ -85,6 +87,7 @@ async def test_a_branch_of_another_tree_stays_where_it_is_when_git_has_packed_it
     assert not list((main / ".git/refs").rglob("*.lock"))
 
 
+@pytest.mark.slow
 async def test_what_another_tree_does_meanwhile_stays(it: Attacked, trees: Trees) -> None:
     _, second, inside = trees
     await inside.run("true")

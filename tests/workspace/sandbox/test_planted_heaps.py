@@ -109,6 +109,7 @@ async def test_what_goes_on_with_cherry_picks_runs_no_program(it: Attacked, evil
     assert not (it.home / "planted").exists()
 
 
+@pytest.mark.slow
 async def test_what_is_made_behind_a_heap_of_folders_is_found_and_what_was_there_is_left_alone(
     it: Attacked, evil: Path
 ) -> None:

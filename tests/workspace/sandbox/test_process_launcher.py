@@ -86,6 +86,7 @@ async def test_a_killed_launcher_is_started_again(shells: Shells, place: ShellCo
     assert (await run(shells, place, "echo again")).output == "again\n"
 
 
+@pytest.mark.slow
 async def test_what_is_stopped_and_what_keeps_forking_is_ended_too(shells: Shells, place: ShellContext) -> None:
     bomb = "bomb() { [ $1 -gt 5 ] || { bomb $(($1+1)) & bomb $(($1+1)) & }; sleep 900; }; trap '' TERM; "
     stopped = "sh -c 'kill -STOP $$' & "

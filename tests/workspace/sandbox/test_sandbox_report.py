@@ -20,6 +20,7 @@ def place(tmp_path: Path) -> PolicyInput:
     return PolicyInput(root, root, tmp_path / "scratch", environment)
 
 
+@pytest.mark.slow
 async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:
     report = await make_report(place(tmp_path), SandboxConfig(network="off"))
     if not report.backend:

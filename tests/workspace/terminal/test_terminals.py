@@ -304,6 +304,7 @@ async def test_a_flood_leaves_time_for_others_and_keeps_only_the_newest(tmp_path
         assert sum(map(len, late.replay())) == PTY_KEPT.value
 
 
+@pytest.mark.slow
 async def test_a_program_waits_for_its_quickest_client_and_the_slow_one_is_dropped(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
         terminal = await desk.script("read -r go; yes | head -c 2000000; echo done; read -r go")

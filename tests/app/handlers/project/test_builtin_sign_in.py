@@ -202,6 +202,7 @@ def models_of(tmp_path: Path) -> dict[str, Any]:
 KEYED = {"key": "azure-key-0123456789"}
 
 
+@pytest.mark.slow
 async def test_what_is_deployed_at_azure_is_asked_of_the_resource(tmp_path: Path) -> None:
     rows = [("eu", "gpt-6-sol"), ("gpt-6-luna", "gpt-6-luna"), ("us", "gpt-6-sol"), ("e", "text-embedding-3")]
     resource = AzureResource(*rows)

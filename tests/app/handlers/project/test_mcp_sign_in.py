@@ -151,6 +151,7 @@ async def test_a_server_that_registers_nobody_says_what_to_configure(tmp_path: P
         assert (await it.get("/mcp"))["p"]["status"] == "needs_client_registration"
 
 
+@pytest.mark.slow
 async def test_a_client_that_is_registered_by_hand_signs_in(tmp_path: Path, closed: tuple[str, int]) -> None:
     assert get_redirect_target(OAuthSettings(client_id="known")).port == 19876
     url, port = closed

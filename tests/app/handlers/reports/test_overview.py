@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from tests.server.support.serving import Served, served
 
@@ -14,6 +16,7 @@ async def states(it: Served) -> dict[str, tuple[str, str]]:
     return {row["id"]: (row["state"], row.get("detail", "")) for row in rows}
 
 
+@pytest.mark.slow
 async def test_each_state_is_told_apart(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="Done."), ASKS, ScriptedAnswer(text="Made.")]
     async with served(tmp_path, answers, permission={"bash": "ask"}) as it:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from tests.server.support.serving import Served, served
@@ -25,6 +26,7 @@ async def make(it: Served, **body: Any) -> Path:
     return Path((await it.post(PATH, body))["directory"])
 
 
+@pytest.mark.slow
 async def test_a_work_tree_is_made_listed_and_removed_with_its_branch(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
@@ -46,6 +48,7 @@ async def test_a_work_tree_is_made_listed_and_removed_with_its_branch(tmp_path: 
         assert await it.get(PATH) == [str(second)]
 
 
+@pytest.mark.slow
 async def test_changes_and_commits_are_never_lost(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
@@ -77,6 +80,7 @@ async def test_a_branch_is_set_back_when_its_commits_are_elsewhere(tmp_path: Pat
         assert git(folder, "rev-parse", "HEAD") == git(root, "rev-parse", "main")
 
 
+@pytest.mark.slow
 async def test_no_program_that_the_repository_names_is_run(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {**FILES, ".gitattributes": "*.txt filter=evil\n"})
     ran = tmp_path / "ran"
@@ -95,6 +99,7 @@ async def test_no_program_that_the_repository_names_is_run(tmp_path: Path) -> No
     assert not ran.exists()
 
 
+@pytest.mark.slow
 async def test_start_commands_run_in_the_new_work_tree_and_their_failure_is_told(tmp_path: Path) -> None:
     repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
@@ -109,6 +114,7 @@ async def test_start_commands_run_in_the_new_work_tree_and_their_failure_is_told
         assert (folder.parent / "broken" / "a.txt").exists()
 
 
+@pytest.mark.slow
 async def test_a_work_tree_in_which_a_session_works_stays(tmp_path: Path) -> None:
     repository(tmp_path / "work", FILES)
     script = [ScriptedAnswer(calls=(ScriptedCall("bash", {"command": "until [ -e go ]; do sleep 0.02; done"}),))]

@@ -40,6 +40,7 @@ def commit(folder: Path, files: dict[str, str], message: str = "more") -> str:
     return git(folder, "rev-parse", "HEAD").strip()
 
 
+@pytest.mark.slow
 async def test_it_begins_where_one_is_and_is_compared_with_that(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", FILES)
     git(root, "checkout", "-q", "-b", "topic")
@@ -69,6 +70,7 @@ async def test_it_begins_where_one_is_and_is_compared_with_that(tmp_path: Path) 
         assert len(await it.get("/worktree")) == 3
 
 
+@pytest.mark.slow
 async def test_it_begins_at_the_linked_tree_that_one_is_in(tmp_path: Path) -> None:
     root = repository(tmp_path / "main", FILES)
     git(root, "worktree", "add", "-q", "-b", "linked", str(tmp_path / "work"))
@@ -84,6 +86,7 @@ async def test_it_begins_at_the_linked_tree_that_one_is_in(tmp_path: Path) -> No
         assert await remove(it, folder) is True
 
 
+@pytest.mark.slow
 async def test_conflicts_are_shown_and_change_nothing(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
@@ -152,6 +155,7 @@ async def test_a_merge_into_a_branch_that_is_nowhere_checked_out(tmp_path: Path)
         assert not (root / "c.txt").exists()
 
 
+@pytest.mark.slow
 async def test_removal_by_force_keeps_what_was_uncommitted_on_the_branch(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
@@ -200,6 +204,7 @@ async def test_ignored_files_go_along_by_rule(tmp_path: Path) -> None:
         assert git(folder, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 async def test_set_up_commands_run_only_in_what_was_trusted(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {**FILES, "opencode.json": '{"model": "a/b"}\n'})
     git(root, "checkout", "-q", "-b", "strange")
@@ -236,6 +241,7 @@ async def test_set_up_commands_run_in_the_sandbox_of_the_new_work_tree(tmp_path:
     assert [mark.exists() for mark in marks] == [False, False]
 
 
+@pytest.mark.slow
 async def test_submodules_are_filled_from_this_machine_and_not_lost(tmp_path: Path) -> None:
     library = repository(tmp_path / "library", {"l.txt": "l\n"})
     root = repository(tmp_path / "work", FILES)
@@ -297,6 +303,7 @@ async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path:
         assert await remove(it, folder) is True
 
 
+@pytest.mark.slow
 async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
     root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=lfs -text\n", "x.bin": pointer})
@@ -310,6 +317,7 @@ async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> 
         assert await remove(it, folder) is True
 
 
+@pytest.mark.slow
 async def test_sparse_trees_hold_only_the_folders_that_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +339,7 @@ async def test_sparse_trees_hold_only_the_folders_that_are_named(
         assert await remove(it, folder) is True
 
 
+@pytest.mark.slow
 async def test_trees_of_another_clone_are_left_alone(tmp_path: Path) -> None:
     repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:

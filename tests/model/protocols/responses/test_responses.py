@@ -405,6 +405,7 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
     return tuple(turns)
 
 
+@pytest.mark.slow
 @settings(max_examples=scale_examples(60))
 @given(conversations())
 def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:

@@ -154,6 +154,7 @@ async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(
         assert app.prompt.value == "yes, all of it"
 
 
+@pytest.mark.slow
 async def test_the_first_enter_beside_a_draft_is_taken_for_a_mistake(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         request = command("git push")

@@ -80,6 +80,7 @@ class Page(Stage):
         self.toggled.append(event.key)
 
 
+@pytest.mark.slow
 async def test_what_is_selected_is_seen_and_handed_over_without_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
     # A busy machine clicks slowly.
     monkeypatch.setattr("codeloop.tui.widgets.transcript.selection.DOUBLE_CLICK_SECONDS", 60.0)
