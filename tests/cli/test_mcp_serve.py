@@ -95,6 +95,8 @@ def test_a_signal_ends_it_while_it_waits(tmp_path: Path) -> None:
     wrong = desk.run("mcp", "serve", "--agent", "none", "--dir", "nowhere")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "The directory nowhere of --dir does not exist" in wrong.stderr
+    (desk.work / "notes").touch()
+    assert "The directory notes of --dir is a file" in desk.run("run", "--dir", "notes", "hello").stderr
 
 
 def _pid(file: Path) -> int:

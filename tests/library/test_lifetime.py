@@ -150,6 +150,10 @@ async def test_what_can_not_be_opened_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(codeloop.CodeloopError, match=r"nowhere does not exist. Correct the name"):
         async with codeloop.open(tmp_path / "nowhere"):
             pass
+    (tmp_path / "notes").touch()
+    with pytest.raises(codeloop.CodeloopError, match=r"notes is a file. Correct the name"):
+        async with codeloop.open(tmp_path / "notes"):
+            pass
     with pytest.raises(codeloop.CodeloopError, match=r"Start a server there \(`codeloop serve`\)"):
         async with codeloop.connect("http://127.0.0.1:1"):
             pass

@@ -22,7 +22,8 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
     """Open the project of a directory while the block runs. Raises CodeloopError."""
     folder = expand_user_path(directory).absolute()
     if not folder.is_dir():
-        raise UsageProblem(f"The directory {folder} does not exist. Correct the name.")
+        problem = "is a file" if folder.exists() else "does not exist"
+        raise UsageProblem(f"The directory {folder} {problem}. Correct the name.")
     if "record" in options and "replay" in options:
         raise UsageProblem("record and replay exclude each other, as a replay asks no model. Leave one of them out.")
     record = options.get("record")

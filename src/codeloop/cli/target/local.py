@@ -88,7 +88,8 @@ def make_startup(options: Options, record: Path | None) -> Startup:
     # A directory that may not be looked at is reported when the project is opened.
     with suppress(PermissionError):
         if not directory.is_dir():
-            raise UsageProblem(f"The directory {directory} of --dir does not exist. Correct the name.")
+            problem = "is a file" if directory.exists() else "does not exist"
+            raise UsageProblem(f"The directory {directory} of --dir {problem}. Correct the name.")
     return Startup(
         directory=directory,
         config_file=options.config,

@@ -25,7 +25,6 @@ _MARK_VARIABLE = "CODELOOP_SERVER"
 # It exists where processes are visible as files.
 _PROC_FOLDER = Path("/proc/self")
 _CHUNK_BYTES = 2**16
-_PAGE_BYTES = 4096
 _PS_SECONDS = 5
 
 
@@ -176,7 +175,7 @@ def _list_children(pid: int) -> list[int]:
 
 def _read_resident_bytes(pid: int) -> int:
     with suppress(OSError, ValueError):
-        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE_BYTES
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 

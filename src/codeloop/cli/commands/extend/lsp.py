@@ -143,7 +143,7 @@ def _run_install_command(command: list[str], settings: ProjectSettings) -> None:
     if "/" not in program and find_program(program, settings.environment.get("PATH"), in_project=True) is None:
         raise CodeloopError(f"{program} is not on the PATH, and this server is installed with it. Install it first.")
     if code := run_installer(command, LSP_INSTALL):
-        raise CodeloopError(f"{program} failed with exit code {code}; nothing else was done.")
+        raise CodeloopError(f"{program} failed with exit code {code}; nothing was done after it.")
 
 
 @lsp.command()

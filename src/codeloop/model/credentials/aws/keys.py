@@ -80,7 +80,9 @@ async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
         return keys
     name = choose_profile(environment)
     if environment.get("AWS_PROFILE") and name not in files.profiles:
-        raise ModelUnavailable(f"There is no AWS profile `{name}` in ~/.aws. Correct AWS_PROFILE or `options.profile`.")
+        raise ModelUnavailable(
+            f"There is no AWS profile `{name}` in your AWS files. Correct AWS_PROFILE or `options.profile`."
+        )
     if (keys := await _ProfileResolver(environment, files, region).find_keys(name)) is not None:
         return keys
     token, role = environment.get("AWS_WEB_IDENTITY_TOKEN_FILE", ""), environment.get("AWS_ROLE_ARN", "")
