@@ -224,6 +224,14 @@ async def test_ids_that_are_none_are_replaced(tmp_path: Path, name: str) -> None
         assert any("not valid" in note and "new ids" in note for note in done.notes)
 
 
+async def test_a_part_id_that_is_there_twice_is_replaced(tmp_path: Path) -> None:
+    async with open_scripted_project(tmp_path, []) as it:
+        given = document()
+        answer_of(given)["parts"] = [part(1, ANS, "text", text="an id of the prompt's part")]
+        done = await bring(it, given)
+        assert "Some of its ids are there twice: it was stored as a copy, with new ids." in done.notes
+
+
 async def test_parts_out_of_order_keep_their_order(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         given = document()

@@ -171,10 +171,12 @@ def _find_id_problem(project: Project, session: Session, entries: Sequence[Entry
     """Return why the ids can't be kept, as what some of them are; "": they can."""
     messages = [entry.info.id for entry in entries]
     parts = [part.id for entry in entries for part in entry.parts]
-    if not all(_ID_PATTERN.fullmatch(each) for each in (session.id, *messages, *parts)) or len(set(parts)) < len(parts):
+    if not all(_ID_PATTERN.fullmatch(each) for each in (session.id, *messages, *parts)):
         return "not valid"
     if not session.id.startswith("ses_") or not all(each.startswith("msg_") for each in messages):
         return "not valid"
+    if len(set(parts)) < len(parts):
+        return "there twice"
     # Parts are read in the order of their ids.
     if not all(first.id < second.id for entry in entries for first, second in pairwise(entry.parts)):
         return "out of order"
