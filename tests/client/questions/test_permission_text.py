@@ -43,7 +43,7 @@ def test_a_line_break_in_a_name_makes_no_row() -> None:
 @pytest.mark.parametrize(
     ("permission", "words"),
     [
-        ("mcp_changed", "Use the MCP server files, which is not what you agreed to"),
+        ("mcp_changed", "Use the MCP server files as it is now, which you have not agreed to"),
         ("mcp_sampling", "Let the MCP server files ask your model"),
     ],
 )

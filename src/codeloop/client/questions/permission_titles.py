@@ -125,7 +125,7 @@ def _describe_fan_out(request: PermissionRequest, _requester: Requester) -> str:
 
 
 def _describe_changed_server(request: PermissionRequest, _requester: Requester) -> str:
-    return f"Use the MCP server {_list_patterns(request)}, which is not what you agreed to"
+    return f"Use the MCP server {_list_patterns(request)} as it is now, which you have not agreed to"
 
 
 def _describe_sampling(request: PermissionRequest, _requester: Requester) -> str:

@@ -83,7 +83,7 @@ def _make_key(definition: ServerDefinition) -> str:
 
 _CODE_MESSAGE = (
     "It runs without a sandbox, as you, and may load any file of this project. "
-    "You have not yet agreed to start it with these as they are now.\n"
+    "You have not yet agreed to start it with the files as they are now.\n"
 )
 
 

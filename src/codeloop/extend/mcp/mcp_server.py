@@ -141,7 +141,7 @@ class McpServer:
         return self._opening is not None or (self._connection is not None and self._connection.is_open)
 
     async def find_needs(self) -> tuple[Need, ...]:
-        """Return the permission for a start if the server's definition or its code in the project has changed."""
+        """Return the permission for a start if the user has not agreed to the server's definition, or to its code."""
         patch = "" if self.is_running else await self.consent.check()
         return (_make_need(self.name, patch),) if patch else ()
 
