@@ -25,7 +25,7 @@ COMPACT_COMMAND = Command(
 
 
 def build_commands(config: Config, skills: Skills) -> dict[str, Command]:
-    """Return the commands by name. Of the same name, a configured one replaces a built-in one, and both a skill."""
+    """Return the commands by name. A configured one replaces a built-in one of its name, and either one a skill."""
     commands = {
         "compact": COMPACT_COMMAND,
         **{name: _make_built_in_command(name, description) for name, description in BUILT_IN_COMMANDS.items()},

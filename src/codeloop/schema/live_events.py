@@ -261,7 +261,7 @@ class ServerConnected(IdentifiedEvent, tag="server.connected"):
 
 
 class ServerHeartbeat(IdentifiedEvent, tag="server.heartbeat"):
-    """The stream is still open; sent again and again, whatever else is."""
+    """The stream is still open; sent at intervals, also between other events."""
 
     properties: Nothing = msgspec.field(default_factory=Nothing)
 

@@ -24,8 +24,8 @@ class BrowserSession(Struct, frozen=True):
 class BrowserSessions:
     """Makes links and sessions, and checks them. A session is signed, not stored.
 
-    So, with a password, it outlives a restart of the server. It is valid for the host that it was made
-    for, until it expires or the server has another password.
+    So, with a password, it outlives a restart of the server. It is valid for the host that it was made for, until it
+    expires or the server has another password.
     """
 
     def __init__(self, password: str | None, port: int) -> None:

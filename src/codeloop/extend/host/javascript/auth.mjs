@@ -49,7 +49,7 @@ export async function fetchThrough(extension, { id, request, credential }, signa
   if (credential) signIn.current = credential
   const { url, method, headers, body } = request
   const response = await signIn.fetch(url, { method, headers, body, signal })
-  // `fetch` has decoded the body, so these two are of another one.
+  // They describe the body as it was sent; `fetch` has decoded it.
   const told = [...response.headers].filter(([name]) => name !== "content-encoding" && name !== "content-length")
   channel.send({ type: "response", id, status: response.status, headers: told })
   if (response.body) {
