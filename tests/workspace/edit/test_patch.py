@@ -115,6 +115,19 @@ def test_a_refusal_names_no_parameters_of_other_tools() -> None:
         apply_hunks('greet()\nsay("hi")\n', (hunk,))
 
 
+def test_a_refusal_quotes_the_file_as_it_is() -> None:
+    with pytest.raises(EditRefused) as caught:
+        update("def edit(oldString, newString):\n    pass\n", "@@", "-def edit(oldString, newText):", "+def edit():")
+    assert "1: def edit(oldString, newString):\n" in caught.value.advice
+    assert "the hunk has 'def edit(oldString, newText):'" in caught.value.advice
+
+
+def test_twins_as_near_as_each_other_are_not_told_apart_by_what_patches_lack() -> None:
+    with pytest.raises(EditRefused, match="was found 2 times") as caught:
+        unified("a\nb\na\n", "@@ -2 +2 @@", "-a", "+c")
+    assert caught.value.advice.startswith("Add surrounding lines to make it unique.\n")
+
+
 def test_lines_are_inserted_after_a_section_or_at_the_end() -> None:
     assert update("a\nb\n", "@@ a", "+x") == "a\nx\nb\n"
     assert update("a\r\nb\r\n", "@@", "+x") == "a\r\nb\r\nx\r\n"

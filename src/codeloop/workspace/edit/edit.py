@@ -9,7 +9,14 @@ from itertools import islice
 
 from msgspec import Struct
 
-from codeloop.workspace.edit.edit_errors import EditRefused, get_count_limit, make_ambiguity_error, quote_nearest
+from codeloop.workspace.edit.edit_errors import (
+    PARAMETER_NAMES,
+    EditRefused,
+    TextNames,
+    get_count_limit,
+    make_ambiguity_error,
+    quote_nearest,
+)
 from codeloop.workspace.edit.matchers import (
     APPROXIMATE_MATCHERS,
     EDIT_MATCHERS,
@@ -158,7 +165,9 @@ def _drop_overlaps(spans: Iterator[Span]) -> list[Span]:
     return separate_spans
 
 
-def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
+def replace_spans(
+    source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit, names: TextNames = PARAMETER_NAMES
+) -> EditResult:
     """Replace the spans that a matcher found.
 
     Raises EditRefused when an approximate match would remove different words, or nothing would change.
@@ -172,13 +181,13 @@ def replace_spans(source: NormalizedText, spans: Sequence[Span], matcher: Matche
         segment = source.text[start:end]
         old, new = _adapt_to_match(segment, matcher, edit)
         if matcher in APPROXIMATE_MATCHERS:
-            _check_removed_lines(source.text, start, segment, Edit(old, new))
+            _check_removed_lines(source.text, start, segment, Edit(old, new), names)
         pieces.extend((source.slice_original(last_end, start), splice(source, (start, end), old, new)))
         last_end = end
     pieces.append(source.original[source.to_original(last_end) :])
     content = "".join(pieces)
     if content == source.original:
-        raise EditRefused("the file already has newString there; nothing would change")
+        raise EditRefused(f"the file already has {names.new} there; nothing would change")
     return EditResult(content, MATCH_NOTES.get(matcher, ""))
 
 
@@ -217,7 +226,7 @@ def _adapt_to_match(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, st
     return old, new
 
 
-def _check_removed_lines(text: str, start: int, segment: str, edit: Edit) -> None:
+def _check_removed_lines(text: str, start: int, segment: str, edit: Edit, names: TextNames) -> None:
     """Raise EditRefused when the edit would remove lines that differ much from those that the model remembers."""
     from rapidfuzz.distance import Levenshtein
 
@@ -228,10 +237,10 @@ def _check_removed_lines(text: str, start: int, segment: str, edit: Edit) -> Non
         try:
             budget.spend_for_comparison(remembered, actual)
         except TooManyCandidates as error:
-            raise EditRefused(f"oldString only resembles the file, and {error}.", "Give the exact text.") from error
+            raise EditRefused(f"{names.old} only resembles the file, and {error}.", "Give the exact text.") from error
         if Levenshtein.normalized_similarity(remembered, actual) < _MIN_REMOVED_SIMILARITY:
             line = text.count("\n", 0, start) + 1
             raise EditRefused(
-                f"oldString only resembles the block at line {line}, and the part to change differs there.",
-                quote_nearest(text, edit.old),
+                f"{names.old} only resembles the block at line {line}, and the part to change differs there.",
+                quote_nearest(text, edit.old, name=names.old),
             )

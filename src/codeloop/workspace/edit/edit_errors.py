@@ -5,6 +5,7 @@ A model often remembers a function and finds its name in a comment or a docstrin
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.edit.matchers import Span
@@ -52,6 +53,17 @@ _COMMENT_START = re.compile(
     r"(?:#(?!\s*(?:include|define|if|ifdef|ifndef|endif|else)\b)|//|/\*|\*(?:[\s/]|$)|--\s|<!--)"
 )
 _TRIPLE_QUOTES = re.compile(r"\"\"\"|'''")
+
+
+class TextNames(NamedTuple):
+    """What errors call the old and the new text of an edit."""
+
+    old: str
+    new: str
+
+
+PARAMETER_NAMES = TextNames("oldString", "newString")
+"""As the tools `edit` and `multiedit` call them."""
 
 
 class EditRefused(CodeloopError):
@@ -144,10 +156,11 @@ def _quote_spans(text: str, spans: Sequence[Span]) -> str:
     return "\n".join(listing)
 
 
-def quote_nearest(text: str, old: str, suffix: str = "") -> str:
+def quote_nearest(text: str, old: str, suffix: str = "", *, name: str = PARAMETER_NAMES.old) -> str:
     """Quote the lines most similar to the old text, with line numbers, and the first line that differs.
 
-    Other places that are nearly as similar are named by their lines. `suffix`: the end of the file's name.
+    Other places that are nearly as similar are named by their lines. `suffix`: the end of the file's name. `name`: what
+    the old text is called.
     """
     old_lines = old.removeprefix("\n").removesuffix("\n").split("\n")
     if not old.strip():
@@ -159,7 +172,7 @@ def quote_nearest(text: str, old: str, suffix: str = "") -> str:
     begin, *others = nearest
     excerpt = lines[begin : begin + min(len(old_lines), _MAX_NEAREST_LINES)]
     listing = "\n".join(f"{begin + index + 1}: {line[:_MAX_NEAREST_CHARS]}" for index, line in enumerate(excerpt))
-    difference = _describe_difference(old_lines, lines[begin : begin + len(old_lines)], begin)
+    difference = _describe_difference(old_lines, lines[begin : begin + len(old_lines)], begin, name)
     places = _name_places(text, [other + 1 for other in others], suffix)
     other_places = f"\nNearly as close: line{'s' if len(others) > 1 else ''} {places}." if others else ""
     return f"The closest match is:\n{listing}\n{difference}{other_places}"
@@ -250,18 +263,19 @@ def _rate_place(old_lines: Sequence[str], stripped: Sequence[str], weights: Sequ
     return score / max(1, sum(weights[:_MAX_COMPARED_LINES]))
 
 
-def _describe_difference(old_lines: Sequence[str], lines: Sequence[str], begin: int) -> str:
-    """Describe the first line that differs in more than whitespace, or else the first that differs."""
+def _describe_difference(old_lines: Sequence[str], lines: Sequence[str], begin: int, name: str) -> str:
+    """Describe the first line that differs in more than whitespace, or else the first that differs.
+
+    `name`: what the old text is called.
+    """
     whitespace_difference = ""
     for index, line in enumerate(old_lines):
         if index >= len(lines):
-            return f"The file ends there; oldString continues with {line[:_MAX_NEAREST_CHARS]!r}."
+            return f"The file ends there; {name} continues with {line[:_MAX_NEAREST_CHARS]!r}."
         actual = lines[index]
         if actual == line:
             continue
-        text = (
-            f"Line {begin + index + 1} is {actual[:_MAX_NEAREST_CHARS]!r}, oldString has {line[:_MAX_NEAREST_CHARS]!r}"
-        )
+        text = f"Line {begin + index + 1} is {actual[:_MAX_NEAREST_CHARS]!r}, {name} has {line[:_MAX_NEAREST_CHARS]!r}"
         if actual.split() != line.split():
             return f"{text}."
         whitespace_difference = whitespace_difference or f"{text}: only whitespace differs."

@@ -13,7 +13,7 @@ from codeloop.workspace.edit.edit import (
     find_spans,
     replace_spans,
 )
-from codeloop.workspace.edit.edit_errors import EditRefused, make_ambiguity_error, quote_nearest
+from codeloop.workspace.edit.edit_errors import EditRefused, TextNames, make_ambiguity_error, quote_nearest
 from codeloop.workspace.edit.matchers import APPROXIMATE_MATCHERS, PATCH_MATCHERS, Span, match_exact, strip_line_numbers
 from codeloop.workspace.edit.normalized_text import NormalizedText
 from codeloop.workspace.files.encoding import check_surrogates
@@ -21,6 +21,7 @@ from codeloop.workspace.files.encoding import check_surrogates
 # Without the approximate matchers: a line like an `@@` line may well be another function's.
 _SECTION_MATCHERS = tuple(matcher for matcher in PATCH_MATCHERS if matcher not in APPROXIMATE_MATCHERS)
 _MAX_SECTION_PLACES = 1_000
+_HUNK_NAMES = TextNames("the hunk", "its new lines")
 
 
 class Hunk(Struct, frozen=True):
@@ -50,9 +51,8 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
         try:
             result, last_end = _apply_hunk(content, hunk, last_end)
         except EditRefused as error:
-            reason, advice = _name_hunk(str(error)), _name_hunk(error.advice)
             where = f"hunk {number} of {len(hunks)} (line {hunk.patch_line} of the patch)"
-            raise EditRefused(f"{where}: {reason}", advice) from error
+            raise EditRefused(f"{where}: {error}", error.advice) from error
         effort += estimate_effort(content, result.match_note)
         if effort > MAX_EFFORT and number < len(hunks):
             raise EditRefused(f"the file is too large for {len(hunks)} hunks at once.", f"Send {number} in one patch.")
@@ -60,11 +60,6 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
         if result.match_note:
             match_notes.append(f"hunk {number} was matched {result.match_note}")
     return EditResult(content, "; ".join(match_notes))
-
-
-def _name_hunk(text: str) -> str:
-    """Return a text of a refused edit, with the hunk in place of the parameters of the tool `edit`."""
-    return text.replace("oldString", "the hunk").replace("newString", "its new lines")
 
 
 def _apply_hunk(content: str, hunk: Hunk, last_end: int) -> tuple[EditResult, int]:
@@ -90,9 +85,9 @@ def _apply_hunk(content: str, hunk: Hunk, last_end: int) -> tuple[EditResult, in
     spans = [(begin + start, end + start) for begin, end in spans]
     if matcher is None or not spans:
         place = " after the part that the patch changed before it" if start else ""
-        raise EditRefused(f"its lines were not found{place}.", quote_nearest(text, old))
+        raise EditRefused(f"its lines were not found{place}.", quote_nearest(text, old, name=_HUNK_NAMES.old))
     span = _choose_span(text, spans, hunk)
-    edited = replace_spans(source, [span], matcher, Edit(old, new))
+    edited = replace_spans(source, [span], matcher, Edit(old, new), _HUNK_NAMES)
     # What follows the hunk is as long as before.
     hunk_end = len(NormalizedText(edited.content).text) - (len(text) - span[1])
     return replace(edited, match_note=edited.match_note or match_note), max(hunk_end, 0)
@@ -111,7 +106,7 @@ def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
     distances = [abs(text.count("\n", 0, start) + 1 - hunk.line) for start, _ in spans]
     nearest = min(distances)
     if distances.count(nearest) > 1:
-        raise make_ambiguity_error(text, spans)
+        raise make_ambiguity_error(text, spans, or_else=" to make it unique")
     return spans[distances.index(nearest)]
 
 
@@ -130,7 +125,9 @@ def _find_section(text: str, hunk: Hunk, start: int) -> Span:
         if matcher is None:
             spans = list(islice(match_exact(text[begin:], section), _MAX_SECTION_PLACES))
         if not spans:
-            raise EditRefused(f"the line `@@ {section}` was not found.", quote_nearest(text, section))
+            raise EditRefused(
+                f"the line `@@ {section}` was not found.", quote_nearest(text, section, name=_HUNK_NAMES.old)
+            )
         if len(spans) > 1 and index == 0:
             lines = ", ".join(str(text.count("\n", 0, begin + found) + 1) for found, _ in spans[:5])
             raise EditRefused(
