@@ -133,7 +133,11 @@ async def test_an_ipv6_address_that_nobody_answers_at_is_passed_over(
 
 @pytest.mark.parametrize(
     ("number", "says"),
-    [(socket.EAI_NONAME, "(the name is not known)"), (socket.EAI_AGAIN, "(the name could not be looked up)")],
+    [
+        (socket.EAI_NONAME, "(the name is not known)"),
+        (socket.EAI_AGAIN, "(the name could not be looked up)"),
+        (socket.EAI_SYSTEM, "(the name could not be looked up)"),
+    ],
 )
 async def test_a_name_server_that_is_away_does_not_make_a_name_unknown(
     number: int, says: str, monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any
@@ -155,15 +159,26 @@ async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatc
         assert proxy.requests[1].path == "/v1/chat/completions", "no proxy is asked for this machine's own servers"
 
 
+@pytest.mark.parametrize(("url_end", "path"), [("", "/"), ("?key=k", "/?key=k"), ("/hook", "/hook")])
+async def test_a_url_without_a_path_is_posted_to(url_end: str, path: str) -> None:
+    async with ModelServer([Answer(text="a")]) as server:
+        client = OriginClient(server.url.removesuffix("/v1") + url_end, 5.0, 5.0)
+        response = await client.post("", {"content-type": "application/json"}, b'{"messages":[]}')
+        response.close()
+        await client.aclose()
+    assert [request.path for request in server.requests] == [path]
+
+
+@pytest.mark.parametrize("end", ["", "/"])
 @pytest.mark.parametrize("is_by_proxy", [False, True])
 async def test_the_query_of_a_base_url_comes_after_the_path(
-    monkeypatch: pytest.MonkeyPatch, *, is_by_proxy: bool
+    monkeypatch: pytest.MonkeyPatch, *, is_by_proxy: bool, end: str
 ) -> None:
     async with ModelServer([Answer(text="a"), Answer(text="b")]) as server:
         base_url = "http://models.invalid" if is_by_proxy else server.url.removesuffix("/v1")
         if is_by_proxy:
             monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
-        client = OriginClient(f"{base_url}/v1?key=k", 5.0, 5.0)
+        client = OriginClient(f"{base_url}/v1{end}?key=k", 5.0, 5.0)
         for path in ("/chat/completions", "/chat/completions?alt=sse"):
             response = await client.post(path, {"content-type": "application/json"}, b'{"messages":[]}')
             response.close()

@@ -196,7 +196,9 @@ class OriginClient:
         return None
 
     def _format_head(self, method: str, path: str, headers: dict[str, str], length: int) -> bytes:
-        target = join_url(f"{self._base_parts.path}?{self._base_parts.query}", path)
+        # A path is never empty in a request, though it may be in a URL: that of a hook has nothing after its host.
+        base_path = self._base_parts.path or ("" if path else "/")
+        target = join_url(f"{base_path}?{self._base_parts.query}", path)
         lines = [
             f"{method} {target} HTTP/1.1",
             f"host: {format_host_header(self._base_parts)}",
@@ -210,10 +212,12 @@ class OriginClient:
 def join_url(base_url: str, path: str) -> str:
     """Return the URL of a request: `path` is added to that of the base URL, whose query comes last.
 
-    >>> join_url("https://host/v1?key=k", "/models?all=1")
+    >>> join_url("https://host/v1/?key=k", "/models?all=1")
     'https://host/v1/models?all=1&key=k'
     """
     base, _, query = base_url.partition("#")[0].partition("?")
+    # The slash at the end of a whole base URL is gone already.
+    base = base.rstrip("/") if query and path.startswith("/") else base
     return f"{base}{path}{'&' if '?' in path else '?'}{query}" if query else f"{base}{path}"
 
 

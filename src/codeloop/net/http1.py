@@ -7,7 +7,7 @@ each chunk of an answer, against 1 µs here.
 import asyncio
 import re
 from errno import ECONNREFUSED
-from socket import EAI_AGAIN, EAI_FAIL, EAI_NONAME, gaierror
+from socket import EAI_NONAME, gaierror
 from ssl import SSLCertVerificationError, SSLContext, SSLError
 
 from codeloop.net.chunked_body import ChunkedBody
@@ -165,11 +165,11 @@ def _describe_error(error: OSError) -> str:
     match error:
         case ConnectionRefusedError():
             return CONNECTION_REFUSED
-        # The name server is away, as without a network: nothing is known about the name.
-        case gaierror(errno=number) if number in {EAI_AGAIN, EAI_FAIL}:
-            return "the name could not be looked up"
-        case gaierror():
+        case gaierror(errno=number) if number == EAI_NONAME:
             return "the name is not known"
+        # The name server is away, as without a network, or failed: nothing is known about the name.
+        case gaierror():
+            return "the name could not be looked up"
         case SSLCertVerificationError():
             return error.verify_message
         case _:
