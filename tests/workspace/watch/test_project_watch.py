@@ -16,7 +16,8 @@ ROOT = Path("/w")
     [
         (TooManyFolders(), "/w has more than 100,000 folders", "sysctl"),
         (OSError(errno.ENOSPC, "no space"), "fs.inotify.max_user_watches", "max_user_instances"),
-        (OSError(errno.EMFILE, "no inotify"), "Too many open files", "more folders than"),
+        (OSError(errno.EMFILE, "no inotify"), "max_user_instances", "more folders than"),
+        (OSError(errno.ENAMETOOLONG, "too long"), "(File name too long)", "sysctl"),
         (OSError("inotify exists on Linux only"), "can't be watched on this system", "sysctl"),
     ],
 )

@@ -27,10 +27,8 @@ _NO_MORE_WATCHES_TEXT = (
     "{root} has more folders than can be watched here, so only its branch and the files that were read are looked at. "
     "On Linux, a larger fs.inotify.max_user_watches (sysctl) helps, and so do patterns in `watcher.ignore`."
 )
-_NO_INOTIFY_TEXT = (
-    "Files can't be watched here ({reason}), so only the branch and the files that were read are looked at. "
-    "On Linux, a larger fs.inotify.max_user_instances (sysctl) may help."
-)
+_FAILED_TEXT = "Files can't be watched here ({reason}), so only the branch and the files that were read are looked at."
+_NO_INOTIFY_TEXT = f"{_FAILED_TEXT} On Linux, a larger fs.inotify.max_user_instances (sysctl) may help."
 _NO_WATCHING_TEXT = (
     "Files can't be watched on this system, so only the branch and the files that were read are looked at."
 )
@@ -137,8 +135,11 @@ def describe_watch_error(root: Path, error: OSError) -> str:
         # The error of a system without inotify has no number.
         case None:
             return _NO_WATCHING_TEXT
-        case code:
+        # No inotify instance is left to the user, or no file to this process.
+        case errno.EMFILE | errno.ENFILE as code:
             return _NO_INOTIFY_TEXT.format(reason=os.strerror(code))
+        case code:
+            return _FAILED_TEXT.format(reason=os.strerror(code))
 
 
 def _read_file_stamps(paths: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
