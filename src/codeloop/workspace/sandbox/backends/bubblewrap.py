@@ -75,9 +75,8 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders:
     binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(binds):
         _prepare_mount_point(Path(path), policy, mounted_folders)
-        if path in layered and mounted_folders.private is not None:
-            # Two sandboxes can't mount the same layer, so an empty folder replaces the cache.
-            command += ("--bind", str(make_cache_folder(mounted_folders.private, path)), path)
+        if path in layered:
+            command += _replace_cache(path, mounted_folders.private)
         elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica_by_root)):
             command += (binds[path], replica_by_root.get(path, path), path)
     for path, target in policy.links:
@@ -92,6 +91,12 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders:
         command += _bind_to_itself(binds[path], path)
     command += [word for path in filter(os.path.lexists, hidden) for word in _hide(path, policy, binds)]
     return [*command, "--chdir", "/", "--", *program]
+
+
+def _replace_cache(path: str, private: Path | None) -> Iterable[str]:
+    """Return the option that shows an empty folder in place of a cache: two sandboxes can't mount the same layer."""
+    # The cache itself must never be writable.
+    return () if private is None else ("--bind", str(make_cache_folder(private, path)), path)
 
 
 def _add_link(path: Path, target: str, policy: SandboxPolicy, mounted_folders: MountedFolders) -> Iterable[str]:
