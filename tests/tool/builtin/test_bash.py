@@ -203,6 +203,13 @@ async def test_bad_input_is_refused_with_the_reason(tmp_path: Path, params: Bash
         await bash.run(params, make_context(tmp_path))
 
 
+async def test_the_folder_in_a_refusal_may_have_braces_in_its_name(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    await run(ctx, "mkdir '{name}' && cd '{name}'")
+    with pytest.raises(ToolFailure, match=r"is not a folder\. Leave it out to run in .*/\{name\}\."):
+        await run(ctx, "ls", workdir="missing")
+
+
 async def test_a_server_is_started_watched_used_and_ended(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "page").write_text("served\n")

@@ -139,13 +139,13 @@ def check_unmoved(ctx: ToolContext, target: ResolvedPath) -> None:
 
 
 async def describe_missing_file(ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}") -> str:
-    """Return a message that a file does not exist (`text` takes its path), with similar paths."""
+    """Return a message that a file does not exist (its path for each `{}` of `text`), with similar paths."""
     from codeloop.tool.files.similar_paths import find_similar_paths
 
     similar_paths = await find_similar_paths(ctx.workspace, target.path)
     folder = target.path.parent
     where = "" if folder.is_dir() else f" (the folder {format_path(ctx.workspace, folder)} does not exist)"
-    first = text.format(format_path(ctx.workspace, target.path)) + where
+    first = text.replace("{}", format_path(ctx.workspace, target.path)) + where
     return "\n".join([first, *(["Similar paths:"] if similar_paths else []), *map(replace_undecodable, similar_paths)])
 
 

@@ -149,7 +149,7 @@ async def _compute_changes(
     for operation in operations:
         target = targets[operation.path]
         if isinstance(operation, UpdateFile) and target.real not in files and read_file_if_exists(target.real) is None:
-            text = "There is no file {0}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
+            text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {}` makes a new one."
             raise ToolFailure(await describe_missing_file(ctx, target, text))
         with convert_errors(ctx.workspace, target):
             is_quotable = may_quote(ctx, target)
