@@ -11,7 +11,9 @@ import pytest
 
 from codeloop.app.app import App
 from codeloop.client.directory_client import DirectoryClient
+from codeloop.schema.api.session_requests import ListSessions
 from codeloop.schema.limits import Limit
+from codeloop.schema.operation import SESSION_LIST
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.providers import provider_picker
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker
@@ -136,3 +138,20 @@ async def test_a_silent_server_keeps_a_key_only_if_one_was_entered(
             await app.sees("Acme", "key stored, did not answer")
             await pilot.press("escape")
             await wait_until(lambda: app.results == [None])
+
+
+@pytest.mark.slow
+async def test_a_dialog_that_is_closed_while_a_provider_is_tried_leaves_no_session(tmp_path: Path) -> None:
+    async with ModelServer([Answer(hang=60)]) as server:
+        mine = {"options": {"baseURL": server.url}, "models": {"m": {"limit": {"context": 9_000}}}}
+        async with picking(tmp_path, {"mine": mine}) as (app, pilot):
+            picker = app.screen
+            assert isinstance(picker, ProviderPicker)
+            await pilot.press(*"mine", "enter")
+            await wait_until(lambda: bool(server.requests), 20)
+            trial = next(each for each in picker.workers if each.group == "act")
+            await pilot.press("escape")
+            await wait_until(lambda: app.results == [None] and trial.is_finished)
+            assert [note.message for note in app._notifications] == ["Trying mine…"]
+            client = picker._dialog_context.client
+            assert await client.call(SESSION_LIST, ListSessions()) == []

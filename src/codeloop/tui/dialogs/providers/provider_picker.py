@@ -300,9 +300,10 @@ async def _try_model(context: DialogContext, model: ModelRef, note_on_silence: s
             answer = await client.call(PROMPT, prompt)
         return answer.info.error if isinstance(answer.info, AssistantMessage) else None
     except TimeoutError:
-        # The turn goes on without this call, and a session that works can't be deleted.
-        await client.call(ABORT, SessionId(session_id=session.id))
         seconds = PROVIDER_TRY.value // 1000
         return UnknownError(data=UnknownData(message=f"It did not answer in {seconds} s.{note_on_silence}"))
     finally:
+        # After the timeout, or if the dialog is closed, the turn goes on without the call that began it; and a session
+        # that works can't be deleted.
+        await client.call(ABORT, SessionId(session_id=session.id))
         await client.call(SESSION_DELETE, SessionId(session_id=session.id))
