@@ -170,3 +170,14 @@ def test_two_servers_with_a_tool_of_one_name_are_told_apart(tmp_path: Path) -> N
         assert {"p_echo", "q_echo"} <= set(offered)
         assert texts(model)[:2] == ["echo: one", "echo: two"]
         assert [each["tool"] for each in ended["denied"]] == ["p_pixel"], "its readOnlyHint allows nothing"
+
+
+@pytest.mark.slow
+def test_a_servers_question_that_nobody_answers_is_no_matter_of_permission(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(call("mcp", tool="p_form"), Answer(text="Done."))) as model:
+        desk.use(model, mcp={"p": plain(tmp_path / "p")}, permission={"*": "allow"})
+        done = desk.run("run", "--auto", "--title", "T", "go")
+    assert done.returncode == 5, done.stderr
+    assert "A question was not answered because nobody could be asked. Say in the prompt" in done.stderr
+    assert "--auto" not in done.stderr

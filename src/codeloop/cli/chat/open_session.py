@@ -138,7 +138,7 @@ class OpenSession:
         self._on_change(code)
 
     def _sum_up(self) -> int:
-        ending = read_ending(self._answer, self._answerer.refusals)
+        ending = read_ending(self._answer, self._answerer.refusal)
         # The user has caused the abort, and the error was shown when it came: neither is repeated.
         if ending.reason == "aborted" or ending.message == self._prompts.error:
             ending = ending._replace(message="")
@@ -147,7 +147,7 @@ class OpenSession:
         self._follower.tally = Tally(self.session)
         # The next turn begins anew.
         self._answer, self._start_time = None, None
-        self._prompts.error, self._answerer.refusals = "", 0
+        self._prompts.error = self._answerer.refusal = ""
         self._view.finish(outcome)
         return outcome.exit_code
 

@@ -25,21 +25,29 @@ from codeloop.schema.question import QuestionRequest
 
 # Characters of a denied request in the note about it.
 SUBJECT_CHARS = 400
+DENIED_MESSAGE = (
+    "A request was denied because nobody could be asked. Allow it in codeloop.json (`permission`), choose another "
+    "--profile, or use --auto."
+)
+UNANSWERED_MESSAGE = (
+    "A question was not answered because nobody could be asked. Say in the prompt what the answer is, or use codeloop "
+    "in a terminal."
+)
 WITHDRAWN_NOTE = "Already answered elsewhere, or withdrawn."
 
 
 class Answerer:
     """Answers requests: permissions are given with `auto`; else the user is asked; without a user, they are refused.
 
-    `prompter`: asks the user; None: there is none. `refusals`: the number of requests that were refused because nobody
-    could be asked.
+    `prompter`: asks the user; None: there is none. `refusal`: words for the user about the first request that was
+    refused because nobody could be asked; "": there is none.
     """
 
     def __init__(self, prompter: Prompter | None, *, auto: bool) -> None:
         self._prompter = prompter
         self._auto = auto
         self._question_lock = asyncio.Lock()
-        self.refusals = 0
+        self.refusal = ""
         self.asked_ids: set[str] = set()
         """The ids of the requests that wait for the user."""
 
@@ -49,7 +57,7 @@ class Answerer:
         message = AUTO_MESSAGE if self._auto else None
         if not self._auto and self._prompter is None:
             subject = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT_CHARS)
-            self._refuse(view, f"Denied, because nobody can be asked: {subject}")
+            self._refuse(view, f"Denied, because nobody can be asked: {subject}", DENIED_MESSAGE)
             reply, message = "reject", NOBODY_MESSAGE
         elif not self._auto and self._prompter is not None:
             async with self._wait_for_terminal(request.id):
@@ -70,7 +78,7 @@ class Answerer:
         try:
             if self._prompter is None:
                 question = one_line(request.questions[0].question, SUBJECT_CHARS)
-                self._refuse(view, f"Not answered, because nobody can be asked: {question}")
+                self._refuse(view, f"Not answered, because nobody can be asked: {question}", UNANSWERED_MESSAGE)
                 await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE))
                 return
             async with self._wait_for_terminal(request.id):
@@ -86,8 +94,8 @@ class Answerer:
             if error.kind != "QuestionNotFoundError":
                 raise
 
-    def _refuse(self, view: View, note: str) -> None:
-        self.refusals += 1
+    def _refuse(self, view: View, note: str, refusal: str) -> None:
+        self.refusal = self.refusal or refusal
         view.note(note)
 
     @asynccontextmanager

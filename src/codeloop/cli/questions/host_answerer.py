@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from codeloop.cli.output.view import View
-from codeloop.cli.questions.answerer import Answerer
+from codeloop.cli.questions.answerer import DENIED_MESSAGE, Answerer
 from codeloop.client.client import Client
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.api.session_inputs import AnswerPermission
@@ -50,7 +50,7 @@ class HostAnswerer(Answerer):
         reply, message = _read_answer(answer, arguments)
         # The program is gone, so nobody could be asked.
         if answer is None:
-            self.refusals += 1
+            self.refusal = self.refusal or DENIED_MESSAGE
         try:
             await client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
         except OperationError as error:

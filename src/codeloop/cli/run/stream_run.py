@@ -155,7 +155,7 @@ class StreamRun:
         attach_flag = f" --attach {self._options.attach}" if self._options.attach is not None else ""
         background = BackgroundPolicy(waits=not self._options.no_wait, on_server=self._options.attach is not None)
         prompt_id = new_id("msg")
-        self._answerer.refusals = 0
+        self._answerer.refusal = ""
         try:
             # The turn's cost is the growth of the session's sums, so they have to be up to date.
             session = await client.call(SESSION_GET, SessionId(session_id=session.id))

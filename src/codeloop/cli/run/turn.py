@@ -26,10 +26,6 @@ from codeloop.schema.operation import ABORT, SESSION_GET
 ABORT_INTERVAL = 0.01
 OVERDUE_MESSAGE = f"The background subagents did not finish within {BACKGROUND_WAIT.seconds / 60:g} minutes."
 STOPPING_NOTE = "codeloop: Stopping; press Ctrl-C again to quit now."
-NOBODY_ASKED_MESSAGE = (
-    "A request was denied because nobody could be asked. Allow it in codeloop.json (`permission`), choose another "
-    "--profile, or use --auto."
-)
 # The exit codes of turns whose end this process asked for, by the reason.
 CODES_BY_REASON = {
     "timeout": exit_codes.TIMEOUT,
@@ -43,19 +39,19 @@ SendCall = Callable[[], Coroutine[Any, Any, MessageWithParts]]
 """Sends a prompt or a command, and returns the answer when the turn ends."""
 
 
-def read_ending(answer: MessageWithParts | None, refusals: int) -> Ending:
+def read_ending(answer: MessageWithParts | None, refusal: str) -> Ending:
     """Return how a turn ended by itself.
 
-    `answer`: None if another client began the turn. `refusals`: the number of requests that were denied because nobody
-    could be asked.
+    `answer`: None if another client began the turn. `refusal`: words for the user about a request that was refused
+    because nobody could be asked; "": there is none.
     """
     stop = answer.stop if answer is not None else None
     reason, goal = (stop.reason, stop.goal) if stop is not None else ("done", None)
     code = exit_codes.choose_turn_code(answer) if answer is not None else exit_codes.DONE
     message = stop.message if stop is not None and reason != "done" else ""
-    # With a goal, its checks say whether it was reached in spite of the refusals.
-    if code == exit_codes.DONE and refusals and goal is None:
-        code, message = exit_codes.DENIED, NOBODY_ASKED_MESSAGE
+    # With a goal, its checks say whether it was reached in spite of the refusal.
+    if code == exit_codes.DONE and refusal and goal is None:
+        code, message = exit_codes.DENIED, refusal
     if stop is None:
         return Ending(reason, code, message)
     return Ending(
@@ -143,7 +139,7 @@ class RunTurn:
 
     def _choose_ending(self, answer: MessageWithParts, *, is_answered: bool) -> Ending:
         """Return how the turn ended: by itself, or as requested. `is_answered`: its answer came before the request."""
-        ending, requested = read_ending(answer, self._answerer.refusals), self._requested_end
+        ending, requested = read_ending(answer, self._answerer.refusal), self._requested_end
         # A turn may have ended by itself before it could be aborted; then its own ending counts.
         if requested is not None and (is_answered or requested.reason == "error" or ending.reason == "aborted"):
             code = CODES_BY_REASON[requested.reason]
@@ -160,7 +156,7 @@ class RunTurn:
         if requested is not None:
             ending = Ending(requested.reason, CODES_BY_REASON[requested.reason], str(error))
             return self._make_outcome(ending, seconds)
-        if self._answerer.refusals:
+        if self._answerer.refusal:
             return self._make_outcome(Ending("rejected", exit_codes.DENIED, str(error)), seconds)
         raise error
 
