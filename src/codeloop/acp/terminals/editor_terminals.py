@@ -52,25 +52,26 @@ class EditorTerminals:
         exit_status: Any = None
         has_timed_out = False
         try:
-            async with asyncio.timeout(command.timeout):
-                # The protocol does not report new output, so it is polled.
-                while not (await asyncio.wait({exit_task}, timeout=EDITOR_OUTPUT_POLL.seconds))[0]:
-                    command.show(terminal_id, await _read_output(connection, terminal))
-            exit_status = exit_task.result()
-        except TimeoutError:
-            has_timed_out = True
-            # Killed, not released: the output is still needed.
-            await _request_end(connection, "terminal/kill", terminal)
-        # A cancelled task can't wait for answers any more.
-        except asyncio.CancelledError:
+            try:
+                async with asyncio.timeout(command.timeout):
+                    # The protocol does not report new output, so it is polled.
+                    while not (await asyncio.wait({exit_task}, timeout=EDITOR_OUTPUT_POLL.seconds))[0]:
+                        command.show(terminal_id, await _read_output(connection, terminal))
+                exit_status = exit_task.result()
+            except TimeoutError:
+                has_timed_out = True
+                # Killed, not released: the output is still needed.
+                await _request_end(connection, "terminal/kill", terminal)
+            output = await _read_output(connection, terminal)
+            # The editor keeps showing a terminal after its release.
+            await _request_end(connection, "terminal/release", terminal)
+        # A cancelled task can't wait for answers any more; and of an editor that refuses to wait, none matters.
+        except (asyncio.CancelledError, RpcError):
             connection.post("terminal/kill", terminal)
             connection.post("terminal/release", terminal)
             raise
         finally:
             exit_task.cancel()
-        output = await _read_output(connection, terminal)
-        # The editor keeps showing a terminal after its release.
-        await _request_end(connection, "terminal/release", terminal)
         # The editor may send anything; a command that timed out has no exit status.
         code = exit_status.get("exitCode") if is_object(exit_status) else None
         signal = exit_status.get("signal") if is_object(exit_status) else None
