@@ -91,3 +91,16 @@ async def test_a_message_never_covers_the_first_cards(tmp_path: Path) -> None:
         ui.ui.notify("Something that a server has to say.", severity="warning")
         await ui.sees("Something that a server has to say.", "tour shows it again")
         assert not ui.ui._notifications
+
+
+async def test_without_a_leader_messages_name_no_empty_key(tmp_path: Path) -> None:
+    settings = tmp_path / "tui.json"
+    settings.write_text('{"keybinds": {"leader": "none"}}')
+    async with (
+        open_scripted_project(tmp_path, []) as desk,
+        played(desk, tmp_path / "state", settings=(settings,)) as ui,
+    ):
+        await ui.type("/tour", "enter")
+        await ui.sees("Five keys to begin with", "/undo", "undo the last turn")
+        await ui.pilot.press("f2")
+        await ui.sees("/models lists all.")

@@ -43,7 +43,7 @@ def test_a_value_that_is_no_text_is_told_of_commands_and_of_the_prompts_actions(
 
 
 def test_a_key_of_the_prompt_is_taken_away_by_none_and_by_false() -> None:
-    for nothing in ("none", False):
+    for nothing in ("none", " none ", False):
         assert "ctrl+j" not in map_prompt_keys({"input_newline": nothing})
 
 
@@ -52,7 +52,7 @@ def test_modifiers_of_a_letter_beyond_ascii_are_kept() -> None:
 
 
 def test_without_a_leader_no_key_that_follows_it_is_shown() -> None:
-    for nothing in ("none", False):
+    for nothing in ("none", " none ", False):
         keymap = Keymap({"help": "<leader>h,f1", "new": "<leader>n"}, {"leader": nothing})
         assert keymap.problems == []
         assert (keymap.format_keys("help"), keymap.format_key("new")) == (["f1"], "")

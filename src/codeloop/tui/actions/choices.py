@@ -119,7 +119,7 @@ def _move_to_model(ui: Ui, references: Sequence[str], step: int, problem: str) -
     names = [format_model_ref(each) for each in models]
     current_name = format_model_ref(model) if model is not None else ""
     if all(name == current_name for name in names):
-        raise UsageProblem(f"{problem} {ui.keymap.format_key('model_list')} lists all.")
+        raise UsageProblem(f"{problem} {ui.keymap.format_key('model_list') or '/models'} lists all.")
     # From a model outside the list, a step forwards leads to the first of the list, one backwards to the last.
     outside_index = -1 if step > 0 else 0
     index = names.index(current_name) if current_name in names else outside_index

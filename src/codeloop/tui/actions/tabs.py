@@ -19,7 +19,8 @@ async def open_new_session(ui: Ui, words: str) -> None:
 async def start_session(ui: Ui, entry: PromptEntry) -> None:
     """Show a new session, and send its first prompt if that is not empty."""
     if len(ui.tabs) >= MAX_TABS and all(tab.view is not None for tab in ui.tabs):
-        raise UsageProblem(f"There are {MAX_TABS} tabs already. Close one first ({ui.keymap.format_key('tab_close')}).")
+        key = ui.keymap.format_key("tab_close")
+        raise UsageProblem(f"There are {MAX_TABS} tabs already. Close one first{f' ({key})' if key else ''}.")
     tab = await ui.open_tab(None)
     if entry.text:
         tab.prompt.set_entry(entry)

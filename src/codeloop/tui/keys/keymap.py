@@ -39,12 +39,13 @@ class Keymap:
         self.problems: list[str] = []
         self.keys: dict[str, tuple[str, ...]] = {}
         """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
-        leader_key = custom.get("leader")
+        leader = custom.get("leader")
+        leader_key = leader.strip() if isinstance(leader, str) else ""
         self.leader = ""
         """The leader key, as Textual names it; "": there is none."""
         # `false` takes keys away, like "none".
-        if leader_key is not False and leader_key != "none":
-            self.leader = to_textual_name(leader_key if isinstance(leader_key, str) and leader_key else DEFAULT_LEADER)
+        if leader is not False and leader_key != "none":
+            self.leader = to_textual_name(leader_key or DEFAULT_LEADER)
         for name, keys in custom.items():
             if name not in defaults and name != "leader":
                 continue

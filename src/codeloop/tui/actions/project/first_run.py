@@ -63,15 +63,15 @@ def _record_first_time(marker: Path) -> bool:
 
 async def show_tour(ui: Ui, _words: str) -> None:
     """Show five keys to begin with, until something is sent or escape is pressed."""
-    key_text = ui.keymap.format_key
+    key_text, stop_key = ui.keymap.format_key, ui.keymap.format_key("session_interrupt")
     hints = [
         (key_text("command_list"), f"every command, with its keys; {key_text('help') or '/help'} is the help"),
         ("@  /  !", "mention a file · run a command · run a shell command"),
         (key_text("agent_cycle"), "next agent: plan only reads and thinks, build changes files"),
-        (f"{key_text('session_interrupt')} twice", "stop the turn"),
-        (key_text("messages_undo"), "undo the last turn, with what it did to files"),
+        (f"{stop_key} twice" if stop_key else "", "stop the turn"),
+        (key_text("messages_undo") or "/undo", "undo the last turn, with what it did to files"),
     ]
     width = max(len(keys) for keys, _ in hints)
     lines = [f"{keys:{width}}  {meaning}" for keys, meaning in hints if keys]
-    end = f"{key_text('session_interrupt') or 'esc'} hides this; /tour shows it again"
+    end = f"{stop_key or 'esc'} hides this; /tour shows it again"
     ui.say("\n".join(["Five keys to begin with", *lines, end]))
