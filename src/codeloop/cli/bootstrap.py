@@ -56,7 +56,7 @@ def catch_signals(arguments: list[str]) -> None:
             end_interrupted(arguments)
         raise KeyboardInterrupt
 
-    # A shell starts its background jobs with SIGINT ignored, which every command but `run` keeps so.
+    # A shell starts its background jobs with SIGINT ignored. Only `run` takes it here all the same.
     is_ignored = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN
     caught_signals = [] if is_ignored else [_signal.SIGINT]
     for number in list_end_signals() if is_run else caught_signals:
