@@ -93,6 +93,7 @@ async def test_a_message_never_covers_the_first_cards(tmp_path: Path) -> None:
         assert not ui.ui._notifications
 
 
+@pytest.mark.slow
 async def test_without_a_leader_messages_name_no_empty_key(tmp_path: Path) -> None:
     settings = tmp_path / "tui.json"
     settings.write_text('{"keybinds": {"leader": "none"}}')
