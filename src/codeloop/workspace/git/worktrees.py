@@ -1,4 +1,4 @@
-"""Creates linked work trees of a repository; unless forced, removes and resets them only where nothing is lost.
+"""Creates linked work trees of a repository; removes (unless forced) and resets them only where nothing is lost.
 
 No hook that the repository configures is run, and its filter programs only for a trusted project: elsewhere a file that
 a filter would convert is checked out as it is stored.
@@ -169,7 +169,11 @@ class Worktrees(Struct, frozen=True):
         if default is None:
             raise WorktreeRefused("There is no default branch: no remote's HEAD, no main, no master.")
         await self._check_saved(tree, "reset", is_branch_kept=False)
-        output = await run_unfiltered(tree, "reset", "--quiet", "--hard", default.ref)
+        arguments = ("reset", "--quiet", "--hard", default.ref)
+        output = await self.run(tree, *arguments)
+        # A filter's program may be missing; the work tree then was made without filters, too.
+        if output.code != 0 and self.is_trusted:
+            output = await run_unfiltered(tree, *arguments)
         if output.code != 0:
             raise WorktreeRefused(f"git can't reset {folder}: {describe_failure(output)}")
 

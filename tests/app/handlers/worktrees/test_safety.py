@@ -304,6 +304,25 @@ async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_trusted", [False, True])
+async def test_what_a_reset_writes_is_filtered_in_a_trusted_project(tmp_path: Path, *, is_trusted: bool) -> None:
+    root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=upper\n", "x.bin": "first\n"})
+    for name, words in (("smudge", "tr a-z A-Z"), ("clean", "tr A-Z a-z"), ("required", "true")):
+        git(root, "config", f"filter.upper.{name}", words)
+    if is_trusted:
+        trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        assert (folder / "x.bin").read_text() == ("FIRST\n" if is_trusted else "first\n")
+        tip = commit(root, {"x.bin": "second\n"})
+        assert await it.post(f"{PATH}/reset", {"directory": str(folder)}) is True
+        assert git(folder, "rev-parse", "HEAD").strip() == tip
+        assert (folder / "x.bin").read_text() == ("SECOND\n" if is_trusted else "second\n")
+        assert (await look(it, "one")).get("changed", []) == []
+        assert await remove(it, folder) is True
+
+
+@pytest.mark.slow
 async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
     root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=lfs -text\n", "x.bin": pointer})
@@ -314,6 +333,10 @@ async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> 
         folder, made = await make(it, name="one")
         assert (folder / "x.bin").read_text() == pointer
         assert "without filters" in made["notes"][0]
+        write(root, {"x.bin": pointer.replace("size 9", "size 10")})
+        git(root, "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false", "commit", "-q", "-a", "-m", "more")
+        assert await it.post(f"{PATH}/reset", {"directory": str(folder)}) is True
+        assert "size 10" in (folder / "x.bin").read_text()
         assert await remove(it, folder) is True
 
 
