@@ -1,12 +1,12 @@
-"""The commands that change something on another machine or service: rows, one a line.
+"""The commands that change something on another machine or service: rows, one a line (but see PACKAGE_RUNNERS).
 
 `git push ! -n --dry-run` is a program and the words after it, where options in between are skipped. A word may list
 alternatives (`push,publish`) and contain stars; `add~` means `add` and `add-*`; `**` stands for any words. After `!`:
-options with which the command changes nothing. After `+`: options, one of which it needs to change something. After
-`>`: a pattern that its last word must match. `not` before a row: such a command changes nothing.
+options with which the command changes nothing there. After `+`: options, one of which it needs to change something.
+After `>`: a pattern that its last word must match. `not` before a row: such a command changes nothing.
 """
 
-GIT_ROWS = """
+VERSION_CONTROL_ROWS = """
 git push ! -n --dry-run
 git send-pack,http-push,imap-send,send-email ! --dry-run
 git lfs push ! --dry-run
@@ -31,7 +31,7 @@ gt submit,s,ss ! --dry-run
 """
 
 FORGE_ROWS = """
-gh pr close,comment,create,edit,lock,merge,ready,reopen,revert,review,unlock,update-branch ! --dry-run
+gh pr close,comment,create,edit,lock,merge,ready,reopen,revert,review,unlock,update-branch
 gh issue close,comment,create,delete,develop,edit,lock,pin,reopen,transfer,unlock,unpin
 gh release create,delete,delete-asset,edit,upload
 gh repo archive,create,delete,edit,fork,rename,sync,unarchive
@@ -62,7 +62,8 @@ jira ** add,assign,clone,comment,create,delete,edit,move
 """
 
 PACKAGE_ROWS = """
-npm publish,unpublish,deprecate,undeprecate ! --dry-run
+npm publish,unpublish ! --dry-run
+npm deprecate,undeprecate
 npm dist-tag,dist-tags add,rm,set
 npm owner,access,team,token,org,hook add,create,destroy,grant,public,restricted,revoke,rm,set
 npm stage publish
@@ -71,7 +72,8 @@ yarn npm publish ! --dry-run -n
 yarn npm tag add,remove
 yarn workspaces foreach ** publish
 yarn workspace * publish
-pnpm publish,deprecate,unpublish ! --dry-run
+pnpm publish,unpublish ! --dry-run
+pnpm deprecate,undeprecate
 bun,deno,jsr publish ! --dry-run
 lerna publish
 changeset publish
@@ -121,7 +123,8 @@ docker service create,update,rm,scale,rollback
 skopeo copy,delete,sync
 crane push,copy,cp,delete,tag,append,mutate
 oras push,attach,copy,cp
-ko publish,apply,build,resolve ! --local -L --push=false
+ko publish,build,resolve ! --local -L --push=false
+ko apply
 helm push,cm-push
 goreleaser release,publish ! --snapshot
 fastlane ** deliver,pilot,supply,release,upload*,deploy*
@@ -136,7 +139,8 @@ cachix push
 DEPLOYMENT_ROWS = """
 kubectl annotate,apply,attach,autoscale,cordon,cp,create,debug,delete ! --dry-run
 kubectl drain,edit,exec,expose,label,patch,replace,run,scale,set ! --dry-run
-kubectl taint,uncordon,evict,certificate,adm,new-app,new-project,start-build,rsh,process ! --dry-run
+kubectl taint,uncordon,evict,certificate,adm,new-app,new-project,start-build,process ! --dry-run
+kubectl rsh
 kubectl rollout restart,undo,pause,resume,latest ! --dry-run
 helm delete,install,rollback,uninstall,upgrade ! --dry-run
 helmfile apply,destroy,sync,delete
@@ -153,7 +157,7 @@ terraform run-all,run,stack ** apply,destroy
 pulumi cancel,destroy,import,refresh,rename,up,update ! --preview-only
 pulumi stack init,rm,rename
 pulumi state delete,move,rename,upgrade
-cdk,cdktf bootstrap,deploy,destroy,import,rollback ! --no-execute
+cdk,cdktf bootstrap,deploy,destroy,import,rollback
 sam delete,deploy,publish,sync
 chalice,amplify delete,deploy,publish,push
 serverless deploy,remove,rollback,invoke
@@ -203,12 +207,13 @@ s3cmd put,del,rm,sync,mb,rb,mv,setacl
 rclone copy,copyto,move,moveto,sync,bisync,rcat ! --dry-run -n
 rclone delete,purge,deletefile,mkdir,rmdir ! --dry-run -n
 mc cp,mirror,mv,rb,rm,mb
-ansible-playbook,ansible-pull ! -C --check --syntax-check --list-hosts --list-tasks --list-tags
+ansible-playbook ! -C --check --syntax-check --list-hosts --list-tasks --list-tags
+ansible-pull ! --check --list-hosts
 ansible ! -C --check --list-hosts
 salt,salt-ssh,pssh,pdsh,clush,mina,cap,fab,bolt,pyinfra
 knife ** bootstrap,create,delete,edit,from,ssh,upload
 nixops deploy,destroy
-colmena apply ! --keep-result
+colmena apply
 nixos-rebuild + --target-host
 nix copy + --to
 packer build
@@ -249,7 +254,7 @@ toot post,reply
 signal-cli ** send
 """
 
-REMOTE_ROWS = GIT_ROWS + FORGE_ROWS + PACKAGE_ROWS + DEPLOYMENT_ROWS + CLOUD_ROWS + MESSAGE_ROWS
+REMOTE_ROWS = VERSION_CONTROL_ROWS + FORGE_ROWS + PACKAGE_ROWS + DEPLOYMENT_ROWS + CLOUD_ROWS + MESSAGE_ROWS
 
 PROGRAM_ALIASES = {
     "buildah": "docker",
@@ -273,4 +278,7 @@ PACKAGE_RUNNERS = """
 bundle exec;bun x;bunx;conda run;dlx;hatch run;mise exec;mise x;npm exec;npm x;npx;op run;pdm run;pipenv run;pipx run
 pnpm;pnpm dlx;pnpm exec;poetry run;rye run;uv run;uv tool run;uvx;yarn;yarn dlx;yarn exec
 """
-"""Runners: they run the program named by the next word, from a package or the project's environment."""
+"""Runners: they run the program named by the next word, from a package or the project's environment.
+
+These are words only, separated by `;` or the end of a line.
+"""

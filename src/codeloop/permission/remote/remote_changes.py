@@ -13,6 +13,8 @@ from codeloop.permission.remote.command_rows import PACKAGE_RUNNERS, PROGRAM_ALI
 
 _PACKAGE_RUNNERS = tuple(tuple(row.split()) for row in PACKAGE_RUNNERS.replace("\n", ";").split(";") if row)
 _HELP_OPTIONS = ("--help", "-h", "--version")
+# Their `-h` takes a value: hosts, a header, or a name to send.
+_PROGRAMS_WITHOUT_SHORT_HELP = frozenset({"gsutil", "kamal", "pssh", "swaks"})
 # `--dry-run=client` and `--dry-run=server` of kubectl mean true as well.
 _TRUE_VALUES = ("=true", "=1", "=client", "=server")
 _FALSE_VALUES = ("false", "none", "0")
@@ -187,6 +189,9 @@ def _find_operand_positions(words: tuple[str, ...], start: int) -> Iterator[int]
 def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
     """Return whether an option makes the row harmless (and is not another option's value)."""
     end = words.index("--") if "--" in words else len(words)
+    harmless_options = (*row.harmless_options, *_HELP_OPTIONS)
+    if words[0] in _PROGRAMS_WITHOUT_SHORT_HELP:
+        harmless_options = tuple(option for option in harmless_options if option != "-h")
     # The opposite of `--dry-run`, however it is written (`--no-dry-run` may be shortened).
     if any(word.startswith(("--no-d", "--dry-run=f", "--dry-run=n", "--dry-run=0")) for word in words):
         return False
@@ -194,8 +199,7 @@ def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
         before, word = words[index - 1], words[index]
         after = words[index + 1] if index + 1 < end else ""
         is_value = before.startswith("-") and "=" not in before and not _OPTION_WITHOUT_VALUE.fullmatch(before)
-        is_harmless = word in row.harmless_options or word in _HELP_OPTIONS
-        is_harmless = is_harmless or any(
+        is_harmless = word in harmless_options or any(
             word == option + value for option in row.harmless_options for value in _TRUE_VALUES
         )
         if is_harmless and not is_value and after not in _FALSE_VALUES:
