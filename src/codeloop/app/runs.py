@@ -52,10 +52,10 @@ class SessionRun(Struct, weakref=True):
     """The activity of one session in this process.
 
     `state`: `running` from the prompt that started its turn, `stopping` from an abort until the results so far are
-    stored, `restoring` while undo restores its files, else `idle`. In any state, prompts may be prepared.
+    stored, `locked` while an undo changes its files or messages, else `idle`. In any state, prompts may be prepared.
     """
 
-    state: Literal["idle", "running", "stopping", "restoring"] = "idle"
+    state: Literal["idle", "running", "stopping", "locked"] = "idle"
     turn: asyncio.Task[Stop] | None = None
     """The task of a session that is running or stopping."""
     preparations: set[asyncio.Task[Any]] = struct_field(default_factory=set[asyncio.Task[Any]])
@@ -99,7 +99,7 @@ class Runs:
         """Return the session's running turn as it is; or start one, with these settings, which does `first_work` first.
 
         `rounds`: the rounds of the turn's goal, if it has one. If a subagent works on the session, the turn begins
-        after it. Raises OperationError when another process works on the session, or its files are being restored.
+        after it. Raises OperationError when another process works on the session, or it is locked.
         """
         run = self._get_run(session_id)
         if run.turn is None:
@@ -133,24 +133,24 @@ class Runs:
         return self._get_run(session_id).turn is not None
 
     def is_working_on(self, session_id: str) -> bool:
-        """Return whether the session has a running or prepared turn, a working subagent, or files that are restored."""
+        """Return whether the session has a running or prepared turn, a working subagent, or a lock (`lock_session`)."""
         run = self._get_run(session_id)
         return (
             run.state != "idle" or bool(run.preparations) or self._engine.supervisor.find_task(session_id) is not None
         )
 
     def check_free(self, session_id: str) -> None:
-        """Raise OperationError (SessionBusyError) if a session was moved away, or its files are being restored."""
+        """Raise OperationError (SessionBusyError) if a session was moved away, or is locked."""
         if moved := describe_relocation(self._engine.store.get_session(session_id)):
             raise OperationError("SessionBusyError", moved)
-        if self._get_run(session_id).state == "restoring":
+        if self._get_run(session_id).state == "locked":
             raise OperationError(
-                "SessionBusyError", f"Session {session_id} is busy: its files are put back. Try again in a moment."
+                "SessionBusyError", f"Session {session_id} is busy: an undo changes it. Try again in a moment."
             )
 
     @asynccontextmanager
     async def lock_session(self, session_id: str, *, is_conversation_undone: bool = False) -> AsyncGenerator[None]:
-        """Keep turns from a session, here and in other processes, while its files are restored.
+        """Keep turns from a session, here and in other processes, while its files are restored or messages removed.
 
         `is_conversation_undone`: the conversation is undone with the files, so the model needs no note of their change.
         Raises OperationError (SessionBusyError) when something works on the session.
@@ -161,7 +161,7 @@ class Runs:
         run = self._get_run(session_id)
         read_log = self._engine.workspace.read_log
         with self._hold_lease(session_id):
-            run.state = "restoring"
+            run.state = "locked"
             if is_conversation_undone:
                 read_log.begin_own_change(session_id)
             try:
