@@ -16,9 +16,9 @@ from bench.process_runner import Command, MeasurementFailed, run_command
 from bench.replay_script import write_replay_script
 from bench.subjects import CODELOOP, Installation
 from codeloop.config.paths import Paths, find_paths
-from codeloop.extend.mcp.cache.definition import parse_definition, parse_definitions
 from codeloop.extend.mcp.cache.listing import Listings
 from codeloop.extend.mcp.cache.table import McpProject, McpTable
+from codeloop.extend.mcp.definition import parse_definition, parse_definitions
 from codeloop.workspace.workspace import Workspace
 
 SERVER_COUNT, CALL_COUNT = 10, 300

@@ -124,7 +124,7 @@ def test_what_was_always_allowed_before_holds_for_its_session_as_it_did(
     always, once = question(one.id), question(one.id)
     monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:2])
     with monkeypatch.context() as patch:
-        patch.setattr("codeloop.store.tables._DELETE_SESSION_STATEMENTS", ())
+        patch.setattr("codeloop.store.apply_event._DELETE_SESSION_STATEMENTS", ())
         old = Store(path)
         old.append(created(one), created(other), created(child), asked(always), asked(once))
         old.append(replied(always, "always"), replied(once, "once"))

@@ -28,6 +28,7 @@ from codeloop.schema.live_events import Idle, LiveEvent, Status, StatusChanged
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
+from codeloop.store.apply_event import apply_event, read_entries
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.conversation_view import ConversationView
 from codeloop.store.database import Database, StoreError
@@ -35,7 +36,6 @@ from codeloop.store.followers import Followers
 from codeloop.store.lease import Leases
 from codeloop.store.outbox import Outbox
 from codeloop.store.queries import Queries
-from codeloop.store.tables import apply_event, read_entries
 
 
 class SessionFacts:

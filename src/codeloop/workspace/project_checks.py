@@ -13,6 +13,8 @@ from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import read_start
 
 CHECK_KINDS = ("test", "lint", "types", "build")
+# The most entries of a folder that are read.
+_MAX_LISTED_ENTRIES = 2_000
 # A larger file is not read.
 _MAX_FILE_BYTES = 128 * 1024
 # The most commands of one kind that are taken from one file, and the most programs that are named for one script.
@@ -127,10 +129,27 @@ def describe_project_checks(folder: Path, root: Path, names: Iterable[str], path
     return "; ".join(clauses)
 
 
-def has_usable_check(folder: Path, root: Path, names: Iterable[str], path: str | None) -> bool:
-    """Return whether one of the check commands can be run; the arguments are those of `describe_project_checks`."""
-    checks = _collect_commands(folder, root, names, path)
-    return any(command.is_usable for commands in checks.values() for command in commands)
+def has_runnable_check(root: Path, directory: Path, environment: Mapping[str, str]) -> bool:
+    """Return whether `directory`, or `root` above it, has a check command whose program exists. Blocks.
+
+    `root`: the top of the repository's work tree, if any.
+    """
+    path = environment.get("PATH")
+    return any(
+        command.is_usable
+        for folder in {directory, root}
+        for commands in _collect_commands(folder, root, list_folder(folder), path).values()
+        for command in commands
+    )
+
+
+def list_folder(folder: Path) -> dict[str, bool]:
+    """Return the names in a folder, each with whether it is a folder itself."""
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in islice(entries, _MAX_LISTED_ENTRIES)}
+    except OSError:
+        return {}
 
 
 def _collect_commands(

@@ -3,23 +3,19 @@
 A few files are read, with bounds; nothing is run. File names are untrusted: they are cut and escaped.
 """
 
-import os
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from pathlib import Path
 
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.limits import FACTS_BYTES
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.git.tree_state import read_tree_state
-from codeloop.workspace.project_checks import describe_project_checks, has_usable_check
+from codeloop.workspace.project_checks import describe_project_checks, list_folder
 
 _MAX_NAMES = 40
 # The characters of a file's or branch's name, and of the sentence on missing packages.
 _MAX_NAME_CHARS = 40
 _MAX_MISSING_CHARS = 300
-# The most entries of a folder that are read.
-_MAX_LISTED_ENTRIES = 2_000
 _MAX_SHOWN_CHANGES = 3
 _PACKAGE_LISTS = frozenset(("package.json", "pyproject.toml"))
 _UNLISTED_NAMES = frozenset(("node_modules", "__pycache__", "venv", "CVS"))
@@ -27,10 +23,10 @@ _UNLISTED_NAMES = frozenset(("node_modules", "__pycache__", "venv", "CVS"))
 
 def describe_project(root: Path, directory: Path, environment: Mapping[str, str]) -> str:
     """Return the facts as lines, at most FACTS_BYTES bytes. `root`: the top of the repository's work tree, if any."""
-    entries = _list_folder(directory)
+    entries = list_folder(directory)
     checks = describe_project_checks(directory, root, entries, environment.get("PATH"))
     if not checks and root != directory:
-        checks = describe_project_checks(root, root, _list_folder(root), environment.get("PATH"))
+        checks = describe_project_checks(root, root, list_folder(root), environment.get("PATH"))
     git_line = _describe_git(root, environment) if (root / ".git").exists() else "Git repository: no"
     missing = ""
     if root != directory or any(name in _PACKAGE_LISTS or "requirements" in name for name in entries):
@@ -43,12 +39,6 @@ def describe_project(root: Path, directory: Path, environment: Mapping[str, str]
     last_lines = _cut_lines(last_lines, FACTS_BYTES.value - _count_bytes([git_line]))
     names_line = _list_top_names(entries, FACTS_BYTES.value - _count_bytes([git_line, *last_lines]))
     return "\n".join([git_line, *([names_line] if names_line else []), *last_lines])
-
-
-def has_runnable_check(root: Path, directory: Path, environment: Mapping[str, str]) -> bool:
-    """Return whether the project has a check command whose program exists; arguments as `describe_project`. Blocks."""
-    path = environment.get("PATH")
-    return any(has_usable_check(folder, root, _list_folder(folder), path) for folder in {directory, root})
 
 
 def _count_bytes(lines: Iterable[str]) -> int:
@@ -71,15 +61,6 @@ def _cut_line(line: str, size: int) -> str:
         return line
     # The ellipsis takes three bytes, the line end one.
     return line.encode()[: max(size - 4, 0)].decode(errors="ignore") + "…"
-
-
-def _list_folder(folder: Path) -> dict[str, bool]:
-    """Return the names in a folder, each with whether it is a folder itself."""
-    try:
-        with os.scandir(folder) as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in islice(entries, _MAX_LISTED_ENTRIES)}
-    except OSError:
-        return {}
 
 
 def _list_top_names(entries: Mapping[str, bool], size: int) -> str:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.cache.definition import parse_definition
 from codeloop.extend.mcp.command_lines import split_command_line
+from codeloop.extend.mcp.definition import parse_definition
 from codeloop.extend.mcp.snippets import looks_like_json, parse_snippet, reject_placeholders
 from codeloop.schema.errors import UsageProblem
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.cache.definition import parse_definition
 from codeloop.extend.mcp.cache.listing import Listing
+from codeloop.extend.mcp.definition import parse_definition
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.login import sign_in
 from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns, get_sign_ins, sign_out

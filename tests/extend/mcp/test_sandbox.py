@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.mcp.cache.definition import LocalDefinition, parse_definition
+from codeloop.extend.mcp.definition import LocalDefinition, parse_definition
 from codeloop.kit.small_files import read_start
 from codeloop.schema.config import SandboxConfig
 from tests.extend.mcp.world import PLAIN, World, world

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.mcp.cache.definition import parse_definition
+from codeloop.extend.mcp.definition import parse_definition
 from codeloop.extend.mcp.tools.server_tools import make_find
 from codeloop.permission.gate import Denied
 from codeloop.schema.config import SandboxConfig

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from codeloop.config.paths import Paths, find_paths
-from codeloop.extend.mcp.cache.definition import parse_definitions
 from codeloop.extend.mcp.cache.table import McpProject, McpTable
+from codeloop.extend.mcp.definition import parse_definitions
 from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.server_tools import make_tools

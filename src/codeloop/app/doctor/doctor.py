@@ -18,9 +18,9 @@ from codeloop.app.doctor.setup_checks import (
     examine_configuration,
     examine_extensions,
     examine_homes,
-    examine_languages,
+    examine_language_servers,
+    examine_mcp_servers,
     examine_model,
-    examine_servers,
 )
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.config.paths import find_paths
@@ -66,7 +66,7 @@ async def _examine_setup(settings: ProjectSettings | None, *, is_online: bool) -
         return []
     findings = [*examine_configuration(settings), *examine_homes(settings)]
     model_findings, ref = await examine_model(settings)
-    server_findings = [*examine_servers(settings)]
+    server_findings = [*examine_mcp_servers(settings)]
     if is_online:
         from codeloop.app.doctor.online_checks import examine_online
 
@@ -74,7 +74,13 @@ async def _examine_setup(settings: ProjectSettings | None, *, is_online: bool) -
         # What was tried replaces what was only looked at.
         model_findings = _replace_tried(model_findings, [each for each in online_findings if each.group == "model"])
         server_findings = _replace_tried(server_findings, [each for each in online_findings if each.group != "model"])
-    return [*findings, *model_findings, *server_findings, *examine_languages(settings), *examine_extensions(settings)]
+    return [
+        *findings,
+        *model_findings,
+        *server_findings,
+        *examine_language_servers(settings),
+        *examine_extensions(settings),
+    ]
 
 
 def _replace_tried(findings: list[Finding], online_findings: list[Finding]) -> list[Finding]:

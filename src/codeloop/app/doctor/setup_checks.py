@@ -11,9 +11,9 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.config.redact import redact_address
 from codeloop.extend.homes import find_homes
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
-from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definitions
 from codeloop.extend.mcp.cache.last_failures import LastFailures
 from codeloop.extend.mcp.cache.table import STATE_FOLDER
+from codeloop.extend.mcp.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definitions
 from codeloop.kit.programs import find_program
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.providers import Providers
@@ -71,17 +71,17 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
     return findings, ref
 
 
-def examine_servers(settings: ProjectSettings) -> Iterator[Finding]:
+def examine_mcp_servers(settings: ProjectSettings) -> Iterator[Finding]:
     """Yield a finding for each MCP server: whether its program exists, and whether it failed last time."""
     failures = LastFailures(settings.paths.state / STATE_FOLDER)
     definitions = parse_definitions(settings.config.mcp, {})
     for each in definitions.values():
-        yield _examine_server(each, failures, settings.environment.get("PATH"))
+        yield _examine_mcp_server(each, failures, settings.environment.get("PATH"))
     if not definitions:
         yield Finding("MCP servers", "servers", "ok", "none is configured")
 
 
-def examine_languages(settings: ProjectSettings) -> Iterator[Finding]:
+def examine_language_servers(settings: ProjectSettings) -> Iterator[Finding]:
     """Yield findings on the language servers that can run here, and on the configured ones that can't."""
     servers = choose_servers(settings)
     names = [each.row.name for each in servers if each.state == "found"]
@@ -131,7 +131,7 @@ def _describe_key(providers: Providers, provider_id: str) -> tuple[str, FindingS
     return f"{_KEY_SOURCES.get(source, source)}; not tried (--online tries it)", "ok"
 
 
-def _examine_server(definition: ServerDefinition, failures: LastFailures, search_path: str | None) -> Finding:
+def _examine_mcp_server(definition: ServerDefinition, failures: LastFailures, search_path: str | None) -> Finding:
     name, config = definition.name, definition.config
     if definition.problem:
         return Finding("MCP servers", name, "problem", definition.problem, f"Correct mcp.{name}.")

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN_TOOLS
-from codeloop.extend.mcp.cache.definition import parse_definitions
 from codeloop.extend.mcp.cache.table import McpProject, McpTable, RunningServers
+from codeloop.extend.mcp.definition import parse_definitions
 from codeloop.extend.mcp.tools.server_tools import OWN_TOOLS, make_find, make_fit, make_tools
 from codeloop.permission.defaults import list_named_permissions
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput

@@ -55,7 +55,7 @@ def _is_new_container(value: object, before: object) -> bool:
     if not isinstance(first, str):
         return False
     # Imported late: few extensions add a server.
-    from codeloop.extend.mcp.cache.definition import CONTAINER_PROGRAMS
+    from codeloop.extend.mcp.definition import CONTAINER_PROGRAMS
 
     return PurePath(first).name in CONTAINER_PROGRAMS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
+from codeloop.extend.mcp.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
 
-from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.last_failures import LastFailure, LastFailures
 from codeloop.extend.mcp.cache.listing import Listing, Listings, diff_listings, has_new_text
 from codeloop.extend.mcp.consent import Approvals, StartConsent
+from codeloop.extend.mcp.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.server_requests import ChangeCallbacks, ServerRequests
 from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import (

@@ -5,10 +5,10 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from codeloop.extend.mcp.cache.definition import ServerDefinition
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.cache.table import McpTable
 from codeloop.extend.mcp.consent import Approvals
+from codeloop.extend.mcp.definition import ServerDefinition
 from codeloop.extend.mcp.mcp_server import McpServer, ServerRecords
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.login import ShowAddress, WaitForPaste, sign_in

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from codeloop.extend.mcp.cache.definition import OAuthSettings
+from codeloop.extend.mcp.definition import OAuthSettings
 from codeloop.extend.mcp.sign_in.callback import get_redirect_target
 from codeloop.schema.live_events import McpBrowserOpenFailed
 from tests.extend.mcp.remote import led_to, opened, serving

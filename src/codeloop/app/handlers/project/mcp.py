@@ -3,7 +3,7 @@
 from codeloop.app.extensions.mcp import make_server_tools
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.extend.mcp.cache.definition import parse_definition
+from codeloop.extend.mcp.definition import parse_definition
 from codeloop.extend.mcp.mcp_server import McpServer, ServerState, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.prompts import complete_argument

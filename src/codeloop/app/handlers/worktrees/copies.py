@@ -11,7 +11,8 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import COPY_STRATEGY
 from codeloop.app.handlers.worktrees.folder import find_project_worktrees_folder
 from codeloop.app.handlers.worktrees.names import choose_free_name, make_name_from_text, to_name
-from codeloop.app.handlers.worktrees.records import check_idle, open_worktrees
+from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
+from codeloop.app.handlers.worktrees.running_sessions import check_idle
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (

@@ -12,12 +12,8 @@ from codeloop.app.handlers import handles
 from codeloop.app.handlers.worktrees.fill import fill_worktree
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder, list_worktrees
 from codeloop.app.handlers.worktrees.names import MAX_NAME_CHARS, MAX_NAME_TRIES, to_name
-from codeloop.app.handlers.worktrees.records import (
-    WorktreeRecord,
-    delete_record,
-    open_worktrees,
-    write_record,
-)
+from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
+from codeloop.app.handlers.worktrees.records import WorktreeRecord, delete_record, write_record
 from codeloop.app.handlers.worktrees.setup_lines import explain_skipped_setup, run_setup_lines
 from codeloop.app.project import Project
 from codeloop.config.trust.contents import TooManyFiles, read_contents

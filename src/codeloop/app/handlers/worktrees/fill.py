@@ -8,7 +8,8 @@ from pathlib import Path
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
-from codeloop.app.handlers.worktrees.records import find_record, open_worktrees
+from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
+from codeloop.app.handlers.worktrees.records import find_record
 from codeloop.app.project import Project
 from codeloop.kit.wildcard import matches
 from codeloop.schema import server_operation as operation

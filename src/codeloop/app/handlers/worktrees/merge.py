@@ -4,7 +4,9 @@ import asyncio
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
-from codeloop.app.handlers.worktrees.records import WorktreeRecord, check_idle, find_record, open_worktrees
+from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
+from codeloop.app.handlers.worktrees.records import WorktreeRecord, find_record
+from codeloop.app.handlers.worktrees.running_sessions import check_idle
 from codeloop.app.project import Project
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import server_operation as operation

@@ -7,13 +7,9 @@ from typing import Literal
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import DIFF_CONTEXT_LINES, list_file_diffs
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
-from codeloop.app.handlers.worktrees.records import (
-    WorktreeRecord,
-    find_record,
-    list_running_sessions,
-    open_worktrees,
-    read_records,
-)
+from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
+from codeloop.app.handlers.worktrees.records import WorktreeRecord, find_record, read_records
+from codeloop.app.handlers.worktrees.running_sessions import list_running_sessions
 from codeloop.app.project import Project
 from codeloop.kit.git import find_git_folder
 from codeloop.kit.text.undecodable import replace_undecodable

@@ -11,16 +11,13 @@ from typing import Literal
 
 import msgspec
 
-from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
 from codeloop.app.project import Project
 from codeloop.config.files import write_private
 from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
-from codeloop.schema.errors import ErrorKind, OperationError
+from codeloop.schema.errors import OperationError
 from codeloop.schema.wire import Wire
-from codeloop.store.queries import NO_LIMIT, SessionFilter
-from codeloop.workspace.git.worktrees import Worktrees
 
 # A record has a few hundred bytes, so a larger file is not one.
 _MAX_RECORD_BYTES = 64 * 1024
@@ -86,32 +83,6 @@ def find_record(project: Project, name: str) -> WorktreeRecord:
         "NotFoundError",
         f"There is no work tree {name}. " + (f"There are: {names}." if names else "`codeloop --worktree` makes one."),
     )
-
-
-def open_worktrees(project: Project, kind: ErrorKind) -> Worktrees:
-    """Return the work trees of a project's repository. Raises OperationError (`kind`) outside of a repository."""
-    git = open_git(project)
-    if git is None:
-        raise OperationError(
-            kind, f"{project.settings.project_root.root} is in no git repository; `git init` makes one."
-        )
-    return Worktrees(git, is_trusted=project.settings.trusted)
-
-
-def list_running_sessions(project: Project, folder: Path) -> list[str]:
-    """Return the ids of the sessions in a folder, or below it, with a running turn."""
-    store, top = project.store, str(folder)
-    return [
-        session.id
-        for session in store.queries.find_sessions(SessionFilter(limit=NO_LIMIT))
-        if (session.directory == top or session.directory.startswith(top + "/")) and store.leases.is_held(session.id)
-    ]
-
-
-def check_idle(project: Project, folder: Path) -> None:
-    """Raise OperationError (SessionBusyError) if a turn runs in a folder."""
-    for session_id in list_running_sessions(project, folder):
-        raise OperationError("SessionBusyError", f"The session {session_id} works in {folder}. Abort it first.")
 
 
 def _find_repository(root: Path) -> str | None:

@@ -5,14 +5,9 @@ from pathlib import Path
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
-from codeloop.app.handlers.worktrees.records import (
-    WorktreeRecord,
-    check_idle,
-    delete_record,
-    find_record,
-    open_worktrees,
-    write_record,
-)
+from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
+from codeloop.app.handlers.worktrees.records import WorktreeRecord, delete_record, find_record, write_record
+from codeloop.app.handlers.worktrees.running_sessions import check_idle
 from codeloop.app.project import Project
 from codeloop.config.trust.store import distrust_directory, find_trust_record
 from codeloop.kit import fault_injection

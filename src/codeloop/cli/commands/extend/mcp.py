@@ -22,10 +22,10 @@ from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings, run_with_local_client
 from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entry
 from codeloop.config.trust.store import trust_changed_file
-from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definition
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.command_lines import resolve_paths, split_command_line
 from codeloop.extend.mcp.convert_entry import FoundServer
+from codeloop.extend.mcp.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definition
 from codeloop.extend.mcp.mcp_server import McpServer, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn

@@ -1,1 +1,1 @@
-"""What is known of servers without starting any: definitions, cached listings, names of tools, last failures."""
+"""What is known of servers without starting any: cached listings, names of tools, last failures."""

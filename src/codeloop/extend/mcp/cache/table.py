@@ -10,10 +10,10 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from codeloop.config.paths import Paths
-from codeloop.extend.mcp.cache.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.last_failures import LastFailures
 from codeloop.extend.mcp.cache.listing import ListedTool, Listing, Listings
 from codeloop.extend.mcp.cache.tool_names import choose_tool_names, clean_name
+from codeloop.extend.mcp.definition import LocalDefinition, ServerDefinition
 from codeloop.workspace.workspace import Workspace
 
 STATE_FOLDER = "mcp"

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
-from codeloop.extend.mcp.cache.definition import OAuthSettings
+from codeloop.extend.mcp.definition import OAuthSettings
 from codeloop.extend.mcp.sign_in.registration import CALLBACK_PATH, CALLBACK_PORT
 from codeloop.schema.errors import CodeloopError
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from codeloop.extend.mcp.cache.definition import OAuthSettings, RemoteDefinition, ServerDefinition
+from codeloop.extend.mcp.definition import OAuthSettings, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.sign_in.callback import CallbackServer, get_redirect_target, parse_redirect
 from codeloop.extend.mcp.sign_in.registration import describe_registration
 from codeloop.extend.mcp.sign_in.tokens import ServerSignIn, SignIns

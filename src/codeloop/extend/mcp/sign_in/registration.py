@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from codeloop.extend.mcp.cache.definition import RemoteDefinition
+from codeloop.extend.mcp.definition import RemoteDefinition
 from codeloop.extend.mcp.transport.failures import RegistrationNeeded, SignInNeeded, list_request_errors, make_refusal
 from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.schema.limits import MCP_LIST

@@ -12,7 +12,7 @@ from urllib.parse import quote_plus, urlsplit
 import msgspec
 
 from codeloop.config.paths import Paths
-from codeloop.extend.mcp.cache.definition import RemoteDefinition, ServerDefinition
+from codeloop.extend.mcp.definition import RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.transport.failures import SignInNeeded, describe_error, list_request_errors
 from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically

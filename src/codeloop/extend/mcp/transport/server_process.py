@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.extend.mcp.cache.definition import LocalDefinition
+from codeloop.extend.mcp.definition import LocalDefinition
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import create_private_folder

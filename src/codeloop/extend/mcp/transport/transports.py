@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from codeloop import __version__
-from codeloop.extend.mcp.cache.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.cache.listing import Listing
+from codeloop.extend.mcp.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.sign_in.registration import check_registration
 from codeloop.extend.mcp.transport.change_stream import HANDSHAKE_VERSIONS
 from codeloop.extend.mcp.transport.connection import ServerConnection

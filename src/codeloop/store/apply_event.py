@@ -1,4 +1,7 @@
-"""The state tables of the database: the store applies events to them, and reads a session's messages from them."""
+"""Applies an event to the state tables of the database, and reads a session's messages from them.
+
+`database.py` defines the tables.
+"""
 
 import msgspec
 

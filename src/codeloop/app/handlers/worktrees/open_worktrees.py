@@ -1,0 +1,16 @@
+"""Opens the work trees of a project's repository: what git does with them is in `workspace/git/worktrees.py`."""
+
+from codeloop.app.handlers.workspace.vcs import open_git
+from codeloop.app.project import Project
+from codeloop.schema.errors import ErrorKind, OperationError
+from codeloop.workspace.git.worktrees import Worktrees
+
+
+def open_worktrees(project: Project, kind: ErrorKind) -> Worktrees:
+    """Return the work trees of a project's repository. Raises OperationError (`kind`) outside of a repository."""
+    git = open_git(project)
+    if git is None:
+        raise OperationError(
+            kind, f"{project.settings.project_root.root} is in no git repository; `git init` makes one."
+        )
+    return Worktrees(git, is_trusted=project.settings.trusted)
