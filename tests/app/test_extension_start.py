@@ -104,7 +104,7 @@ async def test_what_is_known_of_one_does_not_wait_until_another_is_loaded(tmp_pa
     own(tmp_path, "plugin/fresh.py", NOTING.format(name="fresh", hook="permission.ask", policy=False))
     project = await open_with_extensions(make_startup(tmp_path / "home", tmp_path / "work", **OPEN))
     try:
-        assert not hosts(project).unknown
+        assert not hosts(project).pending
         assert waits.exists()
         waits.unlink()
     finally:
@@ -117,6 +117,6 @@ async def test_one_that_asks_the_api_while_it_is_loaded_is_answered_at_once(tmp_
     (tmp_path / "work").mkdir()
     project = await open_with_extensions(make_startup(tmp_path / "home", tmp_path / "work", **OPEN))
     try:
-        assert not hosts(project).unknown
+        assert not hosts(project).pending
     finally:
         await project.close()

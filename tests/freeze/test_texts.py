@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.cli.output.markdown import Markdown
 from codeloop.client.questions.permission_text import describe_request
-from codeloop.client.questions.quoting import UNLIMITED_ROWS
+from codeloop.client.questions.quoting import MAX_FULL_ROWS
 from codeloop.client.questions.requester import Requester
 from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend import template
@@ -108,7 +108,7 @@ TEXTS: dict[str, Callable[[], object]] = {
     "a table": lambda: styled("|" * 20_000 + "\n|---|\n" + "|" * 20_000),
     "a question about a long line": lambda: asked("a" * 10_000_000),
     "a question about many lines": lambda: asked("\n" * 2_000_000 + "rm x"),
-    "a whole question": lambda: asked("\u202e\n" * 10_000, UNLIMITED_ROWS // 20),
+    "a whole question": lambda: asked("\u202e\n" * 10_000, MAX_FULL_ROWS // 20),
     "a title of controls": lambda: terminal_text.one_line("\x00 " * 4_000_000, 80),
     "events without an end": lambda: received(*[b"data: x\n"] * 20_000),
     "events without anything": lambda: received(*[b"\n"] * 20_000),

@@ -18,7 +18,7 @@ STARTS = {
         "stream_program",
         "start_program",
     ),
-    *("start_desktop_program", "Launch", "create_subprocess_exec", "create_subprocess_shell", "Popen", "spawn"),
+    *("start_outside_project", "Launch", "create_subprocess_exec", "create_subprocess_shell", "Popen", "spawn"),
     *("os.system", "os.popen", "os.posix_spawn", "os.posix_spawnp", "os.fork", "os.forkpty", "pty.fork", "pty.spawn"),
 }
 

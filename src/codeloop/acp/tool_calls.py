@@ -34,10 +34,10 @@ _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07
 def describe_call(
     part: ToolPart, directory: str, make_diff_content: Callable[[JSON, str], list[JSON]], *, terminal_id: str | None
 ) -> JSON:
-    """Convert a call in its present state to the form of version 1.
+    """Convert a call in its present state to the form of version 1, but for its diffs.
 
-    `directory`: the base of relative paths. `make_diff_content`: the method of the protocol version. `terminal_id`: the
-    terminal that shows the output; None: the output is sent as text.
+    `directory`: the base of relative paths. `make_diff_content`: makes the diffs, in the form of the editor's version.
+    `terminal_id`: the terminal that shows the output; None: the output is sent as text.
     """
     state = part.state
     metadata: JSON = {}

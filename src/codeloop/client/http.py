@@ -124,7 +124,7 @@ class HttpClient:
                 is_safe_to_retry = error.is_unsent or is_deduplicated or operation.method == "GET"
                 if not is_safe_to_retry or operation.id == ABORT.id:
                     raise
-                self._transport.connection.report_loss(error, self._transport.url)
+                self._transport.connection.record_loss(error, self._transport.url)
             await asyncio.sleep(delay)
             delay = min(2 * delay, CLIENT_BACKOFF_MOST.seconds)
             self._transport.renew()
@@ -151,7 +151,7 @@ class HttpClient:
         if response.status_code == 401:
             self._raise_if_retryable(decode_error_response(401, answer, self._transport.url), credential)
         else:
-            self._transport.connection.report_answer(self._transport.url)
+            self._transport.connection.record_answer(self._transport.url)
         return response.status_code, answer
 
     def _raise_if_retryable(self, refusal: CodeloopError, credential: UserAndPassword | None) -> None:
@@ -220,13 +220,13 @@ class HttpClient:
                             delay = CLIENT_BACKOFF.seconds
                             last = event.seq if event.seq is not None else last
                             if is_reopened:
-                                connection.report_reopening()
+                                connection.record_reopening()
                             if is_reopened or not isinstance(event.event, ServerConnected | ServerHeartbeat):
                                 yield event
                 except _RetryNow:
                     continue
                 except ServerLost as error:
-                    connection.report_loss(error, self._transport.url)
+                    connection.record_loss(error, self._transport.url)
                 await asyncio.sleep(delay)
                 delay = min(2 * delay, CLIENT_BACKOFF_MOST.seconds)
                 self._transport.renew()
@@ -291,7 +291,7 @@ class HttpClient:
             nonlocal timer
             remaining = last_byte_at + CLIENT_UNRESPONSIVE_TIME.seconds - loop.time()
             if remaining <= 0:
-                connection.report_silence(self._transport.url)
+                connection.record_silence(self._transport.url)
             timer = loop.call_later(remaining if remaining > 0 else CLIENT_UNRESPONSIVE_TIME.seconds, check)
 
         timer = (
@@ -300,7 +300,7 @@ class HttpClient:
         try:
             async for chunk in response.aiter_raw():
                 last_byte_at = loop.time()
-                connection.report_answer(self._transport.url)
+                connection.record_answer(self._transport.url)
                 yield chunk
         finally:
             if timer is not None:

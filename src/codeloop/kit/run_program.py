@@ -102,7 +102,7 @@ async def kill_program(process: Process, *, is_apart: bool = True) -> None:
             await process.wait()
 
 
-async def start_desktop_program(
+async def start_outside_project(
     program: Sequence[str],
     *,
     folder: str = "/",
@@ -110,7 +110,7 @@ async def start_desktop_program(
     output: int | None = None,
     is_apart: bool = False,
 ) -> Process:
-    """Start a program of the user's desktop, such as a browser, without a sandbox.
+    """Start a program of the user's machine, such as a browser or an editor, without a sandbox.
 
     It starts in `folder` and is not looked up in projects, so that no file of a project decides what runs. `stdin` and
     `output` (stdout) are as in asyncio; stderr goes where stdout goes, or to /dev/null if stdout is a pipe. `is_apart`:
@@ -143,7 +143,7 @@ async def open_browser(url: str) -> bool:
     if urlsplit(url).scheme not in {"http", "https"}:
         return False
     try:
-        browser = await start_desktop_program((sys.executable, "-I", "-c", _BROWSER_CODE, url))
+        browser = await start_outside_project((sys.executable, "-I", "-c", _BROWSER_CODE, url))
         return await browser.wait() == 0
     except OSError:
         return False

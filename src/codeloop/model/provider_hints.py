@@ -48,7 +48,7 @@ class ProviderHints(Struct, frozen=True):
             return f"It comes from {source.location}. {source.advice}{self._explain_empty_key()}"
         return f"There is no key for it.{self._explain_empty_key() or ' ' + describe_key_setup(self.provider)}"
 
-    def describe_account(self) -> str:
+    def describe_key_source(self) -> str:
         """Return where the key in use comes from, as the sentence ` The key comes from ...`; empty without a key."""
         source = self._find_key_source()
         return "" if source is None else f" The key comes from {source.location}."

@@ -18,7 +18,7 @@ class CacheTokens(Wire):
 
 
 class Tokens(Wire):
-    """Token counts of one step or their sum; `input` excludes cached ones.
+    """Token counts of one step or their sum; `input` excludes cached ones, `output` includes `reasoning`.
 
     `estimated`: how many of these no service has counted; None: all were counted. `tier`: the service's word for a
     price other than the standard one (`flex`, `priority`, `batch`).
@@ -238,6 +238,8 @@ class AssistantMessage(Wire, tag_field="role", tag="assistant"):
     """One step: one request to the model, and its answer.
 
     `cost` in dollars; it includes `retried`, which failed tries of the request have used and `tokens` leaves out.
+    `summary`: whether it is the summary of a compaction. `finish`: why the answer ended. `structured`: the answer as
+    JSON of the schema that its prompt has asked for.
     """
 
     id: str

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.notifications import SeverityLevel
 
 from codeloop.tui.actions.project.event_handler import EventHandler
-from codeloop.tui.actions.project.open_project import open_target
+from codeloop.tui.actions.project.open_project import run_project
 from codeloop.tui.choices import Choices
 from codeloop.tui.commands import COMMANDS
 from codeloop.tui.dialogs.trust import TrustScreen
@@ -145,7 +145,7 @@ class TerminalUI(Ui, inherit_bindings=False):
             self.exit(0)
             return
         self.event_handler = EventHandler(self)
-        self.project_task = asyncio.create_task(open_target(self, self._ask_trust, self.event_handler.handle))
+        self.project_task = asyncio.create_task(run_project(self, self._ask_trust, self.event_handler.handle))
         self.dispatcher.replay_events_before_opening()
 
     async def _ask_trust(self, question: str) -> bool:

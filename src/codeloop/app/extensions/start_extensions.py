@@ -171,7 +171,7 @@ def _start_asking_about_config(project: OpenProject, hosts: ExtensionHosts, hook
     """Ask the extensions for their changes to the configuration, once, if no earlier run has stored the answer."""
     state, file = project.services.extensions, project.settings.config_changes_file
     # The answers of all extensions are stored as one file, so all must be known.
-    are_all_known = hooks.has_handler(CONFIG_HOOK) and not hosts.unknown
+    are_all_known = hooks.has_handler(CONFIG_HOOK) and not hosts.pending
     if are_all_known and file is not None and not file.exists() and not state.has_asked_about_config:
         state.has_asked_about_config = True
         hosts.config_answered.clear()

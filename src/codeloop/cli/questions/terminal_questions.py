@@ -16,7 +16,7 @@ from codeloop.cli.questions.reply_parser import parse_choice, parse_reply
 from codeloop.cli.questions.trust_text import format_trust_question
 from codeloop.client.client import Client
 from codeloop.client.questions.permission_text import describe_request
-from codeloop.client.questions.quoting import CUT_MARK, UNLIMITED_ROWS, WRAP_MARK, quote_text, wrap_line
+from codeloop.client.questions.quoting import CUT_MARK, MAX_FULL_ROWS, WRAP_MARK, quote_text, wrap_line
 from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
 from codeloop.kit.text.terminal_text import one_line
@@ -74,7 +74,7 @@ class _ShownQuestion(NamedTuple):
 def _make_permission_question(request: PermissionRequest, requester: Requester, *, is_full: bool) -> _ShownQuestion:
     """Make the question for a request. `is_full`: show its whole text, instead of the rows that fit the screen."""
     columns = shutil.get_terminal_size().columns
-    request_text = describe_request(request, requester, columns, UNLIMITED_ROWS if is_full else _count_text_rows())
+    request_text = describe_request(request, requester, columns, MAX_FULL_ROWS if is_full else _count_text_rows())
     colour = has_colour(sys.stderr)
     title = paint(request_text.title, "yellow", colour=colour) + "\n"
     text = title + "".join(f"{paint(row, style, colour=colour)}\n" for style, row in request_text.rows)
@@ -151,7 +151,7 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -
             problem = _queue_command(prompter, line)
             continue
         if _asks_for_all(line) and text.endswith(VIEW_ALL_LINE):
-            text, problem = _format_question(question, asker, UNLIMITED_ROWS), ""
+            text, problem = _format_question(question, asker, MAX_FULL_ROWS), ""
             continue
         answer = parse_choice(line, labels, allows_several=allows_several, allows_own_words=allows_own_words)
         if answer.labels:
@@ -165,7 +165,7 @@ def _format_question(question: QuestionInfo, asker: str, max_rows: int) -> str:
     for number, option in enumerate(question.options, 1):
         text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
         output += f"  {number}  {text}\n"
-    is_cut = max_rows < UNLIMITED_ROWS and any(row.startswith(CUT_MARK) for row in rows)
+    is_cut = max_rows < MAX_FULL_ROWS and any(row.startswith(CUT_MARK) for row in rows)
     return output + (VIEW_ALL_LINE if is_cut else "")
 
 

@@ -9,8 +9,8 @@ from codeloop.kit.text.terminal_text import escape_controls
 
 QUOTE_MARK, WRAP_MARK = "  │ ", "  ┆ "
 CUT_MARK = "  … "
-UNLIMITED_ROWS = 5_000
-"""Rows of a quoted text that are shown when the user asks to see all of it."""
+MAX_FULL_ROWS = 5_000
+"""Rows of a quoted text that are shown when the user asks to see all of it; a longer one is cut even then."""
 
 
 def quote_text(text: str, columns: int, max_rows: int) -> list[str]:

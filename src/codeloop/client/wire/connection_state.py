@@ -25,8 +25,8 @@ class ConnectionState:
         """Whether the server, which answered before, does not answer now."""
         return bool(self._lost_at)
 
-    def report_loss(self, error: ServerLost, url: str) -> None:
-        """Record that the server can't be reached; return if the caller should try again.
+    def record_loss(self, error: ServerLost, url: str) -> None:
+        """Record that the server can't be reached; returns normally when the caller should try again.
 
         Raises `error` if the server was never reached, and ServerLost if it has been away for `client.gone`.
         """
@@ -49,7 +49,7 @@ class ConnectionState:
                 error.why,
             )
 
-    def report_silence(self, url: str) -> None:
+    def record_silence(self, url: str) -> None:
         """Record that an open stream sends nothing: the server or the network hangs."""
         if not self._is_silent and not self._lost_at:
             self._is_silent = True
@@ -59,14 +59,14 @@ class ConnectionState:
                 f"it is opened again in {rest:.0f} s."
             )
 
-    def report_answer(self, url: str) -> None:
+    def record_answer(self, url: str) -> None:
         """Record an answer of the server, and report the end of a loss or a silence."""
         self._was_reached = True
         if self._lost_at or self._is_silent:
             self._lost_at, self._is_silent = 0.0, False
             self.on_report(f"The server at {url} is back.")
 
-    def report_reopening(self) -> None:
+    def record_reopening(self) -> None:
         """Record that the lost stream of events is open again, and wake the requests that wait for it."""
         if self._reopening is not None and not self._reopening.done():
             self._reopening.set_result(None)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -42,6 +42,9 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import clean_schema
 from codeloop.tool.tool import NO_TRAITS, ExternalParameters, Tool, ToolContext, ToolResult
 from codeloop.workspace.process.program_log import ProgramLog
+
+if TYPE_CHECKING:
+    from codeloop.extend.host.host import ExtensionHost
 
 EMPTY_POLICY_REASON = "it is marked as a policy, and brought no hook when it was loaded here"
 # The operation that a host requests to follow events without a hook.
@@ -99,13 +102,13 @@ class ExtensionHosts:
         """Unset while extensions are asked for their changes of the configuration."""
         self.config_answered.set()
         self._callbacks = callbacks
-        self._hosts: dict[HostKey, Any] = {}
-        """The `ExtensionHost`s, whose modules are imported with the first."""
+        self._hosts: dict[HostKey, ExtensionHost] = {}
+        """Their modules are imported with the first."""
         self._feeds: dict[HostKey, HostEventFeed] = {}
         self._is_first_turn = True
-        self._learning: dict[str, asyncio.Task[None]] = {}
-        """Background loads, by extension name."""
-        self._waking: dict[HostKey, asyncio.Task[None]] = {}
+        self._offer_loads: dict[str, asyncio.Task[None]] = {}
+        """The loads in the background by which offers become known, by extension name."""
+        self._follower_loads: dict[HostKey, asyncio.Task[None]] = {}
         """The loads of the followers of events, by host."""
         self._following: asyncio.Task[None] | None = None
         for each in self.extensions:
@@ -120,29 +123,29 @@ class ExtensionHosts:
         return any(host.is_busy for host in self._hosts.values())
 
     @property
-    def unknown(self) -> list[Extension]:
-        """The extensions whose offer is unknown, since they were neither loaded nor have failed."""
+    def pending(self) -> list[Extension]:
+        """The extensions whose offer is still unknown: none is cached, and they were neither loaded nor have failed."""
         return [each for each in self.extensions if each.name not in self.offers and each.name not in self.failures]
 
     def start_loading(self) -> None:
         """Start loading the extensions without a cached offer, and those that each turn needs (hooks, policies)."""
         for each in self.extensions:
-            is_wanted = each in self.unknown or is_needed_each_turn(self.offers, each)
-            if is_wanted and each.name not in self._learning:
-                self._learning[each.name] = asyncio.create_task(self._learn_offer(each))
+            is_wanted = each in self.pending or is_needed_each_turn(self.offers, each)
+            if is_wanted and each.name not in self._offer_loads:
+                self._offer_loads[each.name] = asyncio.create_task(self._learn_offer(each))
 
     async def wait_for_offers(self) -> None:
         """Wait until all offers are known, up to a limit; then warn about missing ones."""
         empty = [each for each in self.extensions if offers_nothing(self.offers, each)]
-        if empty and not list_unfinished(self._learning, self.unknown) and self._callbacks.offer_cache.refresh():
+        if empty and not list_unfinished(self._offer_loads, self.pending) and self._callbacks.offer_cache.refresh():
             # The packages or files that such an extension depends on may exist by now.
             for each in empty:
                 del self.offers[each.name]
-                self._learning[each.name] = asyncio.create_task(self._learn_offer(each, again=True))
-        if not (loads := list_unfinished(self._learning, self.unknown)):
+                self._offer_loads[each.name] = asyncio.create_task(self._learn_offer(each, again=True))
+        if not (loads := list_unfinished(self._offer_loads, self.pending)):
             return
         await asyncio.wait(loads, timeout=HOST_WAIT.seconds)
-        if missing := self.unknown:
+        if missing := self.pending:
             names = ", ".join(each.name for each in missing)
             self._callbacks.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
 
@@ -150,11 +153,11 @@ class ExtensionHosts:
         """Wait, at the first turn only and up to a limit, for the extensions' changes of the configuration."""
         try:
             async with asyncio.timeout(HOST_WAIT.seconds if self._is_first_turn else 0):
-                if loads := list_unfinished(self._learning, self.unknown):
+                if loads := list_unfinished(self._offer_loads, self.pending):
                     await asyncio.wait(loads)
                 await self.config_answered.wait()
         except TimeoutError:
-            if self._is_first_turn and not self.unknown:
+            if self._is_first_turn and not self.pending:
                 self._callbacks.warn(
                     f"This turn goes without changes of the configuration: not made in {HOST_WAIT.seconds:g} s."
                 )
@@ -223,7 +226,7 @@ class ExtensionHosts:
                 await asyncio.gather(*(feed.is_drained.wait() for feed in self._feeds.values()))
         for feed in self._feeds.values():
             feed.close()
-        for task in (*self._learning.values(), self._following, *self._waking.values()):
+        for task in (*self._offer_loads.values(), self._following, *self._follower_loads.values()):
             if task is not None:
                 task.cancel()
                 # The exception is retrieved here: asyncio would log it otherwise.
@@ -282,7 +285,7 @@ class ExtensionHosts:
         """Return which host an extension runs in."""
         return HostKey(extension.language, self._callbacks.is_confined(extension))
 
-    def get_host(self, key: HostKey) -> Any:
+    def get_host(self, key: HostKey) -> "ExtensionHost":
         """Return a host without starting it."""
         if key not in self._hosts:
             # Imported late: with cached offers most sessions start no host.
@@ -294,6 +297,7 @@ class ExtensionHosts:
                 log.add_line(f"[codeloop: {line}]")
 
             def acknowledge(count: int | None) -> None:
+                # None: the program was restarted.
                 if key in self._feeds:
                     self._feeds[key].acknowledge(count)
                     if count is None:
@@ -325,7 +329,7 @@ class ExtensionHosts:
         warning = f"The extension host {key.name} does not keep up with events: some are left out."
 
         def send(events: bytes) -> bool:
-            is_sent: bool = self.get_host(key).notify(events)
+            is_sent = self.get_host(key).notify(events)
             # The program has ended and misses these events; it is restarted for the next ones.
             if not is_sent:
                 self._load_followers(key)
@@ -336,13 +340,13 @@ class ExtensionHosts:
 
     def _load_followers(self, key: HostKey) -> None:
         """Load the followers of events: in a restarted program nothing else requests them."""
-        if key in self._waking and not self._waking[key].done():
+        if key in self._follower_loads and not self._follower_loads[key].done():
             return
         feed = self._feeds[key]
 
         async def load_followers() -> None:
             try:
-                if other_loads := [task for task in self._learning.values() if not task.done()]:
+                if other_loads := [task for task in self._offer_loads.values() if not task.done()]:
                     # Followers are loaded last: a turn waits for the other loads.
                     await asyncio.wait(other_loads, timeout=HOST_WAIT.seconds)
                 followers = [
@@ -353,7 +357,7 @@ class ExtensionHosts:
                 feed.resume()
 
         feed.pause()
-        self._waking[key] = asyncio.create_task(load_followers())
+        self._follower_loads[key] = asyncio.create_task(load_followers())
 
     async def _forward_events(self, events: AsyncIterator[Event]) -> None:
         async for event in events:

@@ -23,7 +23,7 @@ class RefusalHints(Protocol):
         """Return where the key comes from and how to change it, in sentences."""
         ...
 
-    def describe_account(self) -> str:
+    def describe_key_source(self) -> str:
         """Return where the key comes from, as the sentence ` The key comes from ...`; empty when there is none."""
         ...
 

@@ -1,6 +1,6 @@
 """Converts failures of services and networks to the errors stored in messages, without keys.
 
-Each message says what happened and what the user can do next; `http_model.py` makes them.
+Each message says what happened and what the user can do next; `http_model.py` asks `ServiceErrors` for them.
 """
 
 from collections.abc import Mapping
@@ -164,9 +164,9 @@ class ServiceErrors(Struct, frozen=True):
         )
 
     def _describe_missing_credit(self, detail: str) -> str:
-        account = self.endpoint.hints.describe_account() if self.endpoint.hints else ""
+        key_source = self.endpoint.hints.describe_key_source() if self.endpoint.hints else ""
         provider = self.info.provider_id
-        return f"{provider} has no credit left {detail}.{account} Add credit there, or choose another model."
+        return f"{provider} has no credit left {detail}.{key_source} Add credit there, or choose another model."
 
     def _describe_missing_model(self, detail: str, suggestion: str) -> str:
         provider, address = self.info.provider_id, redact_url(self.endpoint.base_url)

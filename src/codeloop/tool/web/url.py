@@ -26,8 +26,8 @@ class WebUrl(Struct, frozen=True):
     """A parsed URL. `host`: lower-case ASCII without a final dot; an IP address in its usual spelling without [].
 
     `target`: path and query, as they are sent. `is_literal`: the host is an IP address. `is_disguised`: the URL has an
-    unusual spelling of that address (octal, hexadecimal, one number, short forms, other scripts' digits, IPv4 inside
-    IPv6). `names_port`: the URL has an explicit port.
+    unusual spelling of that address (octal, hexadecimal, one number, short forms, other scripts' digits, IPv4 in
+    the NAT64 prefix). `names_port`: the URL has an explicit port.
     """
 
     scheme: str

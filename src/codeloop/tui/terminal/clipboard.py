@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from codeloop.kit.programs import find_program
-from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.run_program import start_outside_project
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 from codeloop.schema.limits import CLIENT_FILE
 from codeloop.tui.terminal.multiplexer import pass_through
@@ -62,7 +62,7 @@ def can_read_clipboard() -> bool:
 async def _read_output(command: tuple[str, ...]) -> bytes:
     """Return the output of a program; empty if it is missing, fails, takes too long, or writes too much."""
     try:
-        process = await start_desktop_program(command, stdin=DEVNULL, output=PIPE)
+        process = await start_outside_project(command, stdin=DEVNULL, output=PIPE)
     except OSError:
         return b""
     try:
@@ -117,7 +117,7 @@ async def write_clipboard(text: str, commands: list[tuple[str, ...]], delay: flo
         # Windows takes bytes without a byte order mark for its old code page.
         data = text.encode("utf-16") if program == "clip.exe" else text.encode()
         with suppress(OSError, TimeoutError):
-            process = await start_desktop_program(command, stdin=PIPE, output=DEVNULL)
+            process = await start_outside_project(command, stdin=PIPE, output=DEVNULL)
             async with asyncio.timeout(PROMPT_CLIPBOARD.seconds):
                 await process.communicate(data)
             is_written_by_xclip |= program == "xclip" and process.returncode == 0

@@ -5,7 +5,7 @@ import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Callable, Mapping
 
-from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.run_program import start_outside_project
 from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
 from codeloop.tui.terminal.multiplexer import pass_through
 from codeloop.tui.terminal.sequences import PLAIN_TERMINALS
@@ -38,7 +38,7 @@ def find_opener(link: str, environment: Mapping[str, str], platform: str = sys.p
 async def run_opener(command: tuple[str, ...]) -> bool:
     """Run a command of `find_opener`, detached from this terminal; return whether it started."""
     try:
-        await start_desktop_program(command, stdin=DEVNULL, output=DEVNULL, is_apart=True)
+        await start_outside_project(command, stdin=DEVNULL, output=DEVNULL, is_apart=True)
     except OSError:
         return False
     return True

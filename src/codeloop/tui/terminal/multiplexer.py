@@ -4,7 +4,7 @@ import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 
-from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.run_program import start_outside_project
 from codeloop.schema.bounds.tui import PICTURE_ASK
 
 # GNU screen passes a longer sequence through in pieces only.
@@ -26,7 +26,7 @@ async def query_tmux(format_text: str) -> str:
     """Return a format of tmux, such as `#{client_termtype}`, with its values; "": tmux is missing, or silent."""
     command = ("tmux", "display-message", "-p", format_text)
     try:
-        process = await start_desktop_program(command, stdin=DEVNULL, output=PIPE)
+        process = await start_outside_project(command, stdin=DEVNULL, output=PIPE)
     except OSError:
         return ""
     try:

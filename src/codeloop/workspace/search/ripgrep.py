@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.programs import find_program
-from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.run_program import start_outside_project
 from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.api.files import FoundLine
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
@@ -174,7 +174,7 @@ def _is_shim(program: str) -> bool:
 
 async def _is_recent(program: str) -> bool:
     try:
-        run = await start_desktop_program((program, "--version"), stdin=subprocess.DEVNULL, output=subprocess.PIPE)
+        run = await start_outside_project((program, "--version"), stdin=subprocess.DEVNULL, output=subprocess.PIPE)
     except OSError:
         return False
     try:

@@ -31,7 +31,7 @@ async def run_prompt_hooks(
     hooks, new_parts = project.engine.hooks, list(parts)
     if not isinstance(hooks, ExtensionHooks):
         return message, new_parts
-    begun_sessions = _get_begun_sessions(project)
+    begun_sessions = _track_begun_sessions(project)
     source = _note_begin(project, begun_sessions, message.session_id)
     try:
         if hooks.runner.has_handler(SMALL_MODEL_HOOK):
@@ -50,10 +50,10 @@ async def run_prompt_hooks(
         raise OperationError("BadRequest", f"The prompt was not sent. {error}") from error
 
 
-def _get_begun_sessions(project: Project) -> dict[str, None]:
-    """Return the sessions that had a prompt since the project was opened.
+def _track_begun_sessions(project: Project) -> dict[str, None]:
+    """Return the sessions that had a prompt since the project was opened; they are kept in its services.
 
-    The first call has `session.end` run for each of them when the project is closed.
+    The first call starts the task that runs `session.end` for each of them when the project is closed.
     """
     begun_sessions = project.services.begun_sessions
     if begun_sessions is None:

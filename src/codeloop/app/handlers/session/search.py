@@ -25,7 +25,7 @@ from codeloop.schema.api.session_requests import (
 )
 from codeloop.schema.bounds.session import SESSION_TEXT_MATCHES
 from codeloop.schema.errors import OperationError, SessionNotFound
-from codeloop.schema.limits import SESSION_SEARCH, SESSION_SEARCH_TEXT
+from codeloop.schema.limits import SESSION_SEARCH_TEXT, SESSION_SEARCH_TIME
 from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage
 from codeloop.schema.part import (
     FilePart,
@@ -60,7 +60,7 @@ async def search_sessions(project: Project, args: SearchSessions) -> SearchResul
         raise OperationError("BadRequest", f"Search for 1 to {SESSION_SEARCH_TEXT.value} characters.")
     if args.limit < 1:
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
-    deadline = time.monotonic() + SESSION_SEARCH.seconds
+    deadline = time.monotonic() + SESSION_SEARCH_TIME.seconds
     queries = project.store.queries
     hits: list[SessionHit] = []
     for session in queries.find_sessions(SessionFilter(directory=find_directory_filter(project), limit=NO_LIMIT)):
@@ -107,8 +107,8 @@ async def find_in_session(project: Project, args: FindInSession) -> TextMatches:
 
 
 def _find_matches(path: Path, session: Session, query: str) -> TextMatches:
-    """Search the stored parts until SESSION_SEARCH is over or enough matches are found. Blocks."""
-    pattern, deadline = compile_word_search(query), time.monotonic() + SESSION_SEARCH.seconds
+    """Search the stored parts until SESSION_SEARCH_TIME is over or enough matches are found. Blocks."""
+    pattern, deadline = compile_word_search(query), time.monotonic() + SESSION_SEARCH_TIME.seconds
     # SQLite can only look for plain text, so it preselects parts by the longest word, and the pattern decides.
     longest_word = max(_WORD.findall(query), key=len, default="")
     undone = session.revert.message_id if session.revert is not None else ""

@@ -198,7 +198,7 @@ async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[Plug
     # Whether sandboxes work here is only known after one was made.
     await program_sandboxes.probe()
     is_sandboxed = program_sandboxes.is_sandboxed(True if sandbox is None else sandbox)
-    await asyncio.gather(hosts.wait_for_offers(), *(_load_extension(hosts, extension) for extension in hosts.unknown))
+    await asyncio.gather(hosts.wait_for_offers(), *(_load_extension(hosts, extension) for extension in hosts.pending))
     rows: list[PluginRow] = []
     for extension in hosts.extensions:
         offer = hosts.offers.get(extension.name)

@@ -1,4 +1,4 @@
-"""Opens the project while the first screen is already shown, and closes it when the user quits."""
+"""Opens the project while the first screen is already shown, keeps it open, and closes it when the user quits."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 
-async def open_target(ui: Ui, ask_trust: AskTrust, on_event: Callable[[Event], object]) -> None:
+async def run_project(ui: Ui, ask_trust: AskTrust, on_event: Callable[[Event], object]) -> None:
     """Open the project of the UI, and keep it open until the user quits. An error ends the program.
 
     `on_event` is called with every event of the project.
@@ -23,14 +23,14 @@ async def open_target(ui: Ui, ask_trust: AskTrust, on_event: Callable[[Event], o
             sessions = OpenSessions(target, on_event, ui.choices.report_connection)
             await sessions.start()
             try:
-                await _serve(ui, target, sessions)
+                await _start_session_and_wait(ui, target, sessions)
             finally:
                 await sessions.stop()
     except CodeloopError as error:
         ui.exit(1, return_code=1, message=str(error))
 
 
-async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
+async def _start_session_and_wait(ui: Ui, target: Target, sessions: OpenSessions) -> None:
     """Show the chosen session, send the first prompt, and wait until the user quits."""
     session = await ui.launch.choose_session(target)
     ui.sessions = sessions

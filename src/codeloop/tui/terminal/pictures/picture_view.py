@@ -12,7 +12,7 @@ from typing import Any
 from textual.app import App, SuspendNotSupported
 
 from codeloop.kit.programs import find_program
-from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.run_program import start_outside_project
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.part import FilePart
 from codeloop.tui.render.attachments import describe_attachment, read_attachment
@@ -93,7 +93,7 @@ async def _open_in_viewer(part: FilePart, data: bytes) -> str:
         return f"This terminal can't show pictures. A copy is at {name}."
     silent = asyncio.subprocess.DEVNULL
     try:
-        await start_desktop_program((opener, name), stdin=silent, output=silent)
+        await start_outside_project((opener, name), stdin=silent, output=silent)
     except OSError as error:
         return f"{opener} can't be started: {error.strerror}. A copy of the picture is at {name}."
     return ""

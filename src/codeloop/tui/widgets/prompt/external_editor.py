@@ -10,7 +10,7 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
-from codeloop.kit.run_program import start_desktop_program
+from codeloop.kit.run_program import start_outside_project
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.editor.chips import collapse_chips, escape_chips, expand_chips
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
@@ -72,7 +72,7 @@ async def run_editor(text: str, command: list[str]) -> str:
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
         try:
             # Some editors take their configuration, which starts programs, from the folder that they start in.
-            process = await start_desktop_program((*command, str(path)), folder=folder)
+            process = await start_outside_project((*command, str(path)), folder=folder)
         except OSError as error:
             raise EditorFailed(f"{one_line(command[0], 60)} can't be started: {error.strerror}.") from error
         code = await process.wait()

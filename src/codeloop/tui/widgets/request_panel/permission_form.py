@@ -7,7 +7,7 @@ import re
 
 from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.permission_titles import describe_always
-from codeloop.client.questions.quoting import UNLIMITED_ROWS
+from codeloop.client.questions.quoting import MAX_FULL_ROWS
 from codeloop.client.questions.requester import Requester
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
@@ -56,7 +56,7 @@ class PermissionForm:
     def get_content(self, width: int) -> FormContent:
         """Return the requested action, with the whole command or diff."""
         request = self._request
-        words = describe_request(request, self._requester, width, UNLIMITED_ROWS)
+        words = describe_request(request, self._requester, width, MAX_FULL_ROWS)
         diff = request.metadata.get("diff")
         if not isinstance(diff, str) or not diff:
             return FormContent(words.title, list(words.rows))
@@ -64,7 +64,7 @@ class PermissionForm:
         without_diff = replace(
             request, metadata={key: value for key, value in request.metadata.items() if key != "diff"}
         )
-        rows_without_diff = describe_request(without_diff, self._requester, width, UNLIMITED_ROWS).rows
+        rows_without_diff = describe_request(without_diff, self._requester, width, MAX_FULL_ROWS).rows
         return FormContent(words.title, list(words.rows), diff, tuple(rows_without_diff))
 
     def list_choices(self) -> list[FormChoice]:

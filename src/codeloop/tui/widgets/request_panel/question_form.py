@@ -4,7 +4,7 @@ Several questions are shown as tabs, with a last tab that sends the answers.
 """
 
 from codeloop.client.formatting import TextStyle
-from codeloop.client.questions.quoting import UNLIMITED_ROWS, quote_text
+from codeloop.client.questions.quoting import MAX_FULL_ROWS, quote_text
 from codeloop.client.questions.requester import Requester
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
@@ -73,7 +73,7 @@ class QuestionForm:
         rows: list[tuple[TextStyle | None, str]] = []
         who = f"The {self._requester.subagent or 'model'} asks"
         if self._question is not None:
-            return FormContent(who, _apply_style("bold", quote_text(self._question.question, width, UNLIMITED_ROWS)))
+            return FormContent(who, _apply_style("bold", quote_text(self._question.question, width, MAX_FULL_ROWS)))
         for number, question in enumerate(self._request.questions):
             rows += _apply_style(None, quote_text(question.question, width, 3))
             answer = ", ".join(self._list_answers(number)) or "(no answer)"

@@ -30,7 +30,8 @@ def is_below_any(path: Path, folders: Iterable[Path]) -> bool:
 class LinkTracer:
     """Resolves paths, and records in `links` each link in a replaced folder, which the sandbox has to recreate there.
 
-    `roots`: the project's folders, in which commands can make links to anywhere.
+    A replaced folder looks empty in the sandbox, as the home does. `roots`: the project's folders, in which commands
+    can make links to anywhere.
     """
 
     def __init__(self, replaced_folders: Iterable[Path], roots: Sequence[Path]) -> None:
@@ -43,6 +44,7 @@ class LinkTracer:
         resolved = resolve_links(path)
         if resolved == path:
             return resolved
+        # The result is known; the walk only finds the links on the way to it.
         folder, remaining_parts = Path("/"), list(path.parts[1:])
         for _ in range(_MAX_LINK_STEPS):
             if not remaining_parts:

@@ -31,10 +31,13 @@ class CompletionController:
         self._run_in_background = run_in_background
         self._trigger: Trigger | None = None
         """The text at the cursor that can be completed; None: there is none."""
-        self._last_trigger: Trigger | None = None
-        """The trigger whose candidates were requested last; an answer for any other is out of date."""
+        self._requested_trigger: Trigger | None = None
+        """The trigger of the last search for a mention or load of an argument's values; None: none for this word yet.
+
+        An answer for any other trigger is out of date.
+        """
         self._is_searching = False
-        """Whether the answer for `_last_trigger` is still to come."""
+        """Whether a search for a mention has begun, and none has been answered since."""
         self._is_closed = False
         """Whether the user closed the list; it opens again for another word."""
         self._has_moved_cursor = False
@@ -63,16 +66,18 @@ class CompletionController:
             # Another word: nothing that was known about the last one holds.
             if before is None or (before.kind, before.start) != (trigger.kind, trigger.start):
                 self._is_closed = self._has_moved_cursor = self._inserts_first = False
-                self._last_trigger = None
+                self._requested_trigger = None
                 self._candidates.clear()
                 self._run_in_background(self._load_candidates(trigger))
             elif (trigger.query, trigger.arguments) != (before.query, before.arguments):
                 self._has_moved_cursor = False
-            if trigger.kind == "arguments" and trigger != self._last_trigger:
-                self._last_trigger = trigger
+            if trigger.kind == "arguments" and trigger != self._requested_trigger:
+                self._requested_trigger = trigger
                 self._run_in_background(self._load_values(trigger))
-            if trigger.kind == "mention" and (self._last_trigger is None or self._last_trigger.query != trigger.query):
-                self._last_trigger, self._is_searching = trigger, True
+            if trigger.kind == "mention" and (
+                self._requested_trigger is None or self._requested_trigger.query != trigger.query
+            ):
+                self._requested_trigger, self._is_searching = trigger, True
                 self._run_in_background(self._search(trigger))
         self._show_rows()
 
@@ -95,10 +100,10 @@ class CompletionController:
     async def _search(self, trigger: Trigger) -> None:
         # Debounced: of letters typed in a row only the last one starts a search.
         await asyncio.sleep(PROMPT_DEBOUNCE.seconds)
-        if self._last_trigger is not trigger:
+        if self._requested_trigger is not trigger:
             return
         await self._candidates.search(trigger.query)
-        if self._last_trigger is not trigger:
+        if self._requested_trigger is not trigger:
             return
         self._is_searching = False
         if self._trigger is not None and self._trigger.kind == "mention":
@@ -109,9 +114,9 @@ class CompletionController:
     async def _load_values(self, trigger: Trigger, *, may_start_server: bool = False) -> None:
         """Load the values of the typed argument."""
         await asyncio.sleep(PROMPT_DEBOUNCE.seconds)
-        if self._last_trigger is trigger and self._candidates.has_completable_argument(trigger):
+        if self._requested_trigger is trigger and self._candidates.has_completable_argument(trigger):
             await self._candidates.load_values(trigger, may_start_server=may_start_server)
-            if self._last_trigger is trigger and self._trigger is not None and self._trigger.kind == "arguments":
+            if self._requested_trigger is trigger and self._trigger is not None and self._trigger.kind == "arguments":
                 self._show_rows()
 
     def _move_cursor(self, step: int) -> bool:
@@ -138,7 +143,7 @@ class CompletionController:
         if self._trigger is not None and self._trigger.kind == "arguments" and not self._is_closed:
             if self._popup.rows and self._popup.rows[0].kind == "argument":
                 return self.accept_row(0)
-            self._last_trigger = self._trigger
+            self._requested_trigger = self._trigger
             self._run_in_background(self._load_values(self._trigger, may_start_server=True))
             return True
         if self._is_searching and self._trigger is not None and self._trigger.kind == "mention" and not self._is_closed:
