@@ -6,9 +6,11 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
 
 
-def protect(root: Path, *paths: Path) -> ProtectedFiles:
+def protect(root: Path, *paths: Path, absent: tuple[Path, ...] = ()) -> ProtectedFiles:
     """Return the state of files that no kernel protects."""
-    policy = SandboxPolicy(writable=(root,), protected=paths, visible=(), hidden=(), absent=(), network="off", hosts=())
+    policy = SandboxPolicy(
+        writable=(root,), protected=paths, visible=(), hidden=(), absent=absent, network="off", hosts=()
+    )
     return ProtectedFiles(policy, root.parent / "set-aside", None, remember_contents=True)
 
 
@@ -38,3 +40,30 @@ def test_a_file_that_can_not_be_put_back_is_not_said_to_be_as_before(tmp_path: P
     blocked, failed = protected.restore()
     assert blocked == f"blocked: change of {other}, which is protected; it is as it was before."
     assert failed.startswith(f"{settings} could not be put back")
+
+
+def test_a_new_file_is_moved_away_beside_itself_where_the_set_aside_folder_can_not_be_made(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (tmp_path / "set-aside").write_text("no folder")
+    planted = root / "codeloop.json"
+    protected = protect(root, absent=(planted,))
+    planted.write_text("{}")
+    assert protected.restore() == []
+    (moved,) = protected.moved_files
+    assert moved.path == planted
+    assert moved.moved.parent == root
+    assert not planted.exists()
+
+
+def test_a_new_file_that_can_not_be_moved_away_is_told(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    (root / "lib").mkdir(parents=True)
+    planted = root / "lib/codeloop.json"
+    protected = protect(root, absent=(planted,))
+    (root / "lib").rename(root / "moved")
+    (root / "lib").symlink_to("moved")
+    planted.write_text("{}")
+    (note,) = protected.restore()
+    assert note.startswith(f"{planted} could not be put back")
+    assert not protected.moved_files

@@ -112,17 +112,19 @@ class ProtectedFiles:
         if self._repositories is not None:
             warning, self._repositories = self._repositories.end_command(), None
             self.warnings += [warning] if warning else []
+        left: list[Path] = []
         for path in self._list_new_paths():
             moved_to = self._move_away(path)
             if moved_to is not None:
                 self.moved_files.append(MovedFile(path, moved_to))
+            elif os.path.lexists(path):
+                left.append(path)
         notes += [note for path, before in self._git_lists.items() for note in self._restore_git_list(path, before)]
-        if not self._protected:
-            return notes
         now = self._read_contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
         new_paths = sorted(now.keys() - self._before.keys())
-        failed = [path for path in new_paths if not self._move_away(path)]
+        failed = [path for path in left if path not in changed and path not in new_paths]
+        failed += [path for path in new_paths if not self._move_away(path)]
         failed += [path for path in changed if not _restore_file(path, self._before[path])]
         restored = [path for path in (*changed, *new_paths) if path not in failed]
         if restored:
@@ -131,7 +133,9 @@ class ProtectedFiles:
             notes.append(f"blocked: change of {paths_shown}, which is protected; it is as it was before.")
         if failed:
             paths_shown = ", ".join(map(str, failed[:_PATHS_SHOWN]))
-            notes.append(f"{paths_shown} could not be put back: look at it before anything runs in this repository.")
+            notes.append(
+                f"{paths_shown} could not be put back or moved away: look at it before anything runs in this repository."
+            )
         return notes
 
     def _list_new_paths(self) -> list[Path]:
@@ -173,9 +177,10 @@ class ProtectedFiles:
         name = f"{time.time_ns()}-{path.name}"
         if not _has_no_link_above(path):
             return None
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
         for target in (self._folder / name, path.with_name(f"set-aside-{name}")):
             try:
-                self._folder.mkdir(parents=True, exist_ok=True)
                 path.rename(target)
             except OSError:
                 # Our folder may be on another disk. Then the file is renamed where it is.
