@@ -82,7 +82,10 @@ def store_changed_tree(objects: ObjectStore, tree: str, changes: Mapping[str, Tr
 
 
 def make_file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tuple[SnapshotFileDiff, ...]:
-    """Return a diff for each change: with no patch if the file is binary, large or gone, or after SNAPSHOT_DIFFS."""
+    """Return a diff for each change, with an empty patch if the file is binary, large or not stored any more.
+
+    Those after the first SNAPSHOT_DIFFS have no patch either.
+    """
     return tuple(
         _make_file_diff(objects, change, has_patch=index < SNAPSHOT_DIFFS.value) for index, change in enumerate(changes)
     )
