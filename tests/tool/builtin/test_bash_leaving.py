@@ -82,6 +82,9 @@ def test_what_could_run_something_of_the_project_does_not(root: Path, line: str)
         ("push.recurseSubmodules", "on-demand"),
         ("remote.origin.pushurl", "./evil.git"),
         ("remote.origin.receivepack", "sh -c evil"),
+        ("url./tmp/other/.insteadOf", "https://example.com/a/"),
+        ("url.file:///tmp/other/.pushInsteadOf", "https://example.com/"),
+        ("url.ext::sh -c evil .insteadOf", "https://example.com/"),
     ],
 )
 def test_settings_that_lead_into_the_project_hold_them_back(root: Path, name: str, value: str) -> None:
@@ -91,6 +94,33 @@ def test_settings_that_lead_into_the_project_hold_them_back(root: Path, name: st
         (root / place).chmod(0o755)
     git(root, "config", name, value)
     assert doubt(root, "git push origin main")
+
+
+@pytest.mark.parametrize("urls", [("/tmp/other/evil.git", "https://example.com/a"), ("ext::sh", "git@a.example:b")])
+def test_each_address_of_a_remote_counts(root: Path, urls: tuple[str, str]) -> None:
+    for url in urls:
+        git(root, "config", "--add", "remote.origin.pushurl", url)
+    assert doubt(root, "git push origin main")
+    git(root, "config", "--unset-all", "remote.origin.pushurl")
+    git(root, "config", "url.git@example.com:.insteadOf", "https://example.com/")
+    assert doubt(root, "git push origin main") == ""
+
+
+@pytest.mark.parametrize("name", ["branch.main.remote", "branch.main.pushRemote", "remote.pushDefault"])
+@pytest.mark.parametrize("value", ["/tmp/other/evil.git", "./evil.git", ".", "upstream"])
+def test_a_default_remote_that_may_be_a_folder_holds_a_push_back(root: Path, name: str, value: str) -> None:
+    git(root, "config", name, value)
+    assert doubt(root, "git push")
+    assert doubt(root, "git push origin main") == ""
+    assert bool(doubt(root, "git fetch")) == (value != ".")
+    git(root, "config", name, "origin")
+    assert doubt(root, "git push") == ""
+
+
+def test_a_remote_in_a_file_of_old_versions_holds_a_push_back(root: Path) -> None:
+    (root / ".git/remotes").mkdir()
+    (root / ".git/remotes/origin").write_text("URL: /tmp/other/evil.git\n")
+    assert ".git/remotes/origin" in doubt(root, "git push")
 
 
 def test_a_hook_of_the_user_is_asked_about_but_for_that_of_lfs(root: Path) -> None:

@@ -1,13 +1,15 @@
 """Checks a line that a permission rule allows to run without the sandbox.
 
-It must not start a program that sandboxed commands could have written. Only a few git commands pass, and only if the
-hooks, settings and remotes of the repository start no other program.
+It must not start a program that sandboxed commands could have written. Besides what starts no program at all, such as
+`echo`, a few git commands pass, and only if the hooks, settings and remotes of the repository start no other program.
 """
 
 import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from codeloop.kit.git import find_common_folder, find_git_folder
@@ -43,16 +45,15 @@ _SAFE_OPTIONS = {
     "ls-remote": frozenset(_LS_REMOTE_OPTIONS.split()),
 }
 """The git commands that a rule may allow unsandboxed, with those of their options that name no program."""
-_HOOKS = {
+_HOOKS_BY_COMMAND = {
     "push": ("pre-push", "reference-transaction"),
     "fetch": ("reference-transaction", "pre-auto-gc"),
     # A pull merges, rebases and checks out, which run most hooks.
-    "pull": (),
-    # No hook has this name.
-    "ls-remote": ("none",),
+    "pull": None,
+    "ls-remote": (),
 }
-"""The hooks that each command runs; an empty tuple stands for all of them."""
-_RUNNING_SETTINGS = re.compile(
+"""The hooks that each command runs; None: it may run any."""
+_PROGRAM_SETTINGS = re.compile(
     r"credential\..*|core\.(sshcommand|askpass|fsmonitor|gitproxy|editor)|filter\..*|merge\..*\.driver|gpg\..*"
     r"|remote\..*\.(receivepack|uploadpack|vcs)|include\.path|includeif\..*|push\.recursesubmodules"
 )
@@ -64,6 +65,14 @@ _CODE_RUNNERS = re.compile(
 """Matches programs that may load code from the project."""
 # The hooks that `git lfs install` writes consist of such lines.
 _LFS_HOOK_LINE = re.compile(r"\s*(#.*|command -v git-lfs\b.*|git lfs [a-z-]+ \"\$@\"\s*|)\s*")
+# `remote.origin.url`, of which a remote may have several: git pushes to all of them
+_REMOTE_ADDRESS = re.compile(r"remote\.(.*)\.(?:url|pushurl)")
+# Where a command without a remote goes: the value is the name of one, or itself an address.
+_DEFAULT_REMOTE = re.compile(r"branch\..*\.(?:remote|pushremote)|remote\.pushdefault")
+# `url.git@example.com:.insteadof`: addresses that begin with the value begin with `git@example.com:` instead
+_ADDRESS_START = re.compile(r"url\.(.*)\.(?:insteadof|pushinsteadof)")
+# Files in which old versions of git kept remotes, and which git still reads.
+_OLD_REMOTE_FOLDERS = ("remotes", "branches")
 # Matches URLs of the network, also in the form of scp: `host:path`. `::` would name a remote helper, a program.
 _URL = re.compile(r"(https?|ssh|git)://.*|[\w.-]+@[\w.-]+:.*|[\w.-]+:(?!:|//).*")
 _PROGRAM_VARIABLES = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXEC_PATH", "GIT_PROXY_COMMAND")
@@ -97,24 +106,26 @@ class UnsandboxedLineCheck:
                 return reason
         return ""
 
-    def _find_git_doubt(self, name: str, words: Sequence[str]) -> str:
+    def _find_git_doubt(self, subcommand: str, words: Sequence[str]) -> str:
         """Return why a git command, given by its name and arguments, may run other programs; "": it does not."""
         options = [word for word in words if word.startswith("-")]
-        unknown = [word for word in options if word.partition("=")[0] not in _SAFE_OPTIONS[name]]
+        unknown = [word for word in options if word.partition("=")[0] not in _SAFE_OPTIONS[subcommand]]
         if unknown:
-            return f"`git {name} {unknown[0]}` may run a program"
+            return f"`git {subcommand} {unknown[0]}` may run a program"
         folder = find_git_folder(self._root)
         if folder is None:
             return "the repository is not known"
         common = find_common_folder(folder)
         settings = list(self._read_settings(common / "config", folder / "config.worktree"))
         operands = [word for word in words if not word.startswith("-")]
-        runs_hooks = name != "push" or "--no-verify" not in options
+        runs_hooks = subcommand != "push" or "--no-verify" not in options
         doubts = [
-            self._find_hook_doubt(name, common, settings) if runs_hooks else "",
+            self._find_hook_doubt(subcommand, common, settings) if runs_hooks else "",
             *map(self._find_setting_doubt, settings),
-            self._find_remote_doubt(operands[:1], settings),
-            self._find_submodule_doubt(name, options, folder),
+            self._find_remote_doubt(operands[0], settings)
+            if operands
+            else self._find_default_remote_doubt(subcommand, common, settings),
+            self._find_submodule_doubt(subcommand, options, folder),
             self._find_environment_doubt(),
         ]
         return next(filter(None, doubts), "")
@@ -127,7 +138,7 @@ class UnsandboxedLineCheck:
         """Return why a setting may start a planted program; "": it does not."""
         if not setting.name:
             return "a setting of git can't be understood"
-        if not _RUNNING_SETTINGS.fullmatch(setting.name) or setting.is_harmless:
+        if not _PROGRAM_SETTINGS.fullmatch(setting.name) or setting.is_harmless:
             return ""
         if setting.name == "push.recursesubmodules" and setting.value not in {"check", "no", "false"}:
             return "it pushes submodules, too, with their own hooks"
@@ -138,11 +149,11 @@ class UnsandboxedLineCheck:
         if programs and "include" not in setting.name:
             return f"{setting.name} runs `{programs[0]}`, which may load what lies in the project"
         # The path of an include is relative to the file that names it, which for a project is `.git/config`.
-        start = ".git/" if setting.name.startswith("include") else ""
-        path = next((word for word in words if "/" in word and self._is_writable(start + word)), None)
+        folder = self._root / ".git" if setting.name.startswith("include") else self._root
+        path = next((word for word in words if "/" in word and self._is_writable(word, folder)), None)
         return f"{setting.name} leads to {path}, where sandboxed commands may write" if path else ""
 
-    def _find_hook_doubt(self, name: str, common: Path, settings: Sequence[GitSetting]) -> str:
+    def _find_hook_doubt(self, subcommand: str, common: Path, settings: Sequence[GitSetting]) -> str:
         """Return why a hook of a git command may run what lies in the project; "": none does."""
         set_paths = [setting.value for setting in settings if setting.name == "core.hookspath"]
         set_folder = (
@@ -153,10 +164,11 @@ class UnsandboxedLineCheck:
             paths = [path for path in folder.iterdir() if path.suffix != ".sample"]
         except OSError:
             return ""
+        hooks = _HOOKS_BY_COMMAND[subcommand]
         for path in paths:
-            if _HOOKS[name] and path.name not in _HOOKS[name]:
+            if hooks is not None and path.name not in hooks:
                 continue
-            if set_folder is not None and self._is_writable(str(folder)):
+            if set_folder is not None and self._is_writable(str(folder), self._root):
                 return f"its {path.name} hook lies in {folder}, where sandboxed commands may write"
             if not os.access(path, os.X_OK) or path.is_dir():
                 continue
@@ -164,28 +176,44 @@ class UnsandboxedLineCheck:
                 return f"its {path.name} hook may run what lies in the project"
         return ""
 
-    def _find_remote_doubt(self, remotes: Sequence[str], settings: Sequence[GitSetting]) -> str:
-        """Return why a remote may be a folder on this machine, whose hooks would run; "": it is not.
+    def _find_remote_doubt(self, remote: str, settings: Sequence[GitSetting]) -> str:
+        """Return why a remote that a command names may be a folder on this machine, whose hooks run; "": it is not."""
+        addresses = _list_remote_addresses(settings)
+        if remote not in addresses and not _URL.fullmatch(remote):
+            return f"{remote} is not a remote of the repository, so it may be a folder whose hooks would run"
+        return self._find_address_doubt(addresses, settings)
 
-        `remotes`: the one that the command names, by its name or URL; empty: any may be meant.
-        """
-        urls = {
-            setting.name.split(".", 1)[1].rpartition(".")[0]: setting.value
-            for setting in settings
-            if re.fullmatch(r"remote\..*\.(url|pushurl)", setting.name)
-        }
-        for name in remotes:
-            if name not in urls and not _URL.fullmatch(name):
-                return f"{name} is not a remote of the repository, so it may be a folder whose hooks would run"
-        for url in (*remotes, *urls.values()):
-            is_name = url in urls
-            if not is_name and not _URL.fullmatch(url) and ("::" in url or self._is_writable(url)):
-                return f"the remote {url} lies where sandboxed commands may write"
+    def _find_default_remote_doubt(self, subcommand: str, common: Path, settings: Sequence[GitSetting]) -> str:
+        """Return why the remote of a command that names none may be a folder on this machine; "": it is not."""
+        addresses = _list_remote_addresses(settings)
+        for setting in settings:
+            # Fetching from this repository itself, as for branches that follow a local one, runs nothing.
+            is_here = setting.value == "." and subcommand != "push"
+            if not _DEFAULT_REMOTE.fullmatch(setting.name) or setting.value in addresses or is_here:
+                continue
+            if not _URL.fullmatch(setting.value):
+                return f"{setting.name} is {setting.value}, which may be a folder whose hooks would run"
+        for folder in _OLD_REMOTE_FOLDERS:
+            with suppress(OSError):
+                if file := next((common / folder).iterdir(), None):
+                    return f".git/{folder}/{file.name} may name a folder whose hooks would run"
+        return self._find_address_doubt(addresses, settings)
+
+    def _find_address_doubt(self, addresses: Mapping[str, Sequence[str]], settings: Sequence[GitSetting]) -> str:
+        """Return why one of the remotes, given by their names, may run a program of this machine; "": none does."""
+        starts = [match[1] for setting in settings if (match := _ADDRESS_START.fullmatch(setting.name))]
+        for address in (*chain(*addresses.values()), *starts):
+            if _URL.fullmatch(address):
+                continue
+            if "::" in address:
+                return f"the remote {address} is reached by a helper program"
+            if self._is_writable(address, self._root):
+                return f"the remote {address} lies where sandboxed commands may write"
         return ""
 
-    def _find_submodule_doubt(self, name: str, options: Sequence[str], folder: Path) -> str:
+    def _find_submodule_doubt(self, subcommand: str, options: Sequence[str], folder: Path) -> str:
         """Return why a command reaches submodules, each of which has settings of its own; "": it does not."""
-        if name not in {"fetch", "pull"} or "--no-recurse-submodules" in options:
+        if subcommand not in {"fetch", "pull"} or "--no-recurse-submodules" in options:
             return ""
         return "it fetches submodules, too, with their own settings" if list_submodule_paths(folder / "index") else ""
 
@@ -193,10 +221,10 @@ class UnsandboxedLineCheck:
         """Return why git's variables, the PATH or ssh's configuration may start a planted program; "": they do not."""
         for name in _PROGRAM_VARIABLES:
             words = _split_words(self._environment.get(name, "")) or ()
-            if any("/" in word and self._is_writable(word) for word in words):
+            if any("/" in word and self._is_writable(word, self._root) for word in words):
                 return f"{name} leads to where sandboxed commands may write"
         for folder in self._environment.get("PATH", "").split(os.pathsep):
-            if self._is_writable(folder or "."):
+            if self._is_writable(folder or ".", self._root):
                 try:
                     names = [
                         path.name for path in Path(folder or ".").iterdir() if _HELPER_PROGRAMS.fullmatch(path.name)
@@ -206,16 +234,27 @@ class UnsandboxedLineCheck:
                 if names:
                     return f"{names[0]} on the PATH lies where sandboxed commands may write"
         for word in _read_text(self._home / ".ssh/config").replace("=", " ").split():
-            if "/" in word and self._is_writable(word.strip('"')):
+            if "/" in word and self._is_writable(word.strip('"'), self._root):
                 return f"~/.ssh/config leads to {word}, where sandboxed commands may write"
         return ""
 
-    def _is_writable(self, text: str) -> bool:
-        """Return whether sandboxed commands may write a path, which may be a `file://` URL or begin with `~`."""
-        text = text.removeprefix("file://")
-        text = text.removeprefix(".git/") if text.startswith((".git/~", ".git//")) else text
-        real = Path(os.path.realpath(self._root / expand_config_path(text, self._home)))
+    def _is_writable(self, text: str, folder: Path) -> bool:
+        """Return whether sandboxed commands may write a path below a folder.
+
+        It may be absolute, too, a `file://` URL, or begin with `~`.
+        """
+        path = expand_config_path(text.removeprefix("file://"), self._home)
+        real = Path(os.path.realpath(folder / path))
         return any(real.is_relative_to(each) for each in self._writable)
+
+
+def _list_remote_addresses(settings: Iterable[GitSetting]) -> dict[str, list[str]]:
+    """Return all addresses of each remote, by its name."""
+    addresses: dict[str, list[str]] = {}
+    for setting in settings:
+        if match := _REMOTE_ADDRESS.fullmatch(setting.name):
+            addresses.setdefault(match[1], []).append(setting.value)
+    return addresses
 
 
 def _split_words(text: str) -> list[str] | None:
