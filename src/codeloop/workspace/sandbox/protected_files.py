@@ -133,9 +133,8 @@ class ProtectedFiles:
             notes.append(f"blocked: change of {paths_shown}, which is protected; it is as it was before.")
         if failed:
             paths_shown = ", ".join(map(str, failed[:_PATHS_SHOWN]))
-            notes.append(
-                f"{paths_shown} could not be put back or moved away: look at it before anything runs in this repository."
-            )
+            advice = "look at it before anything runs in this repository."
+            notes.append(f"{paths_shown} could not be put back or moved away: {advice}")
         return notes
 
     def _list_new_paths(self) -> list[Path]:
