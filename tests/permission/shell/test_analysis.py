@@ -106,6 +106,10 @@ HIDDEN = [
     "strace -f rm x", "chroot / rm x", "env -u A -- rm x", "xargs -a f rm", "rm", "\trm x", "a=1\nrm x", "echo ${a@P}",
     "echo x |& rm x", "until rm x; do :; done", "select a in b; do rm x; done", "time { rm x; }", "coproc { rm x; }",
     "x=$(true)y rm x", "((a[$(rm x)]))", 'printf -v "a[$(rm x)]" 1', "\x00rm x", "ls;\rrm x", "`", "rm x '", "$(", "((",
+    "git clone --upload-p 'rm x' a", "git clone -qu 'rm x' a", "git clone --conf core.fsmonitor='rm x' a",
+    "git fetch --upl='rm x' a", "git push --rec 'rm x' a", "git rebase -qx 'rm x' a", "git difftool -yx 'rm x'",
+    "git config core.sshCommand 'rm x'", "git config Alias.a '!rm x'", "git grep -nO'rm x' a",
+    "echo rm x | chroot /", "echo rm x | fakeroot", "echo rm x | linux32", "echo rm x | doas -s",
 ]  # fmt: skip
 
 
@@ -131,6 +135,8 @@ def test_without_a_rule_against_anything_nothing_is_asked(line: str) -> None:
         "bash script.sh", "source .venv/bin/activate && pytest", "[ -f a ] && cat a", "sudo -u me ls",
         "git -c user.name=x commit",
         "echo a \\\n  b", "npm run build -- --x=y", "test -f x || exit 1", "echo ${HOME}/x", "ls *.py", "(cd a; make)",
+        "git push -u origin a", "git clone --depth 1 a", "git fetch --update-head-ok a", "git rebase --onto a b",
+        "git config user.name a", "git grep -ne a", "git commit -m x",
     ],
 )  # fmt: skip
 def test_what_can_not_be_the_denied_command_is_not_asked_for(line: str) -> None:

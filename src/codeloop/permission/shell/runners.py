@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from codeloop.permission.shell.word import Word
 
-# Options by which a program that is otherwise no wrapper runs another one.
+# Options by which a program that is otherwise no wrapper runs another one, whole or shortened (`_is_one_of`).
 _EXEC_OPTIONS = {
     "ag": ("--pager",),
     "bat": ("--pager",),
@@ -30,7 +30,8 @@ _EXEC_OPTIONS = {
     "zip": ("-TT", "--unzip-command"),
 }
 
-GIT_EXEC_OPTIONS: dict[str, tuple[str, ...]] = {
+# Options and words by which a subcommand of git runs a program. In lower case where git reads any case.
+_GIT_EXEC_OPTIONS: dict[str, tuple[str, ...]] = {
     "rebase": ("-x", "--exec"),
     "grep": ("-O", "--open-files-in-pager"),
     "difftool": ("-x", "--extcmd"),
@@ -46,7 +47,6 @@ GIT_EXEC_OPTIONS: dict[str, tuple[str, ...]] = {
     "archive": ("--exec",),
     "config": ("alias.", "core.pager", "core.editor", "core.sshcommand", "core.hookspath", "core.fsmonitor"),
 }
-"""Options and words by which a subcommand of git runs a program."""
 
 _RUNNER_NAMES = """
 arch at batch bwrap caffeinate capsh catchsegv cgexec choom chpst cpulimit cross-env daemon daemonize
@@ -60,9 +60,7 @@ wine x86_64
 # Programs that run any of their words as a command, or a shell.
 _RUNNER_PROGRAMS = frozenset(_RUNNER_NAMES.split())
 # Programs that read commands from elsewhere than their words, or take a script as one word.
-_SHELL_RUNNERS = frozenset(
-    {"at", "batch", "expect", "newgrp", "screen", "sg", "ssh-agent", "tmux", "machinectl", "chroot"}
-)
+_SHELL_RUNNERS = frozenset({"at", "batch", "expect", "newgrp", "screen", "sg", "ssh-agent", "tmux", "machinectl"})
 # The dynamic loader and emulators run the program that their first operand names.
 _LOADER_NAME = re.compile(r"ld-(linux|musl).*|ld(64)?\.so.*|qemu-[\w-]+")
 # Programs that run a command of a project or a container by one of their subcommands.
@@ -81,6 +79,14 @@ def has_exec_option(words: Sequence[Word]) -> bool:
     if name == "tar" and len(words) > 1 and re.fullmatch(r"[A-Za-z]*[IF][A-Za-z]*", words[1].value):
         return True
     return name in _EXEC_OPTIONS and any(_is_one_of(word.value, _EXEC_OPTIONS[name]) for word in words[1:])
+
+
+def has_git_exec_option(words: Sequence[str]) -> bool:
+    """Return whether a subcommand of git, the first of the words, is given what makes it run a program."""
+    flags = _GIT_EXEC_OPTIONS.get(words[0], ()) if words else ()
+    # The names of settings, such as `core.sshCommand`, are the same in any case.
+    options = [word.lower() for word in words[1:]] if words[:1] == ["config"] else words[1:]
+    return any(_is_one_of(option, flags) for option in options)
 
 
 def is_runner(name: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
 from codeloop.permission.shell.builtins import may_evaluate
 from codeloop.permission.shell.leading_options import OptionRow, find_operand
-from codeloop.permission.shell.runners import GIT_EXEC_OPTIONS, has_exec_option, may_run_script
+from codeloop.permission.shell.runners import has_exec_option, has_git_exec_option, may_run_script
 from codeloop.permission.shell.word import Word, make_word
 
 # Any number of further words.
@@ -36,7 +36,7 @@ WRAPPERS = {
     "chrt": OptionRow("-T -P -D", "-a -b -f -i -m -o -r", operand_count=1),
     "command": OptionRow(flags="-p", exit_options="-v -V"),
     "coproc": OptionRow(takes_assignments=True),
-    "doas": OptionRow("-u -C", "-n", exit_options="-L -s"),
+    "doas": OptionRow("-u -C", "-n", exit_options="-L"),
     "env": OptionRow("-u --unset -C --chdir", "-i -0 -v - --ignore-environment --null --debug", takes_assignments=True),
     "exec": OptionRow("-a", "-c -l"),
     "fakeroot": OptionRow("-l -s -i -b", "-u"),
@@ -72,6 +72,8 @@ WRAPPERS = {
 }
 """By program that runs the words after its own arguments as a command: these arguments."""
 
+# Wrappers that start a shell when no command is given.
+_SHELL_WRAPPERS = frozenset({"chroot", "fakeroot", "linux32", "linux64"})
 SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "yash", "zsh"})
 _SHELL_FLAGS = frozenset({"--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose", "--noediting"})
 
@@ -108,6 +110,8 @@ def _unwrap_row(words: Sequence[Word], row: OptionRow) -> WrappedCommands:
     # `flock FILE -c SCRIPT` runs a script, not a command.
     if row.operand_count and rest and rest[0].value == "-c":
         return _make_script(rest[1:2])
+    if not rest and words[0].value in _SHELL_WRAPPERS:
+        return UNKNOWN_COMMANDS
     return WrappedCommands((tuple(rest),)) if rest else NO_COMMANDS
 
 
@@ -337,11 +341,8 @@ def _unwrap_git(words: Sequence[Word]) -> WrappedCommands:
             return WrappedCommands((tuple(rest[2:]),))
         case ["submodule", "foreach"]:
             return _make_script([word for word in rest[2:] if word.value not in {"--recursive", "-q", "--quiet"}])
-        # A word never begins with NUL, so a subcommand without a row never matches.
-        case [sub, *_] if any(word.value.startswith(GIT_EXEC_OPTIONS.get(sub, "\0")) for word in rest[1:]):
-            return UNKNOWN_COMMANDS
         case _:
-            return NO_COMMANDS
+            return UNKNOWN_COMMANDS if has_git_exec_option([word.value for word in rest]) else NO_COMMANDS
 
 
 def _unwrap_as_unknown(_: Sequence[Word]) -> WrappedCommands:
