@@ -33,7 +33,8 @@ NTHS = {
     "store.outbox": (1, 2, 3, 5, 12, 25, 40),
     "store.commit": (1, 2, 3, 5, 12, 25, 40),
     "step.start": (1, 6, 12),
-    "step.delta": (1, 3, 6, 9),
+    # On a busy machine several deltas may come at once; each of the five texts has at least one.
+    "step.delta": (1, 2, 3, 5),
     "step.call_ready": (1, 6, 7, 8, 13),
     "call.start": (1, 2, 6, 8, 12),
     "call.effect": (1, 2, 4, 7, 11, 13),

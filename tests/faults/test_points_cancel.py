@@ -15,7 +15,6 @@ from tests.cli.program import Desk, bash, serving, steps
 from tests.faults.stored_session import list_calls_without_result
 from tests.faults.test_kill import wait_for
 from tests.faults.twelve_steps import TwelveSteps, check_all, continue_work, prepare_project
-from tests.support.machine_speed import measure_slowness
 
 PHASES = [
     ("prompt.store", 1), ("step.start", 1), ("step.start", 7), ("step.call_ready", 2), ("call.start", 1),
@@ -23,10 +22,6 @@ PHASES = [
     ("compaction.start", 1), ("compaction.summary", 1), ("compaction.done", 1),
 ]  # fmt: skip
 QUICK = {("call.effect", 6), ("compaction.start", 1)}
-AT_ONCE = 0.2
-"""Seconds that are promised, on a machine that is not slow."""
-TRIES = 12
-"""How often that may fail, on a machine that does other things too."""
 
 
 def last_row(desk: Desk) -> int:
@@ -53,67 +48,46 @@ def open_answers(desk: Desk) -> int:
         return database.execute(sql).fetchone()[0]
 
 
-def interrupted(desk: Desk, child: subprocess.Popen[str], times: int) -> float:
-    """Interrupt a run and check what it stored and said; return the seconds until the result was on the screen."""
+def interrupt(desk: Desk, child: subprocess.Popen[str], times: int) -> None:
+    """Interrupt a run and check what it stored and said. How soon, `make bench` measures."""
     assert child.stdout is not None
     assert child.stderr is not None
-    start = time.monotonic()
     for _ in range(times):
         child.send_signal(signal.SIGINT)
     lines = iter(child.stdout.readline, "")
     last = next(line for line in lines if '"type":"result"' in line)
-    shown = time.monotonic() - start
     assert (open_answers(desk), list_calls_without_result(desk)) == (0, []), "it is stored before it is shown"
     rest, err = child.communicate(timeout=60)
     assert (child.returncode, rest) == (130, "")
     assert err in {"", f"{STOPPING_NOTE}\n"}
     ended = json.loads(last)
     assert (ended["reason"], ended["exitCode"]) == ("interrupted", 130)
-    return shown
-
-
-def check_cancel(folder: Path, fault: str, times: int) -> float:
-    """Interrupt a turn that stands still at a point, and go on with it; return the seconds that the first took."""
-    desk = Desk(folder)
-    with serving(TwelveSteps(), validate=True) as server:
-        prepare_project(desk, server)
-        child = desk.start("run", "--auto", "--format", "json", "--title", "T", "work", CODELOOP_FAULT=fault)
-        wait_for(lambda: stands_still(desk))
-        shown = interrupted(desk, child, times)
-        continue_work(desk, server, told=[])
-        check_all(desk)
-    return shown
 
 
 @pytest.mark.parametrize(
     ("name", "nth"), [pytest.param(*row, marks=() if row in QUICK else pytest.mark.slow) for row in PHASES]
 )
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_ctrl_c_stores_the_state_and_shows_the_result_at_once(tmp_path: Path, name: str, nth: int, times: int) -> None:
-    took, limit = list[float](), AT_ONCE * measure_slowness()
-    while not took or (took[-1] > limit and len(took) < TRIES):
-        folder = tmp_path / str(len(took))
-        folder.mkdir()
-        took.append(check_cancel(folder, f"{name}:{nth}:delay", times))
-    assert min(took) <= limit, took
+def test_ctrl_c_stores_the_state_and_shows_the_result(tmp_path: Path, name: str, nth: int, times: int) -> None:
+    desk, fault = Desk(tmp_path), f"{name}:{nth}:delay"
+    with serving(TwelveSteps(), validate=True) as server:
+        prepare_project(desk, server)
+        child = desk.start("run", "--auto", "--format", "json", "--title", "T", "work", CODELOOP_FAULT=fault)
+        wait_for(lambda: stands_still(desk))
+        interrupt(desk, child, times)
+        continue_work(desk, server, told=[])
+        check_all(desk)
 
 
 def test_a_tool_that_does_not_end_at_once_is_said_to_be_ended(tmp_path: Path) -> None:
-    took, limit = list[float](), AT_ONCE * measure_slowness()
-    while not took or (took[-1] > limit and len(took) < TRIES):
-        folder = tmp_path / str(len(took))
-        folder.mkdir()
-        desk = Desk(folder)
-        with serving(steps(bash("trap '' INT TERM HUP; touch begun; while :; do sleep 0.1; done"))) as server:
-            desk.use(server)
-            child = desk.start("run", "--title", "T", "work")
-            wait_for((desk.work / "begun").exists)
-            assert child.stderr is not None
-            start = time.monotonic()
-            child.send_signal(signal.SIGINT)
-            said = next(line for line in iter(child.stderr.readline, "") if "Stopping" in line or "Interrupted" in line)
-            took.append(time.monotonic() - start)
-            child.communicate(timeout=60)
-        assert (said.strip(), child.returncode) == (STOPPING_NOTE, 130)
-        assert list_calls_without_result(desk) == []
-    assert min(took) <= limit, took
+    desk = Desk(tmp_path)
+    with serving(steps(bash("trap '' INT TERM HUP; touch begun; while :; do sleep 0.1; done"))) as server:
+        desk.use(server)
+        child = desk.start("run", "--title", "T", "work")
+        wait_for((desk.work / "begun").exists)
+        assert child.stderr is not None
+        child.send_signal(signal.SIGINT)
+        said = next(line for line in iter(child.stderr.readline, "") if "Stopping" in line or "Interrupted" in line)
+        child.communicate(timeout=60)
+    assert (said.strip(), child.returncode) == (STOPPING_NOTE, 130)
+    assert list_calls_without_result(desk) == []
