@@ -1,4 +1,4 @@
-"""Draws lines over an axis as a small PNG, for `bench.sessions`."""
+"""Draws lines over an axis as a small PNG, for `bench.session_growth`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -8,7 +8,6 @@ from bench import (
     acp,
     adapters,
     concurrent_sessions,
-    economy,
     extensions,
     fleet,
     formatting,
@@ -23,6 +22,7 @@ from bench import (
     recorded_requests,
     rendering,
     replay_script,
+    request_cost,
     sandboxes,
     server_process,
     snapshots,
@@ -155,8 +155,8 @@ MEASUREMENTS: dict[Callable[[BenchRun], None], tuple[str, ...]] = {
     compare_with_pi: ("step-cpu-pi",),
     measure_request_bodies: ("overhead", "prefix"),
     measure_late_step: ("late-step",),
-    economy.measure_economy: (
-        *(f"economy-{name}{more}" for name in economy.TRAJECTORY_NAMES for more in ("", "-requests", "-new")),
+    request_cost.measure_request_cost: (
+        *(f"economy-{name}{more}" for name in request_cost.TRAJECTORY_NAMES for more in ("", "-requests", "-new")),
         "economy-long-billed",
     ),
     adapters.measure_adapters: tuple(

@@ -1,4 +1,7 @@
-"""Measures the tokens that tasks cost: requests of recorded trajectories, replayed with real tools in a project."""
+"""Measures the bytes and number of requests of recorded trajectories, replayed with real tools in a project.
+
+Also what their input would cost. The rows of the table are named `economy-...`.
+"""
 
 import itertools
 import json
@@ -17,6 +20,7 @@ from bench.subjects import Installation, Subject, install_subject
 from bench.trajectories import make_project
 
 TRAJECTORY_NAMES = ("fix", "refactor", "logs", "resumed", "long")
+"""One scenario each; of "resumed" two: `before-break` and, an hour later in the same session, `after-break`."""
 TOKEN_PRICES = {"input": 2.0, "output": 10.0, "cache_read": 0.2, "cache_write": 2.5}
 """Dollars per million tokens in the long session. Reading the cache costs a tenth, as with several services."""
 BREAK_MS = 60 * 60 * 1000
@@ -24,7 +28,7 @@ BREAK_MS = 60 * 60 * 1000
 _TIME_FIELDS = frozenset({"created", "completed", "start", "end", "updated"})
 
 
-def measure_economy(bench: BenchRun) -> None:
+def measure_request_cost(bench: BenchRun) -> None:
     """Measure bytes and requests of each trajectory, and how much of them is new."""
     for installation in bench.installations:
         for name in TRAJECTORY_NAMES:
@@ -41,7 +45,7 @@ def measure_economy(bench: BenchRun) -> None:
             bench.put(installation, f"economy-{name}-requests", len(requests))
             bench.put(installation, f"economy-{name}-new", compute_new_share(requests))
             if name == "long":
-                bench.put(installation, "economy-long-billed", count_billed(requests))
+                bench.put(installation, "economy-long-billed", compute_billed_bytes(requests))
 
 
 def _record_requests(installation: Installation, name: str, *flags: str) -> list[RecordedRequest]:
@@ -59,7 +63,7 @@ def compute_new_share(requests: Sequence[RecordedRequest]) -> float | None:
     return 1 - repeated / sum(map(len, bodies))
 
 
-def count_billed(requests: Sequence[RecordedRequest]) -> float:
+def compute_billed_bytes(requests: Sequence[RecordedRequest]) -> float:
     """Return the bytes of a single request, without a cache, that would cost as much as the input of all requests.
 
     Bytes that repeat the beginning of the request before are read from the cache, the others are written to it.
@@ -72,10 +76,12 @@ def count_billed(requests: Sequence[RecordedRequest]) -> float:
 
 def add_prices(subject: Subject) -> Subject:
     """Return codeloop with prices for its model; another agent is returned unchanged."""
-    model = json.dumps({"m": {"cost": TOKEN_PRICES}})
-    # As the model stands in `subjects.CODELOOP_CONFIG`.
-    environ = {name: value.replace('{"m": {}}', model) for name, value in subject.environ.items()}
-    return replace(subject, environ=environ)
+    text = subject.environ.get("CODELOOP_CONFIG_CONTENT")
+    if text is None:
+        return subject
+    config = json.loads(text)
+    config["provider"]["bench"]["models"]["m"]["cost"] = TOKEN_PRICES
+    return replace(subject, environ={**subject.environ, "CODELOOP_CONFIG_CONTENT": json.dumps(config)})
 
 
 def _count_common_prefix(earlier: bytes, later: bytes) -> int:
@@ -88,7 +94,7 @@ def _count_common_prefix(earlier: bytes, later: bytes) -> int:
 
 
 def _age_sessions(home: Path) -> None:
-    """Make all sessions of a home an hour older."""
+    """Make all sessions of a home an hour older, in the tables of `codeloop.store`."""
     for path in home.rglob("codeloop.db"):
         with closing(sqlite3.connect(path)) as database, database:
             for table in ("session", "message", "part"):

@@ -1,7 +1,7 @@
-"""`python -m bench.sessions`: samples the resources of one process while a session has thousands of turns.
+"""`python -m bench.session_growth`: samples the resources of one process while a session has thousands of turns.
 
 The session is compacted many times. Memory, descriptors, threads and tasks must not grow with it. The figures are
-written as JSON, and a plot as PNG.
+written as JSON, and a plot as PNG. It takes minutes, and is no part of `make bench`.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -48,25 +48,27 @@ SAMPLE_COUNT = 200
 IDLE_SAMPLE_COUNT = 60
 CONTEXT_TOKENS = 24_000
 LARGE_CONTEXT_TOKENS = 2_000_000
-ANSWER_TEXT = "This is what was found there, told at some length so that the conversation grows. " * 10
+ANSWER_TEXT = "This is what was growth there, told at some length so that the conversation grows. " * 10
 
 
 @dataclass
 class CountingModel:
-    """A model that answers each prompt with `steps` calls and then a text; it counts the tokens of its requests."""
+    """A model that answers each prompt with `step_count` calls and then a text; it counts the tokens of requests."""
 
-    steps: int = 1
-    context: int = CONTEXT_TOKENS
+    step_count: int = 1
+    context_tokens: int = CONTEXT_TOKENS
     tokens_sent: int = 0
     """Tokens of all requests so far, estimated."""
-    summaries: int = 0
+    summary_count: int = 0
     calls_made: int = 0
     calls_left: int = 0
 
     @property
     def info(self) -> ModelInfo:
         """The model's record; its context is small, so that compaction comes often."""
-        return ModelInfo(provider_id="bench", id="m", name="M", limits=TokenLimits(context=self.context, output=1_000))
+        return ModelInfo(
+            provider_id="bench", id="m", name="M", limits=TokenLimits(context=self.context_tokens, output=1_000)
+        )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Answer: a summary when no tools are offered, a call after a prompt, text after a result."""
@@ -75,12 +77,12 @@ class CountingModel:
         self.tokens_sent += size
         used = Tokens(input=size, output=200, reasoning=0, cache=CacheTokens(read=0, write=0))
         if not request.tools:
-            self.summaries += 1
+            self.summary_count += 1
             yield TextDelta("NOTE: the work goes on as before. " * 20)
             yield Finished("stop", used)
             return
         if not isinstance(request.messages[-1], ToolModelMessage):
-            self.calls_left = self.steps
+            self.calls_left = self.step_count
         if self.calls_left:
             self.calls_left -= 1
             self.calls_made += 1
@@ -121,11 +123,11 @@ class ResourceSample:
 
 
 @dataclass
-class LongSession:
+class SessionGrowth:
     """The samples of a session, and its totals."""
 
     samples: list[ResourceSample] = field(default_factory=list[ResourceSample])
-    idle: list[ResourceSample] = field(default_factory=list[ResourceSample])
+    idle_samples: list[ResourceSample] = field(default_factory=list[ResourceSample])
     """Samples after the last turn, while the process is idle; `seconds` count on."""
     compactions: int = 0
     tokens_sent: int = 0
@@ -154,15 +156,15 @@ def take_sample(turn: int, start: float) -> ResourceSample:
     )
 
 
-async def run_long_session(folder: Path, turns: int, idle: float = 0) -> LongSession:
+async def measure_growth(folder: Path, turns: int, idle_seconds: float = 0) -> SessionGrowth:
     """Run a session of `turns` turns, with a client that follows its events as a user interface does.
 
-    `idle`: seconds in which the process is sampled afterwards, without further prompts.
+    `idle_seconds`: for how long the process is sampled afterwards, without further prompts.
     """
     model = CountingModel()
     project = await open_bench_project(folder, model)
     client = LocalClient(project)
-    long_session = LongSession()
+    growth = SessionGrowth()
     following = asyncio.create_task(_follow_events(client))
     try:
         session = await client.call(SESSION_CREATE, CreateSession(title="A day"))
@@ -172,21 +174,21 @@ async def run_long_session(folder: Path, turns: int, idle: float = 0) -> LongSes
             if turn % every == 0:
                 # Garbage that is not collected yet would look like growth.
                 gc.collect()
-                long_session.samples.append(take_sample(turn, start))
+                growth.samples.append(take_sample(turn, start))
             if turn < turns:
                 parts = [TextPartInput(text=f"Go on, part {turn}.")]
                 await client.call(PROMPT, Prompt(session_id=session.id, parts=parts))
-        end = time.monotonic() + idle
-        while idle and time.monotonic() < end:
+        end = time.monotonic() + idle_seconds
+        while idle_seconds and time.monotonic() < end:
             gc.collect()
-            long_session.idle.append(take_sample(turns, start))
-            await asyncio.sleep(idle / IDLE_SAMPLE_COUNT)
+            growth.idle_samples.append(take_sample(turns, start))
+            await asyncio.sleep(idle_seconds / IDLE_SAMPLE_COUNT)
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
         await project.close()
-    long_session.compactions, long_session.tokens_sent = model.summaries, model.tokens_sent
-    return long_session
+    growth.compactions, growth.tokens_sent = model.summary_count, model.tokens_sent
+    return growth
 
 
 async def _follow_events(client: LocalClient) -> None:
@@ -197,7 +199,7 @@ async def _follow_events(client: LocalClient) -> None:
 
 async def count_sent_tokens(folder: Path, *, compact: bool) -> int:
     """Return the tokens of all requests of one turn of 200 steps, with compaction or without."""
-    model = CountingModel(steps=STEP_COUNT, context=CONTEXT_TOKENS if compact else LARGE_CONTEXT_TOKENS)
+    model = CountingModel(step_count=STEP_COUNT, context_tokens=CONTEXT_TOKENS if compact else LARGE_CONTEXT_TOKENS)
     project = await open_bench_project(folder, model)
     try:
         client = LocalClient(project)
@@ -220,51 +222,61 @@ async def open_bench_project(folder: Path, model: CountingModel) -> Project:
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print, and write the figures and the plot."""
-    parser = argparse.ArgumentParser(prog="python -m bench.sessions", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.session_growth", description=__doc__)
     parser.add_argument("--turns", type=int, default=TURN_COUNT)
     parser.add_argument("--idle", type=float, default=0, metavar="SECONDS", help="then ask nothing for so long")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as name:
-        found = asyncio.run(run_long_session(Path(name) / "day", options.turns, options.idle))
+        growth = asyncio.run(measure_growth(Path(name) / "day", options.turns, options.idle))
         sent = {
             "with": asyncio.run(count_sent_tokens(Path(name) / "with", compact=True)),
             "without": asyncio.run(count_sent_tokens(Path(name) / "without", compact=False)),
         }
-    slope = found.compute_slope()
-    last, middle = found.samples[-1], found.samples[len(found.samples) // 2]
-    print(f"{options.turns:,} turns in {last.seconds:.0f} s, compacted {found.compactions} times")
-    print(f"memory {middle.memory:.1f} MB half way, {last.memory:.1f} MB at the end: {slope:+.2f} MB/1,000 turns")
-    if found.idle:
-        first, final = found.idle[0], found.idle[-1]
-        print(f"idle for {final.seconds - first.seconds:,.0f} s: {first.memory:.1f} MB, then {final.memory:.1f} MB")
-        for what in ("descriptors", "threads", "tasks"):
-            print(f"  {what}: {sorted({getattr(each, what) for each in found.idle})}")
-    for what in ("descriptors", "threads", "tasks"):
-        print(f"{what}: {getattr(middle, what)} half way, {getattr(last, what)} at the end")
-    print(f"tokens sent in {STEP_COUNT} steps: {sent['with']:,} with compaction, {sent['without']:,} without")
+    print_report(growth, options.turns, sent)
     options.out.mkdir(parents=True, exist_ok=True)
-    report: dict[str, object] = {
-        "turns": options.turns,
-        "compactions": found.compactions,
-        "slope_mb_per_1000_turns": slope,
-    }
-    rows = [asdict(each) for each in found.samples]
-    report |= {"tokens": sent, "samples": rows, "idle": [asdict(each) for each in found.idle]}
-    (options.out / "sessions.json").write_text(json.dumps(report, indent=1) + "\n")
-    draw_samples(found, options.turns, options.out / "memory.png")
+    write_report(growth, options.turns, sent, options.out / "sessions.json")
+    draw_samples(growth, options.turns, options.out / "memory.png")
     return 0
 
 
-def draw_samples(found: LongSession, turns: int, path: Path) -> None:
+def print_report(growth: SessionGrowth, turns: int, sent: Mapping[str, int]) -> None:
+    """Print the figures. `sent`: the tokens of all requests of one turn, with compaction and without."""
+    slope = growth.compute_slope()
+    last, middle = growth.samples[-1], growth.samples[len(growth.samples) // 2]
+    print(f"{turns:,} turns in {last.seconds:.0f} s, compacted {growth.compactions} times")
+    print(f"memory {middle.memory:.1f} MB half way, {last.memory:.1f} MB at the end: {slope:+.2f} MB/1,000 turns")
+    if growth.idle_samples:
+        first, final = growth.idle_samples[0], growth.idle_samples[-1]
+        print(f"idle for {final.seconds - first.seconds:,.0f} s: {first.memory:.1f} MB, then {final.memory:.1f} MB")
+        for what in ("descriptors", "threads", "tasks"):
+            print(f"  {what}: {sorted({getattr(each, what) for each in growth.idle_samples})}")
+    for what in ("descriptors", "threads", "tasks"):
+        print(f"{what}: {getattr(middle, what)} half way, {getattr(last, what)} at the end")
+    print(f"tokens sent in {STEP_COUNT} steps: {sent['with']:,} with compaction, {sent['without']:,} without")
+
+
+def write_report(growth: SessionGrowth, turns: int, sent: Mapping[str, int], path: Path) -> None:
+    """Write the figures and the samples as JSON; `sent` as in `print_report`."""
+    report: dict[str, object] = {
+        "turns": turns,
+        "compactions": growth.compactions,
+        "slope_mb_per_1000_turns": growth.compute_slope(),
+    }
+    rows = [asdict(each) for each in growth.samples]
+    report |= {"tokens": sent, "samples": rows, "idle": [asdict(each) for each in growth.idle_samples]}
+    path.write_text(json.dumps(report, indent=1) + "\n")
+
+
+def draw_samples(growth: SessionGrowth, turns: int, path: Path) -> None:
     """Draw memory, descriptors, threads and tasks over the turns."""
     lines = [
-        Line("resident memory, MB", "#1f5fbf", [(each.turn, each.memory) for each in found.samples]),
-        Line("descriptors", "#bf5f1f", [(each.turn, float(each.descriptors)) for each in found.samples]),
-        Line("threads", "#3f9f3f", [(each.turn, float(each.threads)) for each in found.samples]),
-        Line("tasks", "#8f3f9f", [(each.turn, float(each.tasks)) for each in found.samples]),
+        Line("resident memory, MB", "#1f5fbf", [(each.turn, each.memory) for each in growth.samples]),
+        Line("descriptors", "#bf5f1f", [(each.turn, float(each.descriptors)) for each in growth.samples]),
+        Line("threads", "#3f9f3f", [(each.turn, float(each.threads)) for each in growth.samples]),
+        Line("tasks", "#8f3f9f", [(each.turn, float(each.tasks)) for each in growth.samples]),
     ]
-    title = f"One session of {turns:,} turns, compacted {found.compactions} times"
+    title = f"One session of {turns:,} turns, compacted {growth.compactions} times"
     draw_plot(title, "turns", lines, path)
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import parse_arguments
-from bench.economy import BREAK_MS, add_prices, compute_new_share, count_billed, shift_times
 from bench.language_task import make_shop
 from bench.recorded_requests import RecordedRequest
+from bench.request_cost import BREAK_MS, add_prices, compute_billed_bytes, compute_new_share, shift_times
 from bench.scenario_server import Scenario
 from bench.subjects import make_codeloop, make_other
 from bench.trajectories import TRAJECTORIES, make_answers, make_project
@@ -28,10 +28,10 @@ def test_what_repeats_the_beginning_of_the_request_before_is_not_new(
 
 
 def test_billed_input_counts_what_is_read_from_the_cache_at_a_tenth() -> None:
-    assert count_billed(requests()) == 0
-    assert count_billed(requests(b"a" * 100)) == pytest.approx(125)
-    assert count_billed(requests(b"a" * 100, b"a" * 100 + b"b" * 20)) == pytest.approx(125 + 10 + 25)
-    assert count_billed(requests(b"a" * 100, b"b" * 100)) == pytest.approx(250)
+    assert compute_billed_bytes(requests()) == 0
+    assert compute_billed_bytes(requests(b"a" * 100)) == pytest.approx(125)
+    assert compute_billed_bytes(requests(b"a" * 100, b"a" * 100 + b"b" * 20)) == pytest.approx(125 + 10 + 25)
+    assert compute_billed_bytes(requests(b"a" * 100, b"b" * 100)) == pytest.approx(250)
 
 
 def test_only_codeloop_is_told_prices() -> None:
