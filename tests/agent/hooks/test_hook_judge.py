@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.agent.hooks.hook_judge import HookJudge
 from codeloop.app.models.open_models import OpenModels
-from codeloop.extend.hooks.commands.transcript import Transcripts
+from codeloop.extend.hooks.configured.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT
@@ -92,7 +92,7 @@ async def test_a_model_without_a_key_is_not_said_to_be_unknown(tmp_path: Path) -
 
 async def test_a_transcript_keeps_the_newest_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = replace(HOOK_TRANSCRIPT, value=1_500)
-    monkeypatch.setattr("codeloop.extend.hooks.commands.transcript.HOOK_TRANSCRIPT", small)
+    monkeypatch.setattr("codeloop.extend.hooks.configured.transcript.HOOK_TRANSCRIPT", small)
     async with open_scripted_project(tmp_path, [DONE, DONE, DONE]) as it:
         for text in ("first words", "second words", "third words"):
             await it.prompt(text)

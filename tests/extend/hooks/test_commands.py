@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.extend.hooks.commands.decision import HookDecision, decide_by_output
-from codeloop.extend.hooks.commands.script_names import (
+from codeloop.extend.hooks.configured.decision import HookDecision, decide_by_output
+from codeloop.extend.hooks.configured.script_names import (
     convert_from_script_input,
     convert_to_script_inputs,
     list_script_names,

@@ -38,7 +38,7 @@ DONE = ScriptedAnswer(text="That is all there is.")
 
 def sizes(hub: Hub) -> tuple[int, int]:
     """How many readers and followed stores there are."""
-    return len(hub._readers), len(hub._sources)
+    return len(hub._subscribers), len(hub._sources)
 
 
 async def test_a_stream_has_the_headers_of_the_contract_and_begins_with_connected(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from codeloop.schema.live_events import Delta, FileEdited, FilePath, PartDelta
 from codeloop.schema.operation import PROMPT, SESSION_CREATE, SESSION_DELETE
 from codeloop.schema.wire import replace
 from codeloop.server.events.hub import Hub, get_project_id
-from codeloop.server.events.reader import StreamReader
+from codeloop.server.events.subscriber import Subscriber
 from codeloop.store.outbox import PRUNE_INTERVAL
 from codeloop.store.store import Store
 from tests.server.support.serving import Served, served
@@ -173,7 +173,7 @@ async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tm
             if number_ % 200 == 0:
                 await asyncio.sleep(0.001)
                 most = max(most, waiting(it.server.hub))
-        await wait_until(lambda: len(it.server.hub._readers) == 1)
+        await wait_until(lambda: len(it.server.hub._subscribers) == 1)
         assert most <= SERVER_STREAM_EVENTS.value * 2
         await it.prompt(session_id)
         assert await asyncio.wait_for(counting, 10) == count + DONE.deltas
@@ -194,7 +194,7 @@ async def test_a_client_that_takes_nothing_of_a_replay_is_given_up(tmp_path: Pat
         for _ in range(10):
             store.append(updated(large))
         _, writer = await connected(it, "/event?after=0", receive=4096)
-        await wait_until(lambda: not it.server.hub._readers)
+        await wait_until(lambda: not it.server.hub._subscribers)
         await wait_until(lambda: not it.server._server.server_state.tasks)
         writer.close()
 
@@ -217,7 +217,7 @@ async def test_a_position_that_is_ahead_of_what_this_server_has_read_brings_noth
 
 def waiting(hub: Hub) -> int:
     """How many events wait for all readers together."""
-    return sum(len(reader._frames) for reader in hub._readers)
+    return sum(len(reader._frames) for reader in hub._subscribers)
 
 
 async def counted(reader: asyncio.StreamReader) -> int:
@@ -235,16 +235,16 @@ async def test_what_comes_before_a_stream_is_first_read_comes_once(tmp_path: Pat
         hub, store = it.server.hub, (await it.project()).store
         await other.next()
         before = store.read_last_seq()
-        reader = StreamReader(str(it.work), get_project_id(store))
-        hub.add_reader(reader, {get_project_id(store): before})
+        subscriber = Subscriber(str(it.work), get_project_id(store))
+        hub.add_subscriber(subscriber, {get_project_id(store): before})
         await it.session()
         await other.until(lambda event: event["type"] == "session.created")
-        async with contextlib.aclosing(hub.stream_chunks(reader)) as chunks:
+        async with contextlib.aclosing(hub.stream_chunks(subscriber)) as chunks:
             text = (await anext(chunks)).decode()
             await it.session()
             while f"id: {store.read_last_seq()}\n" not in text:
                 text += (await anext(chunks)).decode()
-        hub.remove_reader(reader)
+        hub.remove_subscriber(subscriber)
         assert re.findall(r"id: (\d+)", text) == [str(seq) for seq in range(before, store.read_last_seq() + 1)]
 
 

@@ -13,7 +13,7 @@ from codeloop.agent.hooks.request_hooks import apply_parameter_hooks
 from codeloop.agent.request.text_request import ask_for_text
 from codeloop.agent.structured.structured_step import is_refused
 from codeloop.agent.subagent.supervisor import Supervisor
-from codeloop.extend.hooks.commands.run_hook import HookVerdict
+from codeloop.extend.hooks.configured.run_hook import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserModelMessage
 from codeloop.model.errors import UnknownModel
@@ -54,7 +54,7 @@ _DENIED_RULES = tuple(
 
 
 class HookJudge:
-    """Judges for the rows of a project's `hooks`; see `extend.hooks.commands.run_hook.AskJudge`."""
+    """Judges for the rows of a project's `hooks`; see `extend.hooks.configured.run_hook.AskJudge`."""
 
     def __init__(self, engine: Callable[[], Engine], tell: Callable[[str], None]) -> None:
         self._engine = engine

@@ -29,9 +29,9 @@ def make_hooks(project: OpenProject, store: Store, workspace: Workspace) -> Exte
 
 def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> tuple[HookHandler, ...]:
     """Return a handler for each row of `hooks`. The modules for that are imported only if there are rows."""
-    from codeloop.extend.hooks.commands.command_hook import CommandHook
-    from codeloop.extend.hooks.commands.run_hook import HookScope, HookVerdict
-    from codeloop.extend.hooks.commands.transcript import Transcripts
+    from codeloop.extend.hooks.configured.configured_hook import ConfiguredHook
+    from codeloop.extend.hooks.configured.run_hook import HookScope, HookVerdict
+    from codeloop.extend.hooks.configured.transcript import Transcripts
 
     settings, services = project.settings, project.services
 
@@ -58,4 +58,4 @@ def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> 
         transcripts=Transcripts(store, settings.home, workspace.directory),
         judge=judge,
     )
-    return tuple(CommandHook(row, scope) for row in settings.config.hooks)
+    return tuple(ConfiguredHook(row, scope) for row in settings.config.hooks)

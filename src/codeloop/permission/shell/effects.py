@@ -3,22 +3,22 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.leading_options import OptionRow, find_operand
+from codeloop.permission.shell.leading_options import LeadingOptions, find_operand
 from codeloop.permission.shell.read_only.git_commands import check_git
-from codeloop.permission.shell.read_only.option_rows import Harmful, check_words
 from codeloop.permission.shell.read_only.programs import (
     ARGUMENT_CHECKS,
     FOLLOWED_WRAPPERS,
     PROGRAMS_WITH_SUBCOMMANDS,
     READ_ONLY_ROWS,
 )
+from codeloop.permission.shell.read_only.read_only_row import Harmful, check_words
 from codeloop.permission.shell.simple_command import SimpleCommand
 from codeloop.permission.shell.word import Word
 
 # Shim folders of version managers, whose programs a file of the project selects.
 _SHIM_FOLDER = re.compile(r"/shims/|/\.volta/")
 _DESTRUCTIVE_PROGRAMS = frozenset({"rm", "rmdir", "shred", "truncate", "dd"})
-GIT_OPTIONS = OptionRow(
+GIT_OPTIONS = LeadingOptions(
     "-C -c --git-dir --work-tree --namespace --config-env",
     "-p -P --paginate --no-pager --bare --no-replace-objects --literal-pathspecs --no-optional-locks --version --help",
 )

@@ -1,6 +1,7 @@
-"""The options of a program before its subcommand, or before the command that it runs: rows, and their reader.
+"""The options of a program before its subcommand, or before the command that it runs, and what stands behind them.
 
-For example `git -C d push`: behind the options of `git` comes the subcommand `push`.
+The rows are where they are used, as in `wrappers.py`. For example `git -C d push`: behind the options of `git`
+comes the subcommand `push`.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from msgspec import Struct
 from codeloop.permission.shell.word import Word
 
 
-class OptionRow(Struct, frozen=True):
+class LeadingOptions(Struct, frozen=True):
     """A program's own arguments, which stand before the command or subcommand that it runs.
 
     `with_value`: options that take the next word; `flags`: options that take none (`-#`: a number); both are split by
@@ -25,7 +26,7 @@ class OptionRow(Struct, frozen=True):
     exit_options: str = ""
 
 
-def find_operand(words: Sequence[Word], row: OptionRow) -> int | None:
+def find_operand(words: Sequence[Word], row: LeadingOptions) -> int | None:
     """Return the index of the first word behind the options; None when the options are not all known.
 
     Without such a word it is the number of words, or more where the last option lacks its value.

@@ -17,8 +17,8 @@ from codeloop.permission.shell.effects import explain_change
 from codeloop.permission.shell.grammar import is_harmless_assignment, read_line
 from codeloop.permission.shell.leading_options import find_operand
 from codeloop.permission.shell.read_only.git_commands import HARMLESS_GIT_OPTIONS
-from codeloop.permission.shell.read_only.option_rows import Harmful
 from codeloop.permission.shell.read_only.programs import READ_ONLY_BUILTINS, check_sed_runs_nothing
+from codeloop.permission.shell.read_only.read_only_row import Harmful
 from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.simple_command import SimpleCommand, strip_system_folder
 from codeloop.permission.shell.word import Word, make_word

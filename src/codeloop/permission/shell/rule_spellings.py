@@ -4,7 +4,7 @@ For example `git -C d push origin` is identified by `git push`, and a rule for `
 """
 
 from codeloop.permission.shell.effects import GIT_OPTIONS
-from codeloop.permission.shell.leading_options import OptionRow, find_operand
+from codeloop.permission.shell.leading_options import LeadingOptions, find_operand
 from codeloop.permission.shell.runners import runs_later_word
 from codeloop.permission.shell.simple_command import Redirect, SimpleCommand
 from codeloop.permission.shell.word import Word, make_word
@@ -31,20 +31,30 @@ _TWO_WORD_PROGRAMS = frozenset(_TWO_WORD_NAMES.split())
 _THREE_WORD_COMMANDS = frozenset(row.strip() for row in _THREE_WORD_NAMES.split(";"))
 # By program with subcommands: the options that may stand before the subcommand.
 _PROGRAM_OPTIONS = {
-    "aws": OptionRow("--profile --region --output --endpoint-url --query", "--debug --no-cli-pager --no-verify-ssl"),
-    "cargo": OptionRow("--color --config -C -Z", "-q -v -vv --frozen --locked --offline --quiet --verbose"),
-    "docker": OptionRow("-c -H -l --config --context --host --log-level", "-D --debug --tls --tlsverify"),
-    "gh": OptionRow("-R --repo"),
+    "aws": LeadingOptions(
+        "--profile --region --output --endpoint-url --query", "--debug --no-cli-pager --no-verify-ssl"
+    ),
+    "cargo": LeadingOptions("--color --config -C -Z", "-q -v -vv --frozen --locked --offline --quiet --verbose"),
+    "docker": LeadingOptions("-c -H -l --config --context --host --log-level", "-D --debug --tls --tlsverify"),
+    "gh": LeadingOptions("-R --repo"),
     "git": GIT_OPTIONS,
-    "go": OptionRow("-C"),
-    "helm": OptionRow("-n --kube-context --kubeconfig --namespace", "--debug"),
-    "kubectl": OptionRow("-n -s --as --cluster --context --kubeconfig --namespace --server --token --user"),
-    "npm": OptionRow("-w --prefix --registry --userconfig --workspace", "-g -s --global --json --silent --workspaces"),
-    "pip": OptionRow("--cache-dir --log --proxy --python --timeout", "-q -v --isolated --quiet --require-virtualenv"),
-    "pnpm": OptionRow("-C -F --dir --filter", "-r -w --recursive --silent --workspace-root"),
-    "systemctl": OptionRow("-H -M -n -o -p -t --host --machine --root", "-q --no-pager --now --quiet --system --user"),
-    "uv": OptionRow("--cache-dir --color --config-file --directory --project", "-n -q -v --no-cache --offline --quiet"),
-    "yarn": OptionRow("--cwd", "-s --silent"),
+    "go": LeadingOptions("-C"),
+    "helm": LeadingOptions("-n --kube-context --kubeconfig --namespace", "--debug"),
+    "kubectl": LeadingOptions("-n -s --as --cluster --context --kubeconfig --namespace --server --token --user"),
+    "npm": LeadingOptions(
+        "-w --prefix --registry --userconfig --workspace", "-g -s --global --json --silent --workspaces"
+    ),
+    "pip": LeadingOptions(
+        "--cache-dir --log --proxy --python --timeout", "-q -v --isolated --quiet --require-virtualenv"
+    ),
+    "pnpm": LeadingOptions("-C -F --dir --filter", "-r -w --recursive --silent --workspace-root"),
+    "systemctl": LeadingOptions(
+        "-H -M -n -o -p -t --host --machine --root", "-q --no-pager --now --quiet --system --user"
+    ),
+    "uv": LeadingOptions(
+        "--cache-dir --color --config-file --directory --project", "-n -q -v --no-cache --offline --quiet"
+    ),
+    "yarn": LeadingOptions("--cwd", "-s --silent"),
 }
 # The most words that are taken for a subcommand, and for the start of a command that a runner runs.
 _MAX_SUBCOMMANDS = 8

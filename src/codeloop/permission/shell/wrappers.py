@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
 from codeloop.permission.shell.builtins import may_evaluate
-from codeloop.permission.shell.leading_options import OptionRow, find_operand
+from codeloop.permission.shell.leading_options import LeadingOptions, find_operand
 from codeloop.permission.shell.runners import has_exec_option, has_git_exec_option, may_run_script
 from codeloop.permission.shell.word import Word, make_word
 
@@ -30,45 +30,51 @@ UNKNOWN_COMMANDS = WrappedCommands(is_unknown=True)
 
 
 WRAPPERS = {
-    "builtin": OptionRow(),
-    "busybox": OptionRow(),
-    "chroot": OptionRow("--userspec --groups", "--skip-chdir", operand_count=1),
-    "chrt": OptionRow("-T -P -D", "-a -b -f -i -m -o -r", operand_count=1),
-    "command": OptionRow(flags="-p", exit_options="-v -V"),
-    "coproc": OptionRow(takes_assignments=True),
-    "doas": OptionRow("-u -C", "-n", exit_options="-L"),
-    "env": OptionRow("-u --unset -C --chdir", "-i -0 -v - --ignore-environment --null --debug", takes_assignments=True),
-    "exec": OptionRow("-a", "-c -l"),
-    "fakeroot": OptionRow("-l -s -i -b", "-u"),
-    "flock": OptionRow(
+    "builtin": LeadingOptions(),
+    "busybox": LeadingOptions(),
+    "chroot": LeadingOptions("--userspec --groups", "--skip-chdir", operand_count=1),
+    "chrt": LeadingOptions("-T -P -D", "-a -b -f -i -m -o -r", operand_count=1),
+    "command": LeadingOptions(flags="-p", exit_options="-v -V"),
+    "coproc": LeadingOptions(takes_assignments=True),
+    "doas": LeadingOptions("-u -C", "-n", exit_options="-L"),
+    "env": LeadingOptions(
+        "-u --unset -C --chdir", "-i -0 -v - --ignore-environment --null --debug", takes_assignments=True
+    ),
+    "exec": LeadingOptions("-a", "-c -l"),
+    "fakeroot": LeadingOptions("-l -s -i -b", "-u"),
+    "flock": LeadingOptions(
         "-w -E --timeout --conflict-exit-code", "-s -x -e -n -o -F --shared --exclusive", operand_count=1
     ),
-    "ionice": OptionRow("-c -n --class --classdata", "-t --ignore"),
-    "linux32": OptionRow(),
-    "linux64": OptionRow(),
-    "ltrace": OptionRow("-e -o -p -s -u -l -n", "-f -c -C -i -r -S -t -tt -T"),
-    "nice": OptionRow("-n --adjustment", "-#"),
-    "noglob": OptionRow(),
-    "nohup": OptionRow(),
-    "prlimit": OptionRow("-p"),
-    "setsid": OptionRow(flags="-c -f -w --ctty --fork --wait"),
-    "stdbuf": OptionRow("-i -o -e --input --output --error"),
-    "strace": OptionRow("-e -o -p -s -u -a -b -E -I -O -P -S -X", "-f -c -C -d -i -q -r -t -T -v -x -y -k"),
-    "sudo": OptionRow(
+    "ionice": LeadingOptions("-c -n --class --classdata", "-t --ignore"),
+    "linux32": LeadingOptions(),
+    "linux64": LeadingOptions(),
+    "ltrace": LeadingOptions("-e -o -p -s -u -l -n", "-f -c -C -i -r -S -t -tt -T"),
+    "nice": LeadingOptions("-n --adjustment", "-#"),
+    "noglob": LeadingOptions(),
+    "nohup": LeadingOptions(),
+    "prlimit": LeadingOptions("-p"),
+    "setsid": LeadingOptions(flags="-c -f -w --ctty --fork --wait"),
+    "stdbuf": LeadingOptions("-i -o -e --input --output --error"),
+    "strace": LeadingOptions("-e -o -p -s -u -a -b -E -I -O -P -S -X", "-f -c -C -d -i -q -r -t -T -v -x -y -k"),
+    "sudo": LeadingOptions(
         "-u -g -h -p -C -T -D -R -r -t -U --user --group",
         "-A -b -E -H -n -P -S -k",
         takes_assignments=True,
         exit_options="-v -l -K -e",
     ),
-    "systemd-run": OptionRow("-p -u --unit --property", "--user --scope --wait --pty -P -t -q --quiet --collect -G"),
-    "taskset": OptionRow(flags="-a -c", operand_count=1, exit_options="-p"),
-    "time": OptionRow("-f -o --format --output", "-p -v -a --portability --verbose --append", takes_assignments=True),
-    "timeout": OptionRow(
+    "systemd-run": LeadingOptions(
+        "-p -u --unit --property", "--user --scope --wait --pty -P -t -q --quiet --collect -G"
+    ),
+    "taskset": LeadingOptions(flags="-a -c", operand_count=1, exit_options="-p"),
+    "time": LeadingOptions(
+        "-f -o --format --output", "-p -v -a --portability --verbose --append", takes_assignments=True
+    ),
+    "timeout": LeadingOptions(
         "-s -k --signal --kill-after", "-v -f -p --foreground --preserve-status --verbose", operand_count=1
     ),
-    "toybox": OptionRow(),
-    "unbuffer": OptionRow(flags="-p"),
-    "xvfb-run": OptionRow("-n -s -e -f -p -w", "-a -l --auto-servernum"),
+    "toybox": LeadingOptions(),
+    "unbuffer": LeadingOptions(flags="-p"),
+    "xvfb-run": LeadingOptions("-n -s -e -f -p -w", "-a -l --auto-servernum"),
 }
 """By program that runs the words after its own arguments as a command: these arguments."""
 
@@ -95,7 +101,7 @@ def unwrap(words: Sequence[Word]) -> WrappedCommands:
     return UNKNOWN_COMMANDS if has_exec_option(words) or may_run_script(words) or may_evaluate(words) else NO_COMMANDS
 
 
-def _unwrap_row(words: Sequence[Word], row: OptionRow) -> WrappedCommands:
+def _unwrap_row(words: Sequence[Word], row: LeadingOptions) -> WrappedCommands:
     if len(words) > 1 and words[1].is_known and words[1].value in row.exit_options.split():
         return NO_COMMANDS
     start = find_operand(words, row)
@@ -273,7 +279,7 @@ def _unwrap_awk(words: Sequence[Word]) -> WrappedCommands:
     return WrappedCommands(scripts=tuple(commands))
 
 
-_XARGS_OPTIONS = OptionRow(
+_XARGS_OPTIONS = LeadingOptions(
     "-I -n -P -L -d -E -s -a -J -R -S --max-args --max-procs --delimiter --arg-file --max-chars",
     "-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit --open-tty --max-lines --replace --eof",
 )
@@ -308,7 +314,7 @@ def _unwrap_parallel(words: Sequence[Word]) -> WrappedCommands:
 
 def _unwrap_watch(words: Sequence[Word]) -> WrappedCommands:
     start = find_operand(
-        words, OptionRow("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec")
+        words, LeadingOptions("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec")
     )
     return UNKNOWN_COMMANDS if start is None else _make_script(words[start:])
 

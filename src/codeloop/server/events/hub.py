@@ -1,4 +1,4 @@
-"""The hub of the event streams: follows each open store once, and passes each event, encoded once, to all readers."""
+"""The hub of the event streams: follows each open store once, and passes each event, encoded once, to subscribers."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, StampedEvent, get_session_id
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.events.cursor import Position, format_cursor
-from codeloop.server.events.reader import StreamReader, format_frame, wrap_event
+from codeloop.server.events.subscriber import Subscriber, format_frame, wrap_event
 from codeloop.store.followers import read_event_range
 from codeloop.store.store import Store
 
@@ -34,7 +34,7 @@ _EVENTS_BEFORE_PAUSE = 500
 
 
 class FollowedStore:
-    """An open store that is followed. `seq`: the last stored event that was delivered to the live readers."""
+    """An open store that is followed. `seq`: the last stored event that was delivered to the live subscribers."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -77,17 +77,17 @@ def get_project_id(store: Store) -> str:
 
 
 class Hub:
-    """Delivers the events of an App's projects to readers, one for each open stream. Close it before the App.
+    """Delivers the events of an App's projects to subscribers, one for each open stream. Close it before the App.
 
-    Stores are followed, and kept open, only while there are readers. `heartbeat_seconds`: seconds from one to the next;
-    `write_timeout`: seconds after which the stream of a client that reads nothing ends.
+    Stores are followed, and kept open, only while there are subscribers. `heartbeat_seconds`: seconds from one to the
+    next; `write_timeout`: seconds after which the stream of a client that reads nothing ends.
     """
 
     def __init__(self, app: App) -> None:
         self.heartbeat_seconds = SERVER_HEARTBEAT.seconds
         self.write_timeout = SERVER_STREAM_WRITE.seconds
         self._app = app
-        self._readers: set[StreamReader] = set()
+        self._subscribers: set[Subscriber] = set()
         self._sources: dict[str, FollowedStore] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._start_position: Position = {}
@@ -100,93 +100,95 @@ class Hub:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more readers are accepted."""
-        return self._is_closed or len(self._readers) >= SERVER_STREAMS.value
+        """Whether no more subscribers are accepted."""
+        return self._is_closed or len(self._subscribers) >= SERVER_STREAMS.value
 
-    def add_reader(self, reader: StreamReader, position: Position | None, *, has_bad_position: bool = False) -> None:
-        """Add a reader, which gets all events from now on.
+    def add_subscriber(
+        self, subscriber: Subscriber, position: Position | None, *, has_bad_position: bool = False
+    ) -> None:
+        """Add a subscriber, which gets all events from now on.
 
         `position`: the last events that its client has seen; None: it starts now. `has_bad_position`: the
         client sent a position that can't be parsed. Raises StoreError.
         """
         # First, so that a store that is opened below is followed.
-        self._readers.add(reader)
+        self._subscribers.add(subscriber)
         with ExitStack() as on_failure:
-            on_failure.callback(self.remove_reader, reader)
+            on_failure.callback(self.remove_subscriber, subscriber)
             for store in self._app.stores.list_open_stores():
                 self._follow_store(store)
             reason = self._open_projects(position or {})
             if has_bad_position:
                 reason = "The position that was sent is not a position in the events. Read the state again."
             if position is None or reason:
-                position = self._get_present_position(reader)
-            reader.sent_position = position
+                position = self._get_present_position(subscriber)
+            subscriber.sent_position = position
             # Before the first event, whose `id` has the projects that this adds to the position.
-            ahead = self._find_source_ahead(reader)
-            reader.add_event(ServerConnected(), reader.format_position(reader.sent_position))
+            ahead = self._find_source_ahead(subscriber)
+            subscriber.add_event(ServerConnected(), subscriber.format_position(subscriber.sent_position))
             if reason:
-                self._resync(reader, reason)
-            # Else `stream_chunks` first replays what the reader has missed.
-            reader.is_live = ahead is None
+                self._resync(subscriber, reason)
+            # Else `stream_chunks` first replays what the subscriber has missed.
+            subscriber.is_live = ahead is None
             on_failure.pop_all()
         self._app.update_file_watches()
 
-    def remove_reader(self, reader: StreamReader) -> None:
-        """End a reader's stream and forget it."""
-        self._readers.discard(reader)
-        reader.end()
+    def remove_subscriber(self, subscriber: Subscriber) -> None:
+        """End a subscriber's stream and forget it."""
+        self._subscribers.discard(subscriber)
+        subscriber.end()
         self._app.update_file_watches()
-        if not self._readers:
+        if not self._subscribers:
             self._sources.clear()
             for task in self._tasks:
                 task.cancel()
 
     async def close(self) -> None:
-        """End every stream, and accept no more readers."""
+        """End every stream, and accept no more subscribers."""
         self._is_closed = True
-        for reader in list(self._readers):
-            self.remove_reader(reader)
+        for subscriber in list(self._subscribers):
+            self.remove_subscriber(subscriber)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def stream_chunks(self, reader: StreamReader) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks for a reader that was added, for ever: stored events, then new ones. Raises StoreError."""
-        heartbeat_task = asyncio.create_task(reader.add_heartbeats(self.heartbeat_seconds))
+    async def stream_chunks(self, subscriber: Subscriber) -> AsyncGenerator[bytes, None]:
+        """Yield the chunks for an added subscriber, for ever: stored events, then new ones. Raises StoreError."""
+        heartbeat_task = asyncio.create_task(subscriber.add_heartbeats(self.heartbeat_seconds))
         try:
-            yield await reader.take_chunk()
-            # A loop, since new events are stored during a replay. Events for a live reader go to its queue, so that
+            yield await subscriber.take_chunk()
+            # A loop, since new events are stored during a replay. Events for a live subscriber go to its queue, so that
             # they are not read from the store again.
-            while not reader.is_live and (source := self._find_source_ahead(reader)):
-                async for chunk in self._replay(reader, source):
+            while not subscriber.is_live and (source := self._find_source_ahead(subscriber)):
+                async for chunk in self._replay(subscriber, source):
                     yield chunk
-            reader.is_live = True
+            subscriber.is_live = True
             while True:
-                yield await reader.take_chunk()
+                yield await subscriber.take_chunk()
                 # The next chunk then holds all events of this interval: one write in place of many.
                 await asyncio.sleep(SERVER_STREAM_PACE.seconds)
         finally:
             heartbeat_task.cancel()
 
-    # Events that were stored before a reader was added
+    # Events that were stored before a subscriber was added
 
-    def _get_present_position(self, reader: StreamReader) -> Position:
-        return {project: source.seq for project, source in self._sources.items() if reader.follows(project)}
+    def _get_present_position(self, subscriber: Subscriber) -> Position:
+        return {project: source.seq for project, source in self._sources.items() if subscriber.follows(project)}
 
-    def _find_source_ahead(self, reader: StreamReader) -> FollowedStore | None:
-        """Return a source with events after the reader's position; None: the reader has seen all of them.
+    def _find_source_ahead(self, subscriber: Subscriber) -> FollowedStore | None:
+        """Return a source with events after the subscriber's position; None: the subscriber has seen all of them.
 
-        A project that the reader's position does not name is added to it, at the last event that was stored when this
-        process first opened the project.
+        A project that the subscriber's position does not name is added to it, at the last event that was stored when
+        this process first opened the project.
         """
         for project, source in self._sources.items():
-            if not reader.follows(project):
+            if not subscriber.follows(project):
                 continue
-            reader.sent_position.setdefault(project, self._start_position[project])
-            if reader.sent_position[project] < source.seq:
+            subscriber.sent_position.setdefault(project, self._start_position[project])
+            if subscriber.sent_position[project] < source.seq:
                 return source
         return None
 
     def _open_projects(self, position: Position) -> str:
-        """Open the projects of a position; return why a reader can't continue from the position, "" if it can."""
+        """Open the projects of a position; return why a subscriber can't continue from the position, "" if it can."""
         for project, seq in position.items():
             if project not in self._sources:
                 self._open_project_store(project)
@@ -203,49 +205,51 @@ class Hub:
             # `_on_open` has run by now: the store is followed, which keeps it open.
             stores.release(stores.open(path))
 
-    async def _replay(self, reader: StreamReader, source: FollowedStore) -> AsyncGenerator[bytes, None]:
-        """Yield the events that a source has stored since the reader's position, in chunks."""
+    async def _replay(self, subscriber: Subscriber, source: FollowedStore) -> AsyncGenerator[bytes, None]:
+        """Yield the events that a source has stored since the subscriber's position, in chunks."""
         project, until = source.project, source.seq
         frames: list[bytes] = []
         size = 0
         try:
-            for event in read_event_range(source.store.outbox, reader.sent_position[project], until + 1):
-                reader.sent_position[project] = event.seq or until
+            for event in read_event_range(source.store.outbox, subscriber.sent_position[project], until + 1):
+                subscriber.sent_position[project] = event.seq or until
                 directory = self._directories.find_directory(source.store, event)
-                if reader.directory not in {None, directory}:
+                if subscriber.directory not in {None, directory}:
                     continue
                 data = _encode(event.event)
-                if reader.directory is None:
+                if subscriber.directory is None:
                     data = wrap_event(directory, project, data)
-                frames.append(format_frame(data, reader.format_position(reader.sent_position)))
+                frames.append(format_frame(data, subscriber.format_position(subscriber.sent_position)))
                 size += len(frames[-1])
                 if size > SERVER_STREAM_CHUNK.value:
                     yield b"".join(frames)
                     frames.clear()
                     size = 0
-            reader.sent_position[project] = until
+            subscriber.sent_position[project] = until
         # Events after the position have been deleted from the store.
         except GapError as error:
-            self._resync(reader, str(error))
+            self._resync(subscriber, str(error))
         if frames:
             yield b"".join(frames)
 
-    def _resync(self, reader: StreamReader, reason: str) -> None:
-        """Ask a reader's client to read the state again, since it has missed events; the stream continues from now."""
-        reader.sent_position = self._get_present_position(reader)
-        reader.add_event(ServerResync(properties=Resync(reason=reason)), reader.format_position(reader.sent_position))
+    def _resync(self, subscriber: Subscriber, reason: str) -> None:
+        """Ask a client to read the state again, since it has missed events; the stream goes on from now."""
+        subscriber.sent_position = self._get_present_position(subscriber)
+        subscriber.add_event(
+            ServerResync(properties=Resync(reason=reason)), subscriber.format_position(subscriber.sent_position)
+        )
 
     # New events
 
     def is_watched(self, directory: Path) -> bool:
-        """Return whether a reader follows the events of a directory."""
-        return any(reader.directory in {None, str(directory)} for reader in self._readers)
+        """Return whether a subscriber follows the events of a directory."""
+        return any(subscriber.directory in {None, str(directory)} for subscriber in self._subscribers)
 
     def _on_open(self, store: Store) -> None:
         """Follow a store that has just been opened."""
         # The first opening counts: a client that was away while the store was closed must miss nothing of it.
         self._start_position.setdefault(get_project_id(store), store.read_last_seq())
-        if self._readers:
+        if self._subscribers:
             self._follow_store(store)
 
     def _follow_store(self, store: Store) -> None:
@@ -261,7 +265,7 @@ class Hub:
         task.add_done_callback(lambda _: self._on_end(source, task))
 
     def _on_end(self, source: FollowedStore, task: asyncio.Task[None]) -> None:
-        """Release a store. If following it failed, end its readers, whose clients then connect again."""
+        """Release a store. If following it failed, end its subscribers, whose clients then connect again."""
         self._tasks.discard(task)
         self._app.stores.release(source.store)
         if task.cancelled():
@@ -269,9 +273,9 @@ class Hub:
         log.error("The event streams of the project %s have ended.", source.project, exc_info=task.exception())
         if self._sources.get(source.project) is source:
             del self._sources[source.project]
-        for reader in self._readers:
-            if reader.follows(source.project):
-                reader.end()
+        for subscriber in self._subscribers:
+            if subscriber.follows(source.project):
+                subscriber.end()
 
     async def _deliver_events(self, source: FollowedStore) -> None:
         """Deliver the events of a store as they come, for ever."""
@@ -288,12 +292,12 @@ class Hub:
             except GapError as error:
                 # Other processes have written, and deleted, faster than we read: continue with what is there now.
                 source.seq = source.store.read_last_seq()
-                for reader in self._readers:
-                    if reader.is_live and reader.follows(source.project):
-                        self._resync(reader, str(error))
+                for subscriber in self._subscribers:
+                    if subscriber.is_live and subscriber.follows(source.project):
+                        self._resync(subscriber, str(error))
 
     def _deliver(self, source: FollowedStore, stamped: StampedEvent) -> None:
-        """Add an event to the queue of every live reader that follows its directory."""
+        """Add an event to the queue of every live subscriber that follows its directory."""
         seq, event = stamped.seq, stamped.event
         if seq is not None:
             source.seq = seq
@@ -307,20 +311,20 @@ class Hub:
         # Made when first needed, since an event is seldom read in both forms.
         directory_frame = global_frame = b""
         is_repetition = self._note_disposal(event)
-        for reader in self._readers:
+        for subscriber in self._subscribers:
             # A client may be ahead of this task, by a replay or by its own position: it has seen the event already.
-            if not reader.is_live or (seq is not None and reader.sent_position.get(source.project, 0) >= seq):
+            if not subscriber.is_live or (seq is not None and subscriber.sent_position.get(source.project, 0) >= seq):
                 continue
-            if reader.directory is None:
+            if subscriber.directory is None:
                 if not is_repetition:
                     if not global_frame:
                         where = "global" if isinstance(event, ProjectUpdated) else directory
                         position = None if seq is None else self._format_present_cursor()
                         global_frame = format_frame(wrap_event(where, source.project, data), position)
-                    reader.add_frame(global_frame)
-            elif reader.directory == directory:
+                    subscriber.add_frame(global_frame)
+            elif subscriber.directory == directory:
                 directory_frame = directory_frame or format_frame(data, None if seq is None else str(seq))
-                reader.add_frame(directory_frame)
+                subscriber.add_frame(directory_frame)
 
     def _format_present_cursor(self) -> str:
         return format_cursor({project: source.seq for project, source in self._sources.items()})
@@ -328,7 +332,7 @@ class Hub:
     def _note_disposal(self, event: Event) -> bool:
         """Note the disposal of all projects; return whether it is noted already, False for other events.
 
-        Every project publishes it, and a reader of all directories gets it only once.
+        Every project publishes it, and a subscriber of all directories gets it only once.
         """
         if not isinstance(event, GlobalDisposed):
             return False

@@ -16,7 +16,7 @@ from codeloop.schema.bounds.server import SERVER_HEARTBEAT_LEAST, SERVER_STREAM_
 from codeloop.schema.errors import CodeloopError
 from codeloop.server.events.cursor import Position, parse_cursor, parse_sequence_number
 from codeloop.server.events.hub import Hub
-from codeloop.server.events.reader import StreamReader
+from codeloop.server.events.subscriber import Subscriber
 from codeloop.server.http_protocol import CUT_EXTENSION
 from codeloop.server.requests import BadArguments, get_directory
 from codeloop.server.responses import make_error_response
@@ -38,13 +38,13 @@ _RETRY_SECONDS = "5"
 
 
 class EventStream(Response):
-    """The answer that lasts until its client disconnects or the hub ends its reader, which was added to the hub before.
+    """The answer that lasts until its client disconnects or the hub ends its subscriber.
 
-    `translate`: converts complete frames into another form.
+    `subscriber`: was added to the hub before. `translate`: converts complete frames into another form.
     """
 
     def __init__(
-        self, hub: Hub, reader: StreamReader, heartbeat_seconds: float | None, translate: Translate | None = None
+        self, hub: Hub, subscriber: Subscriber, heartbeat_seconds: float | None, translate: Translate | None = None
     ) -> None:
         headers = dict(STREAM_HEADERS)
         if heartbeat_seconds is not None:
@@ -53,7 +53,7 @@ class EventStream(Response):
         # Set by Starlette for an empty body.
         del self.headers["content-length"]
         self._hub = hub
-        self._reader = reader
+        self._subscriber = subscriber
         self._translate = translate or bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,18 +62,18 @@ class EventStream(Response):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await self._stream(scope, receive, send)
         finally:
-            self._hub.remove_reader(self._reader)
+            self._hub.remove_subscriber(self._subscriber)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         write_task = asyncio.create_task(self._write(send))
         disconnect_task = asyncio.create_task(_wait_for_disconnect(receive))
         try:
             await asyncio.wait(
-                (write_task, disconnect_task, self._reader.end_signal), return_when=asyncio.FIRST_COMPLETED
+                (write_task, disconnect_task, self._subscriber.end_signal), return_when=asyncio.FIRST_COMPLETED
             )
             if write_task.done() and write_task.exception() is not None:
                 log.error("An event stream has ended.", exc_info=write_task.exception())
-            self._hub.remove_reader(self._reader)
+            self._hub.remove_subscriber(self._subscriber)
             if not disconnect_task.done():
                 await _cancel_task(write_task)
                 await self._finish(scope, send)
@@ -85,7 +85,7 @@ class EventStream(Response):
     async def _write(self, send: Send) -> None:
         """Write until the client has read nothing for `write_timeout`."""
         with suppress(TimeoutError):
-            async with aclosing(self._hub.stream_chunks(self._reader)) as chunks:
+            async with aclosing(self._hub.stream_chunks(self._subscriber)) as chunks:
                 async for chunk in chunks:
                     async with asyncio.timeout(self._hub.write_timeout):
                         await send({"type": "http.response.body", "body": self._translate(chunk), "more_body": True})
@@ -156,7 +156,7 @@ def _open_stream(
 ) -> Response:
     """Open a stream that starts after the event of the header `Last-Event-ID`, or of the query's `after`, or now.
 
-    `directory`, `project`: as in StreamReader. `translate`: as in EventStream.
+    `directory`, `project`: as in Subscriber. `translate`: as in EventStream.
     """
     last_event_id = request.headers.get("last-event-id")
     text = last_event_id or request.query_params.get("after")
@@ -171,9 +171,9 @@ def _open_stream(
         body = msgspec.json.encode({"name": "UnknownError", "data": error})
         return Response(body, 503, {"retry-after": _RETRY_SECONDS}, media_type="application/json")
     heartbeat_seconds = _parse_heartbeat(request.headers.get(HEARTBEAT_HEADER, ""))
-    reader = StreamReader(directory, project, heartbeat_seconds)
-    hub.add_reader(reader, position, has_bad_position=bool(text) and position is None)
-    return EventStream(hub, reader, heartbeat_seconds, translate)
+    subscriber = Subscriber(directory, project, heartbeat_seconds)
+    hub.add_subscriber(subscriber, position, has_bad_position=bool(text) and position is None)
+    return EventStream(hub, subscriber, heartbeat_seconds, translate)
 
 
 def _parse_heartbeat(text: str) -> float | None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.planted.foreign_files import prepare_foreign_files
+from codeloop.workspace.git.other_work_trees import prepare_foreign_files
 from codeloop.workspace.git.planted.layout import (
     GIT_FOLDER_ENTRIES,
     REPLACEABLE_FILES,

@@ -178,7 +178,7 @@ async def delete_session(project: Project, args: SessionId) -> bool:
     # Subagents first: no event leaves a session without its parent.
     project.store.append(*(make_session_deleted(each) for each in reversed(family)))
     # Imported late: a run creates a session, and deletes none.
-    from codeloop.extend.hooks.commands.transcript import remove_transcripts
+    from codeloop.extend.hooks.configured.transcript import remove_transcripts
 
     remove_transcripts(project.settings.home, [each.id for each in family])
     return True

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.leading_options import OptionRow
-from codeloop.permission.shell.read_only.option_rows import (
+from codeloop.permission.shell.leading_options import LeadingOptions
+from codeloop.permission.shell.read_only.read_only_row import (
     ANY_NUMBER,
     Harmful,
     ParsedWords,
@@ -14,7 +14,7 @@ from codeloop.permission.shell.read_only.option_rows import (
 )
 from codeloop.permission.shell.word import Word
 
-HARMLESS_GIT_OPTIONS = OptionRow(
+HARMLESS_GIT_OPTIONS = LeadingOptions(
     "-C", "-P --no-pager --no-optional-locks --literal-pathspecs --version --no-replace-objects"
 )
 """Options of git itself that neither choose another repository nor set anything; `-C` is followed."""
@@ -70,7 +70,7 @@ READ_ONLY_GIT_ROWS: dict[str, ReadOnlyRow] = {
     "config": make_row(
         """-l -z --bool --default --get --get-all --get-regexp --global --int --list --local --name-only --null
         --path --show-origin --show-scope --system --type --worktree""",
-        operands=r"[^.\s]+\.(?s:.*)",
+        operand_pattern=r"[^.\s]+\.(?s:.*)",
     ),
     "count-objects": make_row("-H -v --human-readable --verbose"),
     "describe": make_row(
@@ -158,7 +158,7 @@ def check_git(words: Sequence[Word]) -> None:
     read_only_words = _READ_ONLY_FIRST_WORDS.get(subcommand)
     if read_only_words is not None and first_word not in read_only_words and not is_listing:
         raise Harmful(f"`git {subcommand} {first_word}` is not known to only read")
-    if _count_allowed_operands(subcommand, parsed) < parsed.max_operand_count:
+    if _count_allowed_operands(subcommand, parsed) < parsed.highest_operand_count:
         raise Harmful(f"`git {subcommand}` with these words may change something")
 
 

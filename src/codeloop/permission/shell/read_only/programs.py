@@ -7,7 +7,7 @@ BSD and busybox programs of a name: an option that does harm in one of them is l
 import re
 from collections.abc import Callable, Sequence
 
-from codeloop.permission.shell.read_only.option_rows import (
+from codeloop.permission.shell.read_only.read_only_row import (
     Harmful,
     ParsedWords,
     ReadOnlyRow,
@@ -163,7 +163,7 @@ _PROGRAM_ROWS: dict[str, ReadOnlyRow] = {
     ),
     "ruby": make_row("--version -v", max_operands=0),
     "seq": make_row("-w --equal-width", "-f -s --format --separator", allows_unknown_words=True),
-    "sleep": make_row(operands=r"[0-9.]+[smh]?", max_operands=1),
+    "sleep": make_row(operand_pattern=r"[0-9.]+[smh]?", max_operands=1),
     "sort": make_row(
         """-b -C -c -d -f -g -h -i -M -m -n -R -r -s -u -V -z --ignore-leading-blanks --check --dictionary-order
         --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --merge

@@ -1,6 +1,6 @@
-"""The rows of read-only programs: the options of each that do no harm, and the check of a command against its row.
+"""What a row of a read-only program holds: the options that do no harm; and the check of a command against its row.
 
-An option that is not in a row may write or execute, so a command with it is not read-only. The rows themselves are in
+An option that is not in a row may write or execute, so a command with it is not read-only. The rows are in
 `programs.py` and `git_commands.py`.
 """
 
@@ -20,15 +20,15 @@ ANY_NUMBER = 1_000_000
 class ReadOnlyRow(Struct, frozen=True):
     """A program's harmless options and operands.
 
-    `flags`: options that take no value, or one after `=`; `with_value`: options that take the next word. `operands`: a
-    pattern of the other words; `max_operands`: their highest number. `allows_unknown_words`: none of the program's
-    options can do harm, so words that are only known at run time may be options. `separates_values`: the program reads
-    letters behind one dash in a way of its own, so an option with a value has to stand alone.
+    `flags`: options that take no value, or one after `=`; `with_value`: options that take the next word.
+    `operand_pattern`: of the other words; `max_operands`: how many of them are allowed. `allows_unknown_words`: none of
+    the program's options can do harm, so words that are only known at run time may be options. `separates_values`: the
+    program reads letters behind one dash in a way of its own, so an option with a value has to stand alone.
     """
 
     flags: frozenset[str]
     with_value: frozenset[str] = frozenset()
-    operands: str = ANYTHING
+    operand_pattern: str = ANYTHING
     max_operands: int = ANY_NUMBER
     allows_unknown_words: bool = False
     separates_values: bool = False
@@ -45,7 +45,7 @@ class ParsedWords(Struct, frozen=True):
     operands: tuple[Word, ...]
 
     @property
-    def max_operand_count(self) -> int:
+    def highest_operand_count(self) -> int:
         """The highest number of operands that there may be: a file pattern may stand for any number of them."""
         return len(self.operands) if all(w.is_known or is_whole_variable(w) for w in self.operands) else ANY_NUMBER
 
@@ -57,7 +57,7 @@ class Harmful(Exception):
 def make_row(
     flags: str = "",
     with_value: str = "",
-    operands: str = ANYTHING,
+    operand_pattern: str = ANYTHING,
     max_operands: int = ANY_NUMBER,
     *,
     allows_unknown_words: bool = False,
@@ -67,7 +67,7 @@ def make_row(
     return ReadOnlyRow(
         flags=frozenset(flags.split()),
         with_value=frozenset(with_value.split()),
-        operands=operands,
+        operand_pattern=operand_pattern,
         max_operands=max_operands,
         allows_unknown_words=allows_unknown_words,
         separates_values=separates_values,
@@ -131,9 +131,11 @@ def _split_option(text: str, row: ReadOnlyRow) -> tuple[str, str, bool]:
 def check_words(words: Sequence[Word], row: ReadOnlyRow) -> ParsedWords:
     """Check a command's words against a row. Raises Harmful."""
     parsed = parse_words(words, row)
-    if parsed.max_operand_count > row.max_operands:
+    if parsed.highest_operand_count > row.max_operands:
         raise Harmful("it has more words than it reads")
     for operand in parsed.operands:
-        if row.operands != ANYTHING and not (operand.is_known and re.fullmatch(row.operands, operand.value)):
+        if row.operand_pattern != ANYTHING and not (
+            operand.is_known and re.fullmatch(row.operand_pattern, operand.value)
+        ):
             raise Harmful(f"{operand.text} is not known to be harmless")
     return parsed

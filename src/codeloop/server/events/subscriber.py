@@ -1,4 +1,4 @@
-"""The reader of an event stream: what one client follows, and the queue of frames to write to it."""
+"""A subscriber of the hub: which events one client follows, and the queue of frames that are written to it."""
 
 import asyncio
 from collections import deque
@@ -13,18 +13,21 @@ from codeloop.server.events.cursor import Position, format_cursor
 _encode = msgspec.json.Encoder().encode
 
 
-class StreamReader:
-    """The stream of one client. `directory` None: events of all directories; `project`: the project of `directory`."""
+class Subscriber:
+    """The stream of one client.
+
+    `directory`: whose events it gets; None: those of all directories; `project`: the project of `directory`.
+    `heartbeat_seconds`: from one heartbeat to the next; None: as the server sets it.
+    """
 
     def __init__(
         self, directory: str | None = None, project: str | None = None, heartbeat_seconds: float | None = None
     ) -> None:
-        """`heartbeat_seconds`: seconds between two heartbeats; None: as the server sets it."""
         self.directory = directory
         self.project = project
         self._heartbeat_seconds = heartbeat_seconds
         self.sent_position: Position = {}
-        """The last events that the client was sent; no longer kept up to date once the reader is live."""
+        """The last events that the client was sent; no longer kept up to date once the subscriber is live."""
         self.is_live = False
         """Whether new events go to its queue; before, it is sent the stored events that it has missed."""
         self.end_signal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -38,7 +41,7 @@ class StreamReader:
         return self.project is None or self.project == project
 
     def format_position(self, position: Position) -> str:
-        """Return a position as the `id` of an event: a plain number if the reader follows only one project."""
+        """Return a position as the `id` of an event: a plain number if the subscriber follows only one project."""
         return format_cursor(position) if self.project is None else str(position.get(self.project, 0))
 
     def add_event(self, event: Event, position: str | None = None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.hooks.commands.script_names import convert_to_script_inputs, list_script_names
+from codeloop.extend.hooks.configured.script_names import convert_to_script_inputs, list_script_names
 from codeloop.kit.small_files import create_private_folder, write_atomically
 from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT, HOOK_TRANSCRIPTS
 from codeloop.schema.message import AssistantMessage

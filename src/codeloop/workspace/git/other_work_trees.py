@@ -1,4 +1,4 @@
-"""The files in a git directory that belong to other work trees than the one that commands run in.
+"""The paths in the git directory of the user's repository that belong to other work trees than the one of a project.
 
 The sandbox protects them (`policy.py`). What is missing is made first, since only what exists can be protected.
 """
@@ -27,14 +27,21 @@ _MAX_PACKS = 200
 
 
 def prepare_foreign_files(root: Path) -> list[Path]:
-    """Return the files in a linked work tree's repository that belong to its other work trees; none for the main one.
+    """Return the paths in a linked work tree's repository that belong to its other work trees; none for the main one.
 
-    These are the state of each, with the branches checked out there and their logs, what all work trees read, and the
-    packs of objects; and the same of the submodules, all of a submodule that is not checked out in this work tree.
+    These are, in the repository and in each submodule that is checked out in this work tree:
+
+    - the state of each other work tree, with the branch that is checked out there and the log of the branch;
+    - what all work trees read, such as `info`;
+    - the packs of objects.
+
+    Of a submodule that is not checked out in this work tree it is the whole git directory.
+
     Makes the files of packed branches and the folder `info` where they are missing: what does not exist can't be
     protected, and a command could make it.
     """
     folders = list(find_git_folders(root))
+    # The git directory of a linked work tree lies in `worktrees` of the one that all share.
     if len(folders) < 2 or folders[0].parent != folders[1] / "worktrees":
         return []
     own, shared, *modules = folders

@@ -8,8 +8,8 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.commands.decision import HookDecision, decide_by_output, decide_by_verdict
-from codeloop.extend.hooks.commands.transcript import Transcripts
+from codeloop.extend.hooks.configured.decision import HookDecision, decide_by_output, decide_by_verdict
+from codeloop.extend.hooks.configured.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.programs import make_safe_environment
 from codeloop.kit.small_files import create_private_folder

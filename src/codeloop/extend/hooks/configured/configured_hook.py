@@ -1,8 +1,8 @@
 """Runs a row of the configuration's `hooks`: makes the event's input, and applies the decision to the output."""
 
-from codeloop.extend.hooks.commands.decision import HookDecision
-from codeloop.extend.hooks.commands.run_hook import DEFAULT_TIMEOUT_SECONDS, HookScope, run_hook
-from codeloop.extend.hooks.commands.script_names import (
+from codeloop.extend.hooks.configured.decision import HookDecision
+from codeloop.extend.hooks.configured.run_hook import DEFAULT_TIMEOUT_SECONDS, HookScope, run_hook
+from codeloop.extend.hooks.configured.script_names import (
     convert_from_script_input,
     convert_to_script_inputs,
     list_script_names,
@@ -27,11 +27,18 @@ EVENT_HOOKS = {
     "Notification": "notification",
 }
 """The names of events in rows -> the hooks at which the rows run."""
+_MATCHED_FIELDS = {
+    "SessionStart": "source",
+    "SessionEnd": "reason",
+    "PreCompact": "trigger",
+    "Notification": "notification_type",
+}
+"""For events without a call: the field of the input that a row's matcher is compared with."""
 _MAX_LABEL_CHARS = 60
 
 
-class CommandHook:
-    """A row (command, address, model or subagent) called at one event; implements `extend.hooks.hooks.HookHandler`."""
+class ConfiguredHook:
+    """A row of `hooks` (command, address, model or subagent) at its event; an `extend.hooks.hooks.HookHandler`."""
 
     def __init__(self, row: HookConfig, scope: HookScope) -> None:
         self._row = row
@@ -58,11 +65,11 @@ class CommandHook:
             case "Stop" | "SubagentStop":
                 return await self._run_stop(payload, output)
             case _:
-                return await self._run_session(payload, output)
+                return await self._run_other_event(payload, output)
 
     async def _run_before_tool(self, payload: JSON, output: JSON) -> JSON:
         tool = str(payload["tool"])
-        for names, tool_input in self._format_calls(tool, output["args"]):
+        for names, tool_input in self._list_script_calls(tool, output["args"]):
             fields = {"tool_name": names[0], "tool_input": tool_input, "tool_use_id": payload["callID"]}
             decision = await self._run_row(payload, fields)
             self._refuse(decision)
@@ -78,7 +85,7 @@ class CommandHook:
 
     async def _run_after_tool(self, payload: JSON, output: JSON) -> JSON:
         tool = str(payload["tool"])
-        for names, tool_input in self._format_calls(tool, payload["args"]):
+        for names, tool_input in self._list_script_calls(tool, payload["args"]):
             response = {**output["metadata"], "output": output["output"], "title": output["title"]}
             if tool == "bash":
                 # Scripts written for Claude Code read the fields of its own tools.
@@ -137,17 +144,16 @@ class CommandHook:
         # The prompt of an earlier hook stays.
         return output if output["continue"] is not None else {"continue": decision.refusal_reason}
 
-    async def _run_session(self, payload: JSON, output: JSON) -> JSON:
+    async def _run_other_event(self, payload: JSON, output: JSON) -> JSON:
+        """Run the row at the start or end of a session, a compaction or a notification."""
         fields: JSON = {
             "SessionStart": {"source": payload.get("source")},
             "SessionEnd": {"reason": payload.get("reason")},
             "PreCompact": {"trigger": "auto" if payload.get("auto") else "manual", "custom_instructions": ""},
             "Notification": {"message": payload.get("message"), "notification_type": payload.get("type")},
         }[self._row.event]
-        # What a matcher of these events is compared with.
-        subject = next(
-            (fields[key] for key in ("source", "reason", "trigger", "notification_type") if fields.get(key)), None
-        )
+        # A matcher of these events is compared with the value of one field.
+        subject = fields[_MATCHED_FIELDS[self._row.event]] or None
         if not matches_name(self._row.matcher, (str(subject),)):
             return output
         decision = await self._run_row(payload, fields)
@@ -165,7 +171,7 @@ class CommandHook:
         """Show the user the reason of a refusal that changes nothing, such as one at the end of a session."""
         self._scope.tell(f"{self.label}: {decision.refusal_reason}")
 
-    def _format_calls(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
+    def _list_script_calls(self, tool: str, arguments: JSON) -> list[tuple[tuple[str, ...], JSON]]:
         """Return the names and inputs under which scripts know a call; [] if the matcher does not match its tool."""
         names = list_script_names(tool, self._scope.map_server_tools().get(tool))
         if not matches_name(self._row.matcher, names):
