@@ -60,20 +60,22 @@ def make_program_environment(
     """Return the environment of a program: our allowed variables, then `configured_variables`.
 
     `excluded_folders`: variables that lead into these are dropped, and of PATH and the like the entries that do, so
-    that no file there decides what is run.
+    that no file there decides what is run. One that holds the user's home is not excluded.
     """
     variables = {
         name: value
         for name, value in environment.items()
         if name in _ALLOWED_VARIABLES or name.startswith(_ALLOWED_PREFIXES)
     }
-    return {**_drop_paths_into(variables, excluded_folders), **configured_variables}
+    return {**_drop_paths_into(variables, excluded_folders, environment), **configured_variables}
 
 
-def _drop_paths_into(variables: Mapping[str, str], excluded_folders: Iterable[Path]) -> dict[str, str]:
-    """Return the variables without paths into the excluded folders."""
+def _drop_paths_into(
+    variables: Mapping[str, str], excluded_folders: Iterable[Path], environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the variables without paths into the excluded folders, except into one that holds the home."""
     # A project that is the home itself contains all tools of the user.
-    home = os.path.realpath(variables.get("HOME") or "/")
+    home = os.path.realpath(environment.get("HOME") or "/")
     real_folders = map(os.path.realpath, excluded_folders)
     folders = [folder for folder in real_folders if not _is_below(home, folder)]
     if not folders:
@@ -93,9 +95,8 @@ def make_tool_environment(
 ) -> dict[str, str]:
     """Return the environment of a program that runs developer tools: that of any program, with the tools' variables."""
     tool_variables = {name: value for name, value in environment.items() if name in _TOOL_VARIABLES}
-    return make_program_environment(
-        environment, {**_drop_paths_into(tool_variables, excluded_folders), **configured_variables}, excluded_folders
-    )
+    tool_variables = _drop_paths_into(tool_variables, excluded_folders, environment)
+    return make_program_environment(environment, {**tool_variables, **configured_variables}, excluded_folders)
 
 
 def _leads_into(value: str, folders: Iterable[str]) -> bool:
