@@ -47,7 +47,8 @@ class FileFilter(Struct, frozen=True):
                 f"--type-add={_TYPE_NAME}:{glob}",
                 f"--type={_TYPE_NAME}" if is_included else f"--type-not={_TYPE_NAME}",
             )
-            return FileFilter(options if glob.strip("*") else ())
+            # `*` names every file, of which `!*` leaves none; `!` alone names no file.
+            return FileFilter(options if glob.strip("*") or (glob and not is_included) else ())
         # ripgrep can't filter by the path, but by the name at its end, which leaves fewer paths to match here. Of
         # `src/{a,b/c}.py` the name is not known: its braces do not match.
         last = glob.rpartition("/")[2]
