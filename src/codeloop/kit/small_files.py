@@ -49,6 +49,13 @@ def read_start(path: Path, max_bytes: int) -> bytes:
         return _read_at_most(descriptor, max_bytes)
 
 
+def read_end(path: Path, max_bytes: int) -> bytes:
+    """Return the last `max_bytes` bytes of a regular file. Raises OSError."""
+    with open_regular(path) as descriptor:
+        os.lseek(descriptor, max(os.fstat(descriptor).st_size - max_bytes, 0), os.SEEK_SET)
+        return _read_at_most(descriptor, max_bytes)
+
+
 def read_start_or_empty(path: Path, max_bytes: int) -> bytes:
     """Return the first `max_bytes` bytes of a regular file; b"" when it can't be read."""
     try:

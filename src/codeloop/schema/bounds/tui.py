@@ -8,7 +8,9 @@ PROMPT_HISTORY = Limit("tui.prompt_history", 1_000, "count", "prompts of a proje
 PROMPT_STASH = Limit("tui.prompt_stash", 50, "count", "prompts put aside; with more the oldest is forgotten")
 PROMPT_MENTIONS = Limit("tui.prompt_mentions", 1_000, "count", "names whose use is counted; the rarest is forgotten")
 PROMPT_LOCK = Limit("tui.prompt_lock", 2_000, "ms", "waiting for another process that writes the history, then go on")
-PROMPT_BLOB = Limit("tui.prompt_blob", 64 * 1024 * 1024, "bytes", "a larger file of drafts or history is not read")
+PROMPT_BLOB = Limit(
+    "tui.prompt_blob", 64 * 1024 * 1024, "bytes", "a larger draft is not read, and of the history its end"
+)
 PROMPT_BLOB_AGE = Limit("tui.prompt_blob_age", 30 * 86_400_000, "ms", "pasted texts and images are kept unused")
 PROMPT_DRAFT = Limit("tui.prompt_draft", 400, "ms", "a draft is written this long after a key, at the latest")
 PROMPT_DEBOUNCE = Limit("tui.prompt_debounce", 60, "ms", "typing pauses this long before names of files are looked for")

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.schema.bounds.tui import PROMPT_BLOB
+from codeloop.schema.wire import replace
 from codeloop.tui.editor.chips import Chip
+from codeloop.tui.widgets.prompt.history import prompt_store
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 
@@ -45,6 +48,18 @@ def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     for name in "ab":
         assert [text for text in found if text.startswith(name)] == [f"{name} {n}" for n in range(150)]
     assert PromptStore(tmp_path).read_mentions()["shared"][0] == pytest.approx(300, abs=0.1)
+
+
+def test_of_a_history_that_is_too_large_the_latest_prompts_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_store, "PROMPT_BLOB", replace(PROMPT_BLOB, value=1_000))
+    store = PromptStore(tmp_path)
+    for number in range(40):
+        store.add_to_history(StoredPrompt(f"prompt {number}"))
+    read = texts(store)
+    assert 1 < len(read) < 40
+    assert read == [f"prompt {number}" for number in range(40 - len(read), 40)]
 
 
 def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from codeloop.kit.small_files import (
     FileState,
     create_private_folder,
     lock,
+    read_end,
     read_file_state,
     read_start,
     write_all,
@@ -154,9 +155,9 @@ def _is_same_prompt(first: StoredPrompt, second: StoredPrompt) -> bool:
 
 
 def _read_prompts(path: Path) -> list[StoredPrompt]:
-    """Return the prompts of a file, skipping incomplete lines."""
+    """Return the prompts of a file, skipping incomplete lines; of a file that is too large, the latest ones."""
     try:
-        lines = read_start(path, PROMPT_BLOB.value).split(b"\n")
+        lines = read_end(path, PROMPT_BLOB.value).split(b"\n")
     except OSError:
         return []
     prompts: list[StoredPrompt] = []
