@@ -96,9 +96,9 @@ class EditorAgent:
         version: ProtocolVersion = Version1(capabilities)
         # An editor that asks for a version that we don't know gets the newest one that we do.
         if min(request.protocol_version, self._launch.newest_version) >= DRAFT_VERSION:
-            from codeloop.acp.versions.version2 import Version2, read_capabilities
+            from codeloop.acp.versions.version2 import Version2, convert_capabilities
 
-            version, capabilities = Version2(), read_capabilities(request.capabilities or params.DraftCapabilities())
+            version, capabilities = Version2(), convert_capabilities(request.capabilities or params.DraftCapabilities())
         terminal_ids = self._launch.terminals.terminal_ids if self._launch.terminals is not None else set[str]()
         self._sessions.editor = ConnectedEditor(self.connection, version, capabilities, terminal_ids)
         self._methods = self._list_methods(version.number)

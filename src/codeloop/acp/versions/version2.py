@@ -1,4 +1,4 @@
-"""`Version2`: writes messages in the draft of version 2, which `codeloop acp --protocol 2` allows."""
+"""`Version2`: converts messages to the draft of version 2, which `codeloop acp --protocol 2` allows."""
 
 from base64 import b64encode
 from typing import Any, cast
@@ -12,7 +12,7 @@ _PLAN_ID = "plan"
 _NO_FILE = "/dev/null"
 
 
-def read_capabilities(draft: DraftCapabilities) -> ClientCapabilities:
+def convert_capabilities(draft: DraftCapabilities) -> ClientCapabilities:
     """Convert capabilities to version 1's form.
 
     Updates that are optional in version 1 alone are set. `fs` and `terminal` are not: the draft has nothing like them.
@@ -24,7 +24,7 @@ def read_capabilities(draft: DraftCapabilities) -> ClientCapabilities:
 
 
 class Version2:
-    """Writes messages in version 2."""
+    """Converts messages to version 2."""
 
     number = 2
     is_prompt_answered_at_once = True

@@ -1,4 +1,4 @@
-"""Runs the checks of a goal: in the sandbox, in a shell of their own, recorded as calls of the tool `bash`."""
+"""Runs the checks of a goal as calls of the tool `bash`: in the sandbox, in a shell of their own."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from codeloop.agent.answer.answer_lifecycle import make_answer
 from codeloop.agent.calls.call_context import CallContext
 from codeloop.agent.engine import Engine
 from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.api.agents import Agent
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
@@ -38,16 +39,19 @@ class CheckContext(CallContext):
     """The context of a check. A command from the user runs without a question; one from the model has to be allowed.
 
     The check runs in a shell of its own, because the model may have set directory and variables of the session's shell.
+    `is_stored`: whether the run is stored, so that clients know the call whose progress they are shown.
+    `is_from_user`: whether the command comes from the user.
     """
 
-    is_stored = True
-    """Whether the run is stored, so that clients know the call whose progress they are shown."""
-    is_from_user = True
-    """Whether the command comes from the user."""
+    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, *, is_stored: bool, is_from_user: bool) -> None:
+        super().__init__(engine, agent, part)
+        self.session_id = f"{part.session_id}{_SHELL_SUFFIX}"
+        self._is_stored = is_stored
+        self._is_from_user = is_from_user
 
     async def ask(self, *needs: Need) -> bool:
         """Return whether somebody was asked. Raises Denied, Rejected."""
-        if self.is_from_user:
+        if self._is_from_user:
             return False
         # The question is one of the session; only its shell has another id.
         shell_session_id, self.session_id = self.session_id, self.session_id.removesuffix(_SHELL_SUFFIX)
@@ -58,12 +62,12 @@ class CheckContext(CallContext):
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress, unless nothing of the run is stored."""
-        if self.is_stored:
+        if self._is_stored:
             super().report(title=title, metadata=metadata)
 
 
 async def run_checks_unstored(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
-    """Run checks before the first round, without storing them; return one completed or failed part for each."""
+    """Run the user's checks before the first round, without storing them; return a completed or failed part of each."""
     parts = [_make_part(session_id, new_id("msg"), command) for command in commands]
     return [await _run(engine, agent, part, is_stored=False) for part in parts]
 
@@ -71,9 +75,10 @@ async def run_checks_unstored(engine: Engine, session_id: str, agent: str, comma
 async def run_and_store_checks(
     engine: Engine, session_id: str, commands: Sequence[str], *, is_from_user: bool
 ) -> list[ToolPart]:
-    """Run checks, store them in an answer of their own, which the model reads, and return their parts.
+    """Run checks, store them in an answer of their own to a note that codeloop writes, and return their parts.
 
-    A cancelled run completes that answer too. `is_from_user`: the commands come from the user, not from the model.
+    The model reads both. A cancelled run completes the answer, too.
+    `is_from_user`: the commands come from the user, not from the model.
     """
     message = make_next_prompt(engine.store.read_context(session_id))
     note = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=CHECKS_NOTE, synthetic=True)
@@ -111,16 +116,14 @@ def _make_part(session_id: str, message_id: str, command: str) -> ToolPart:
 async def _run(
     engine: Engine, agent: str, part: ToolPart, *, is_stored: bool = True, is_from_user: bool = True
 ) -> ToolPart:
-    context = CheckContext(engine, engine.get_agent(agent), part)
-    context.is_stored, context.is_from_user = is_stored, is_from_user
-    context.session_id = f"{part.session_id}{_SHELL_SUFFIX}"
+    context = CheckContext(engine, engine.get_agent(agent), part, is_stored=is_stored, is_from_user=is_from_user)
     workspace = engine.workspace
     command = str(part.state.input["command"])
     params = BashParams(command=command, timeout=SHELL_TIMEOUT_MAX.value, reset=True, workdir=str(workspace.directory))
     try:
         result = await bash.run(params, context)
     except (ToolFailure, Denied, Rejected) as error:
-        time = ToolTime(start=_start_time(part), end=max(now_ms(), _start_time(part)))
+        time = ToolTime(start=_get_start_time(part), end=max(now_ms(), _get_start_time(part)))
         return replace(part, state=ToolStateError(input=part.state.input, error=str(error), time=time))
     finally:
         context.close()
@@ -131,11 +134,11 @@ async def _run(
 
 
 def _complete(part: ToolPart, output: str, metadata: JSON) -> ToolPart:
-    time = ToolTime(start=_start_time(part), end=max(now_ms(), _start_time(part)))
+    time = ToolTime(start=_get_start_time(part), end=max(now_ms(), _get_start_time(part)))
     metadata = {**metadata, CHECK_KEY: True}
     state = ToolStateCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)
     return replace(part, state=state)
 
 
-def _start_time(part: ToolPart) -> int:
+def _get_start_time(part: ToolPart) -> int:
     return part.state.time.start if isinstance(part.state, ToolStateRunning) else now_ms()

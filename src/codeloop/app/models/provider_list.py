@@ -82,7 +82,7 @@ class ProviderList:
             providers = await asyncio.to_thread(self._list_all)
         providers_by_id = {
             each.id: each
-            for each in (*providers, *(each for each in usable.providers if not self._has_models(each.id)))
+            for each in (*providers, *(each for each in usable.providers if not self._has_descriptions(each.id)))
         }
         default = {**self._choose_defaults(providers_by_id.values()), **usable.default}
         return KnownProviders(
@@ -103,8 +103,8 @@ class ProviderList:
             return provider_id, model_id
         return "", ""
 
-    def _has_models(self, provider_id: str) -> bool:
-        """Return whether the models of a provider are known without asking it."""
+    def _has_descriptions(self, provider_id: str) -> bool:
+        """Return whether descriptions of the provider's models are cached."""
         return bool(self._models.get(provider_id))
 
     def _list_all(self) -> list[ProviderDetails]:

@@ -1,4 +1,4 @@
-"""Runs the hooks of a session: calls their handlers in order, with deadlines, failures and refusals."""
+"""Runs the hooks of a project: calls their handlers in order, with deadlines, failures and refusals."""
 
 import asyncio
 import time

@@ -32,7 +32,8 @@ async def revert_session(project: Project, args: RevertSession) -> RevertedSessi
     """Undo everything from a message on; for an unknown message nothing is changed.
 
     Only files that still have the agent's content are restored; the others are named in `outcome.conflicts`.
-    Raises OperationError: NotFoundError, SessionBusyError.
+    Raises OperationError: NotFoundError, SessionBusyError, BadRequest for a session of another work tree, UnknownError
+    if the undo failed on the way.
     """
     session, conversation = read_idle_session(project, args.session_id)
     start = find_undo_start(conversation, args.message_id, args.part_id)
@@ -65,26 +66,27 @@ async def diff_undo(project: Project, conversation: Conversation) -> tuple[Snaps
 
 
 async def _move_to_point(
-    project: Project, conversation: Conversation, target: int | None, args: RevertSession | UnrevertSession
+    project: Project, conversation: Conversation, target_index: int | None, args: RevertSession | UnrevertSession
 ) -> RevertedSession:
-    """Move the session and its files to the message at index `target`; None: to the end of the conversation.
+    """Move the session and its files to the message at `target_index`; None: to the end of the conversation.
 
     The tree to restore files from is stored before the first file is changed. So if the process is killed on the way,
     each file is either old or new, and the same call finishes the work.
     """
     session, snapshots = conversation.session, project.snapshots
     positions = list_positioned_entries(project.store, conversation)
-    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, target), UNDO_TIME)
+    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, target_index), UNDO_TIME)
     if isinstance(plan, JobFailure):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
-    if target is not None:
+    if target_index is not None:
         text = "".join(diff.patch or "" for diff in plan.diffs)
         part_id = args.part_id if isinstance(args, RevertSession) else None
-        message_id = conversation.entries[target].info.id
+        message_id = conversation.entries[target_index].info.id
         point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
     if not args.dry_run:
-        # A point without a diff marks an undo whose files are not all restored yet.
+        # The point of a first undo has no diff until its files are restored; that of a further one keeps the earlier
+        # diff until then.
         begun = replace(point, diff=None) if point is not None else None
         if session.revert is not None:
             begun = replace(session.revert, snapshot=plan.snapshot)
@@ -92,7 +94,7 @@ async def _move_to_point(
     outcome = await restore_files(snapshots, plan.restorations, dry_run=args.dry_run)
     if not args.dry_run:
         session = _store_point(project, session.id, point)
-        diffs = list(plan.diffs) if target is not None else []
+        diffs = list(plan.diffs) if target_index is not None else []
         project.store.publish_live(make_session_diff(session.id, diffs))
     return _make_answer(session, add_conflicts(outcome, plan.conflicts), plan.restorations)
 
@@ -127,7 +129,10 @@ def _store_point(project: Project, session_id: str, point: Revert | None) -> Ses
 
 
 def read_idle_session(project: Project, session_id: str) -> tuple[Session, Conversation]:
-    """Return a session of this work tree and its conversation. Raises OperationError unless the session is idle."""
+    """Return a session of this work tree and its conversation.
+
+    Raises OperationError: the session belongs to another work tree (BadRequest), or is not idle.
+    """
     session = project.store.get_session(session_id)
     if session.root != str(project.snapshots.root):
         problem = f"Session {session.id} belongs to {session.directory}, outside {project.snapshots.root}."

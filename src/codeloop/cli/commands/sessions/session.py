@@ -1,5 +1,6 @@
-"""`codeloop session`: shows, renames, forks, compacts, archives, deletes and moves sessions.
+"""`codeloop session`: shows one session, its context, its cost and its changes, or does something to it.
 
+It renames, forks, compacts, archives, deletes and moves it, and pins one of its messages.
 `session list` and `session search` are in `session_list.py`.
 """
 

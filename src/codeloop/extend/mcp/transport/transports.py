@@ -18,14 +18,8 @@ from codeloop.extend.mcp.transport.change_stream import HANDSHAKE_VERSIONS
 from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, describe_error, find_cause
 from codeloop.extend.mcp.transport.http_client import make_http_client
-from codeloop.extend.mcp.transport.server_process import (
-    MessageTooLong,
-    ServerProcess,
-    ServerProject,
-    make_project_spec,
-    make_user_spec,
-    start_server,
-)
+from codeloop.extend.mcp.transport.launch_spec import ServerProject, make_project_spec, make_user_spec
+from codeloop.extend.mcp.transport.server_process import MessageTooLong, ServerProcess, start_server
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
 from codeloop.schema.wire import JSON

@@ -1,4 +1,4 @@
-"""Functions of the C library that Python does not offer.
+"""Functions of the C library that Python does not offer, or only with an import that takes long.
 
 Used by the launcher, and for `identify_file` by the sandboxes outside.
 """

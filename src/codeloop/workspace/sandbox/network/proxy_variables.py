@@ -28,7 +28,7 @@ _JAVA_OPTION_VARIABLES = ("MAVEN_OPTS", "GRADLE_OPTS")
 def make_proxy_environment(port: int, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables for a command whose proxy listens on a port of its `localhost`.
 
-    `environment`: the user's variables, which these replace.
+    `environment`: the user's variables, which these replace, or extend where they hold options of Java.
     """
     variables = {name: value.format(port=port) for value, names in _NAMES_BY_VALUE.items() for name in names}
     java = _JAVA_PROPERTIES.format(port=port)

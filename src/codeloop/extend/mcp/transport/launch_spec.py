@@ -1,0 +1,125 @@
+"""How the program of a local server is launched: its words, folder, environment and sandbox, by whose server it is."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.extend.mcp.definition import LocalDefinition
+from codeloop.kit.paths import expand_user_path
+from codeloop.kit.programs import find_program
+from codeloop.kit.small_files import create_private_folder
+from codeloop.schema.errors import CodeloopError
+from codeloop.workspace.process.program_environment import make_program_environment
+from codeloop.workspace.sandbox.program_profile import (
+    ProgramProfile,
+    find_code_folders,
+    list_named_paths,
+    widen_profile,
+)
+
+# A folder that exists everywhere, and holds nothing of a project.
+_ROOT_FOLDER = Path("/")
+_DOT_FOLDERS = (".", "..")
+
+
+class ServerProject(Struct, frozen=True):
+    """The project that servers are started for: its directory and its top, both resolved, and whether it is trusted."""
+
+    directory: Path
+    root: Path
+    is_trusted: bool
+
+
+class LaunchSpec(Struct, frozen=True):
+    """A program to launch. `words`: the path of the program and its arguments; `environment`: all its variables.
+
+    `profile`: the profile of its sandbox; None: no sandbox.
+    """
+
+    words: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str]
+    profile: ProgramProfile | None
+
+
+def make_user_spec(
+    config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own_folder: Path
+) -> LaunchSpec:
+    """Return the launch of a user's server, in `own_folder`.
+
+    Interpreters and package runners take options and code from the folder that they start in, and from those above it.
+    So that is a folder of the project only if the definition says so and the project is trusted. Raises CodeloopError.
+    """
+    project_folders = (project.directory, project.root)
+    folder = _find_folder(config, project.directory)
+    if folder is None or (not project.is_trusted and _is_inside(folder, project_folders)):
+        create_private_folder(own_folder)
+        # The server's own folder lies inside the project when the user's data folder does.
+        folder = _ROOT_FOLDER if _is_inside(own_folder, project_folders) else own_folder
+    words = config.command
+    if project.is_trusted:
+        words = [_resolve_word(word, project.directory) for word in words]
+    variables = make_program_environment(environment, config.environment, project_folders)
+    program = _find_program(words[0], folder, variables)
+    return _make_spec((program, *words[1:]), folder, variables, config, project, own_folder)
+
+
+def make_project_spec(
+    config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own_folder: Path
+) -> LaunchSpec:
+    """Return the launch of a trusted project's server, in the project's directory. Raises CodeloopError."""
+    folder = _find_folder(config, project.directory) or project.directory
+    variables = make_program_environment(environment, config.environment)
+    program = _find_program(config.command[0], folder, variables)
+    return _make_spec((program, *config.command[1:]), folder, variables, config, project, own_folder)
+
+
+def _make_spec(
+    words: tuple[str, ...],
+    folder: Path,
+    environment: Mapping[str, str],
+    config: LocalDefinition,
+    project: ServerProject,
+    own_folder: Path,
+) -> LaunchSpec:
+    if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(config.command[1:]):
+        # It may run code of the project (words that differ from the configured ones are paths there): keep Python from
+        # leaving .pyc files in it.
+        environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
+    code_folders = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
+    readable = (*code_folders, *list_named_paths(config.environment.values()), folder)
+    profile = ProgramProfile(own_folder, readable=readable, network="on")
+    return LaunchSpec(words, folder, environment, widen_profile(profile, config.effective_sandbox, project.root))
+
+
+def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:
+    """Return the folder that a definition names. Raises CodeloopError when it is not there."""
+    if not config.cwd:
+        return None
+    folder = directory / expand_user_path(config.cwd)
+    if not folder.is_dir():
+        raise CodeloopError(f"its directory {folder} does not exist")
+    return folder
+
+
+def _is_inside(folder: Path, project_folders: Sequence[Path]) -> bool:
+    real_folder = Path(os.path.realpath(folder))
+    return any(real_folder.is_relative_to(os.path.realpath(each)) for each in project_folders)
+
+
+def _resolve_word(word: str, directory: Path) -> str:
+    """Return a word of a command; a relative path starting with a dot becomes absolute."""
+    is_dot_path = word in _DOT_FOLDERS or word.startswith(("./", "../"))
+    return os.path.normpath(directory / word) if is_dot_path else word
+
+
+def _find_program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """Return the absolute path of a program. Raises CodeloopError when it is not on the PATH."""
+    if "/" in name:
+        return os.path.normpath(folder / expand_user_path(name))
+    path = find_program(name, environment.get("PATH"))
+    if path is None:
+        raise CodeloopError(f"There is no program {name!r} on the PATH. Install it, or give its path as `command`.")
+    return path
