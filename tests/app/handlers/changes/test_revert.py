@@ -212,11 +212,12 @@ async def test_what_the_user_changed_is_left_and_named_both_ways(
 
 async def test_a_dry_run_changes_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     await place.turn("one", {"a": "1"})
-    before = place.session()
+    before, snapshot = place.session(), await place.rig.project.snapshots.take()
     assert await undo_last(place, before, dry_run=True, say=print, warn=warn) == 0
     assert "Would undo" in capsys.readouterr().out
     assert place.session() == before
     assert place.state()["a"] == "1"
+    assert await place.rig.project.snapshots.take() is snapshot, "the next snapshot need not read the files again"
 
 
 async def test_an_undo_that_failed_half_way_is_finished_by_the_next(

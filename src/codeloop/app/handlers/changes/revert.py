@@ -110,8 +110,9 @@ async def restore_files(snapshots: Snapshots, restorations: tuple[Restoration, .
         ),
         UNDO_TIME,
     )
-    # Even if it failed, some files may have been written.
-    snapshots.mark_changed()
+    if not dry_run:
+        # Even if it failed, some files may have been written.
+        snapshots.mark_changed()
     if isinstance(outcome, JobFailure):
         raise OperationError("UnknownError", f"The files are not all put back: {outcome.reason}. Do the same again.")
     return outcome
