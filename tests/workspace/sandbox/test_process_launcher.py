@@ -24,6 +24,19 @@ DAEMON = (
 )
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is a pipe")
+def test_a_descriptor_that_can_not_be_had_is_an_error() -> None:
+    lines = (
+        "import resource",
+        "from codeloop.workspace.sandbox.launcher.libc import open_child_signals",
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
+        "try: print(open_child_signals())",
+        "except OSError as error: print(error)",
+    )
+    ended = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[Errno 24] signalfd: Too many open files\n"
+
+
 async def run(shells: Shells, place: ShellContext, text: str, timeout: float = 20) -> CommandResult:
     return await shells.run(place, ShellCommand(text, timeout), lambda _: None)
 

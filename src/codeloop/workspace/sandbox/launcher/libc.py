@@ -24,7 +24,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _MOUNT_ID = ctypes.byref(ctypes.c_int())
 
 
-def call_libc(name: str, *arguments: int | bytes | None) -> int:
+def call_libc(name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
     """Call a function of the C library by name. Raises OSError when it fails."""
     # As `long`: through `syscall` and `prctl` the kernel reads whole registers, and ctypes passes 32 bits of an int.
     result = getattr(_libc, name)(*(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments))
@@ -47,14 +47,17 @@ def make_undumpable() -> None:
 
 
 def open_child_signals() -> int:
-    """Return a descriptor that becomes readable when a child of the reading process ends. Forks inherit it."""
+    """Return a descriptor that becomes readable when a child of the reading process ends. Forks inherit it.
+
+    Raises OSError, for example when too many files are open.
+    """
     if sys.platform != "linux":
         return _make_signal_pipe()
     mask = ctypes.create_string_buffer(128)
-    _libc.sigemptyset(mask)
-    _libc.sigaddset(mask, _SIGCHLD)
-    _libc.sigprocmask(_SIG_BLOCK, mask, None)
-    return _libc.signalfd(-1, mask, _SFD_FLAGS)
+    call_libc("sigemptyset", mask)
+    call_libc("sigaddset", mask, _SIGCHLD)
+    call_libc("sigprocmask", _SIG_BLOCK, mask, None)
+    return call_libc("signalfd", -1, mask, _SFD_FLAGS)
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:
