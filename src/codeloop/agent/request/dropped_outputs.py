@@ -13,12 +13,10 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-from codeloop.tool.superseded_outputs import find_superseded
+from codeloop.tool.superseded_outputs import DROP_CHECK_STEPS, find_superseded
 
 # The rewrite must pay within the steps taken so far, divided by this.
 _PAYBACK_DIVISOR = 4
-# The check is made once in this number of steps, because it goes through all entries. `request_cache.py` relies on it.
-_CHECK_INTERVAL = 8
 
 
 def select_outputs_to_drop(
@@ -30,7 +28,7 @@ def select_outputs_to_drop(
     `now`: ms since the epoch.
     """
     steps = _count_steps(entries)
-    if not steps or steps % _CHECK_INTERVAL or not prices.is_known:
+    if not steps or steps % DROP_CHECK_STEPS or not prices.is_known:
         return []
     ids = find_superseded(entries).keys() - set(dropped)
     indices = [index for index, entry in enumerate(entries) if any(part.id in ids for part in entry.parts)]

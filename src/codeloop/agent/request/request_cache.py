@@ -15,11 +15,8 @@ from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, find_context_start
-from codeloop.tool.superseded_outputs import SupersededOutputs
+from codeloop.tool.superseded_outputs import DROP_CHECK_STEPS, SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
-
-# Up to this many entries, a turn has fewer steps than `dropped_outputs.py` waits for, so that is not even imported.
-_SHORT_CONVERSATION_ENTRIES = 8
 
 
 class RequestCache:
@@ -72,7 +69,8 @@ class RequestCache:
 
     def select_outputs_to_drop(self, conversation: Conversation, info: ModelInfo, now: int) -> list[ToolPart]:
         """Return the tool parts whose outputs requests omit from now on; `now` is set as their time of compaction."""
-        if len(conversation.entries) <= _SHORT_CONVERSATION_ENTRIES:
+        # One entry is the prompt, so the turn has fewer steps than a check waits for: its module is not even imported.
+        if len(conversation.entries) <= DROP_CHECK_STEPS:
             return []
         from codeloop.agent.request.dropped_outputs import select_outputs_to_drop
 
