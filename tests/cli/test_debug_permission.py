@@ -31,7 +31,7 @@ def test_it_names_the_rule_its_place_and_what_always_would_remember(tmp_path: Pa
     assert (asked["action"], asked["always"]) == ("ask", ["make all *"])
     shown = desk.run("debug", "permission", "make $x").stdout
     assert "profile auto, agent build" in shown
-    assert "not proved: " in shown
+    assert "meaning not certain: " in shown
     assert "always: not offered" in shown
 
 
@@ -108,15 +108,15 @@ def test_it_says_what_the_sandbox_would_allow(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_says_which_denies_the_kernel_keeps(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.configure(permission={"read": {"notes/*": "deny"}, "bash": {"rm *": "deny"}})
+    desk.configure(permission={"read": {"notes/*": "deny"}, "edit": {"notes/*": "deny"}, "bash": {"rm *": "deny"}})
     (desk.work / "notes").mkdir()
     (desk.work / "notes/a").touch()
-    assert (
-        "kept by our tools and, in the sandbox, the kernel"
-        in desk.run("debug", "permission", "--read", "notes/a").stdout
-    )
-    assert "kept by our tools alone" in desk.run("debug", "permission", "rm x").stdout
-    assert "kept by" not in desk.run("debug", "permission", "ls").stdout
+    read = desk.run("debug", "permission", "--read", "notes/a").stdout
+    assert "enforced by our tools; in the sandbox, unless it is Landlock alone, also the kernel" in read
+    edit = desk.run("debug", "permission", "--edit", "notes/a").stdout
+    assert "enforced by our tools; in the sandbox also the kernel" in edit
+    assert "enforced by our tools only" in desk.run("debug", "permission", "rm x").stdout
+    assert "enforced by" not in desk.run("debug", "permission", "ls").stdout
 
 
 def test_one_thing_has_to_be_asked_about(tmp_path: Path) -> None:

@@ -17,14 +17,18 @@ from codeloop.tool.builtin.shell.sandbox_preview import SandboxPreview
 LINE_CHARS = 200
 NO_RULE_TEXT = "no rule that could deny it"
 NETWORK_TEXTS = {
-    "off": "none, but what other sandboxed commands of the project serve",
+    "off": "only servers of other sandboxed commands of this project",
     "hosts": "package registries, git hosting and the hosts of the configuration",
     "on": "that of this machine",
 }
 _ACCESSIBILITY_TEXTS = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
-# Who keeps what a rule denies.
-ENFORCED_BY_SANDBOX = "our tools and, in the sandbox, the kernel: whatever a command runs (`codeloop debug sandbox`)"
-ENFORCED_BY_TOOLS = "our tools alone: another command or program that does the same is not meant by it"
+# Who enforces what a rule denies: for the permissions `edit` and `read` in the project, and for all else.
+ENFORCED_BY_SANDBOX = {
+    "edit": "our tools; in the sandbox also the kernel, for every program (`codeloop debug sandbox`)",
+    "read": "our tools; in the sandbox, unless it is Landlock alone, also the kernel, for every program "
+    "(`codeloop debug sandbox`)",
+}
+ENFORCED_BY_TOOLS = "our tools only: another program can still do this"
 # Needs, and writable folders, that the short form shows.
 MAX_SHOWN_ROWS = 3
 # An explanation of so many lines or more is shown in the short form, unless --verbose is given.
@@ -110,14 +114,18 @@ def _format_need(need: ExplainedNeed) -> list[str]:
     subject = one_line(", ".join(need.patterns), LINE_CHARS) or "what is only known when it runs"
     lines = [f"{need.action:5}  {need.permission}  {subject}", f"    by {rule}"]
     if need.action == "deny":
-        is_path = need.permission in {"read", "edit"} and not need.patterns[0].startswith(("/", "~", "../"))
-        lines.append(f"    kept by {ENFORCED_BY_SANDBOX if is_path else ENFORCED_BY_TOOLS}")
+        # The sandbox is told the paths of the project that rules deny, not those outside.
+        is_project_path = not need.patterns[0].startswith(("/", "~", "../"))
+        enforcers = (
+            ENFORCED_BY_SANDBOX.get(need.permission, ENFORCED_BY_TOOLS) if is_project_path else ENFORCED_BY_TOOLS
+        )
+        lines.append(f"    enforced by {enforcers}")
     if need.traits:
         lines.append(f"    it is {', '.join(need.traits)}")
     if need.remote:
-        lines.append(f"    acts on another machine or service: {one_line(', '.join(need.remote), 200)}")
+        lines.append(f"    acts on another machine or service: {one_line(', '.join(need.remote), LINE_CHARS)}")
     if need.unproven:
-        lines.append(f"    not proved: {need.unproven}")
+        lines.append(f"    meaning not certain: {need.unproven}")
     if need.possible:
         lines.append("    a part of it is only known when it runs")
     if need.action == "ask":
