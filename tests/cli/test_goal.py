@@ -183,6 +183,8 @@ def test_checks_that_the_model_chose_are_asked_about_each_time_they_run(tmp_path
         ended = result(desk.run(*RUN, "--rounds", "1"))
     assert first.exists(), "the model ran it once"
     assert (ended["goal"]["status"], ended["goal"]["left"]) == ("not_done", ["`make test`: it was not allowed to run"])
+    assert ended["steps"] == 3, "the check that was not run is no step"
+    assert [denied["input"]["command"] for denied in ended["denied"]] == ["make test"]
 
 
 def test_options_of_a_goal_need_one(tmp_path: Path) -> None:

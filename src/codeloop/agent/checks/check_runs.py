@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from codeloop.agent.checks.check_commands import CheckCommand, find_checks, find_functions, is_outside, join_folder
 from codeloop.agent.checks.check_outcome import CheckOutcome, judge_outcome, pick_failure_lines
-from codeloop.schema.part import CHECK_KEY, Part, PatchPart, ToolPart, ToolStateCompleted
+from codeloop.schema.part import CHECK_KEY, Part, PatchPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import Wire, replace
 from codeloop.tool.tool import EDIT_TOOLS
 
@@ -70,7 +70,8 @@ class _RecordedRun(Struct):
 
 def is_goal_check(part: ToolPart) -> bool:
     """Return whether a call is a check of a goal that codeloop ran itself."""
-    return isinstance(part.state, ToolStateCompleted) and bool(part.state.metadata.get(CHECK_KEY))
+    state = part.state
+    return isinstance(state, ToolStateCompleted | ToolStateError) and bool((state.metadata or {}).get(CHECK_KEY))
 
 
 def list_checks(parts: Iterable[Part], root: str = "") -> list[CheckRun]:

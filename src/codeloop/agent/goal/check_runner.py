@@ -124,7 +124,9 @@ async def _run(
         result = await bash.run(params, context)
     except (ToolFailure, Denied, Rejected) as error:
         time = ToolTime(start=_get_start_time(part), end=max(now_ms(), _get_start_time(part)))
-        return replace(part, state=ToolStateError(input=part.state.input, error=str(error), time=time))
+        metadata: JSON = {CHECK_KEY: True} if isinstance(error, ToolFailure) else {CHECK_KEY: True, "denied": True}
+        state = ToolStateError(input=part.state.input, error=str(error), metadata=metadata, time=time)
+        return replace(part, state=state)
     finally:
         context.close()
     result = truncate_output(

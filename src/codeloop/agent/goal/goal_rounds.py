@@ -28,7 +28,7 @@ from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_OUTPUT, GOAL_ROUNDS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import GOAL_KEY, AssistantMessage, UserMessage, describe_relocation, format_model_ref
-from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted
+from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.workspace.check_files import compile_patterns, describe_changes, hash_check_files
@@ -246,7 +246,8 @@ class GoalRounds:
         command = str(part.state.input["command"])
         state = part.state
         if not isinstance(state, ToolStateCompleted):
-            problem = "it could not be run" if self.goal.checks else "it was not allowed to run"
+            is_denied = isinstance(state, ToolStateError) and (state.metadata or {}).get("denied")
+            problem = "it was not allowed to run" if is_denied else "it could not be run"
             return GoalCheck(command=command, exit_code=None, problem=problem)
         code = state.metadata.get("exit")
         if state.metadata.get("timedOut"):

@@ -217,6 +217,7 @@ class Tally:
                 if (p.part.state.metadata or {}).get("denied"):
                     denied = {"tool": p.part.tool, "input": p.part.state.input, "reason": p.part.state.error}
                     self._denied.append(denied)
+                self.handle_change(event)
             case _:
                 self.handle_change(event)
 
@@ -224,7 +225,7 @@ class Tally:
         """Take in the calls and changed files of an event of the session or of a subagent."""
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(
-                p.part.state, ToolStateCompleted
+                p.part.state, ToolStateCompleted | ToolStateError
             ):
                 self._parts[p.part.id] = p.part
             case PartUpdated(properties=p) if isinstance(p.part, PatchPart):
@@ -275,8 +276,8 @@ class Tally:
             part.message_id
             for part in self._parts.values()
             if isinstance(part, ToolPart)
-            and isinstance(part.state, ToolStateCompleted)
-            and CHECK_KEY in part.state.metadata
+            and isinstance(part.state, ToolStateCompleted | ToolStateError)
+            and CHECK_KEY in (part.state.metadata or {})
         }
 
     def _list_checks(self) -> "list[CheckRun]":
