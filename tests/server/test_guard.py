@@ -15,7 +15,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from codeloop.app.app import App
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED
+from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER_MAX_DELAYED
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.server import password_attempts
@@ -214,11 +214,11 @@ async def test_wrong_passwords_wait_ever_longer_and_the_right_one_never(
             assert await status(it, basic("a wrong guess")) == 401
         assert time.monotonic() - begun > 0.25
         monkeypatch.setattr(password_attempts, "SERVER_DELAY", replace(SERVER_DELAY, value=3_600_000))
-        flood = [asyncio.create_task(status(it, basic("a wrong guess"))) for _ in range(SERVER_DELAYED.value * 3)]
-        await wait_until(lambda: sum(task.done() for task in flood) == SERVER_DELAYED.value * 2)
+        flood = [asyncio.create_task(status(it, basic("a wrong guess"))) for _ in range(SERVER_MAX_DELAYED.value * 3)]
+        await wait_until(lambda: sum(task.done() for task in flood) == SERVER_MAX_DELAYED.value * 2)
         assert await status(it, basic()) == 200
         waiting = [task for task in flood if not task.done()]
-        assert len(waiting) == SERVER_DELAYED.value, "those that wait still do when the right one is answered"
+        assert len(waiting) == SERVER_MAX_DELAYED.value, "those that wait still do when the right one is answered"
         assert {task.result() for task in flood if task.done()} == {429}
         it.server._guard.end_delays()
         assert set(await asyncio.gather(*waiting)) == {401}

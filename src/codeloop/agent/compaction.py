@@ -7,7 +7,7 @@ import re
 from functools import partial
 from itertools import takewhile
 
-from codeloop.agent.answer.answer_lifecycle import AbortGuard, make_answer, store_finish
+from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer, store_finish
 from codeloop.agent.answer.live_status import show_status
 from codeloop.agent.answer.turn_diffs import store_diffs
 from codeloop.agent.answer.usage import BYTES_PER_TOKEN, Usage
@@ -89,13 +89,13 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     entries = _list_entries_before(conversation, request)
     max_input_tokens = engine.turn_settings.compact_at_tokens or _find_reported_limit(conversation)
     # Usage is counted from the request, which extensions may still change here.
-    with AbortGuard(engine, info):
+    with InterruptionGuard(engine, info):
         model_request = _make_summary_request(
             model.info, await engine.hooks.change_history(session_id, entries), max_input_tokens
         )
         model_request = await engine.hooks.change_summary_request(request, model.info, model_request, auto=move.auto)
     usage = Usage(model.info.prices, model_request, engine.turn_settings.shared_budget)
-    with AbortGuard(engine, info, usage):
+    with InterruptionGuard(engine, info, usage):
         await fault_injection.pass_point_async("compaction.start")
         text, finished = await ask_for_text(model, model_request, usage)
         await fault_injection.pass_point_async("compaction.summary")

@@ -25,7 +25,6 @@ from codeloop.schema.part import (
     TextPart,
     ToolPart,
     ToolStateError,
-    ToolStatePending,
     ToolStateRunning,
     ToolTime,
 )
@@ -42,7 +41,10 @@ ABORTED_ERROR = MessageAbortedError(data=ErrorText(message="Aborted"))
 
 
 def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED_ERROR) -> None:
-    """Close the open answers, and reject the session's open questions, in one transaction. Idempotent."""
+    """Close the open answers, and reject the session's open questions, in one transaction. Idempotent.
+
+    `entries`: the open answers only, since each gets `error`, and prompts, which are passed over.
+    """
     events: list[StoredEvent] = []
     for entry in entries:
         if isinstance(entry.info, AssistantMessage):
@@ -88,7 +90,7 @@ def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED_ERROR) 
             start, why = time.start, reason
             # A call that waited for permission (`NOT_ALLOWED_ERROR`) has done nothing: there is nothing to check.
             metadata |= {ADVICE_KEY: CHECK_FIRST_ADVICE} if reason == INTERRUPTED_ERROR else {}
-        case ToolStatePending() | _:
+        case _:
             pass
     state = ToolStateError(
         input=call.state.input, error=why, metadata=metadata, time=ToolTime(start=start, end=max(now, start))

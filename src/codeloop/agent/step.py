@@ -3,14 +3,14 @@
 from contextlib import aclosing
 
 from codeloop.agent.answer.answer_draft import AnswerDraft
-from codeloop.agent.answer.answer_lifecycle import AbortGuard, make_answer, make_finish_part, store_finish
+from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer, make_finish_part, store_finish
 from codeloop.agent.answer.live_status import RetryStatus, show_status
 from codeloop.agent.answer.usage import Usage
 from codeloop.agent.calls.call_rules import list_rulesets
 from codeloop.agent.calls.tool_calls import ToolCalls
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import AskModel, list_fallbacks
-from codeloop.agent.request.projection import describe_changed_files
+from codeloop.agent.request.projection import make_changed_files_messages
 from codeloop.agent.request.request_cache import RequestCache
 from codeloop.kit import fault_injection
 from codeloop.model.chat import (
@@ -60,7 +60,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     calls = ToolCalls(engine, agent, info, recorder, toolbox=structured.toolbox if structured is not None else None)
     usage = Usage(model.info.prices, request, engine.turn_settings.shared_budget)
     is_complete = False
-    with AbortGuard(engine, info, usage):
+    with InterruptionGuard(engine, info, usage):
         try:
             await fault_injection.pass_point_async("step.start")
             finished = await _stream(engine, model, request, draft, calls, usage)
@@ -135,7 +135,7 @@ async def _store_start(engine: Engine, info: AssistantMessage, request: ModelReq
         engine.store.append(make_message_updated(info), make_part_updated(start))
         return request
     engine.store.append(make_message_updated(info), make_part_updated(start), make_part_updated(changed_files))
-    return replace(request, messages=(*request.messages, *describe_changed_files(changed_files)))
+    return replace(request, messages=(*request.messages, *make_changed_files_messages(changed_files)))
 
 
 async def _stream(

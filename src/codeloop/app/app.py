@@ -36,16 +36,19 @@ class App:
         self.startup = startup
         self.stores = SharedStores()
         self._follower_checks: list[Callable[[Path], bool]] = []
+        """Each returns whether a directory's project has followers."""
         self._watched_projects: WeakSet[Project] = WeakSet()
+        """Projects whose files are watched, since they have followers."""
         self._models = models
         self.idle_seconds = idle_seconds
         self._opening: dict[Path, asyncio.Task[None]] = {}
+        """The tasks that open projects, by directory."""
         self._projects: dict[Path, Project] = {}
         self._last_used: dict[Project, float] = {}
         """The times of the last requests, by `time.monotonic`."""
         self._retired: set[Project] = set()
         """Projects that requests do not reach any more: each is closed when its turns have ended."""
-        self._closing_unused = asyncio.create_task(self._close_unused_periodically())
+        self._cleanup_task = asyncio.create_task(self._close_unused_periodically())
 
     @property
     def projects(self) -> tuple[Project, ...]:
@@ -219,7 +222,7 @@ class App:
 
     async def close(self) -> None:
         """Close every project."""
-        self._closing_unused.cancel()
+        self._cleanup_task.cancel()
         # A project that is opened after this would never be closed.
         for task in list(self._opening.values()):
             with suppress(CodeloopError):

@@ -22,7 +22,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MAX_SKILLS, PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING
 from codeloop.schema.permission import Need, Ruleset
-from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import CONCURRENT_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, tool
 
 _NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 _MAX_NAME_CHARS = 64
@@ -226,7 +226,7 @@ def make_skill_tool(skills: Skills) -> Tool:
         usable = filter_skills(skills, *rulesets)
         return f"{text}\n{format_skill_list(usable)}" if usable else None
 
-    @tool("skill", params=SkillParams, traits=READ_ONLY_TRAITS, description=text, build_description=describe)
+    @tool("skill", params=SkillParams, traits=CONCURRENT_TRAITS, description=text, build_description=describe)
     async def skill(params: SkillParams, ctx: ToolContext) -> ToolResult:
         """Return a skill's text, where it lies, and the names of its files."""
         # A name in another case still finds the skill, if only one skill has it.

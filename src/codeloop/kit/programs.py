@@ -1,7 +1,7 @@
 """Finds programs on the PATH safely.
 
 `find_program` passes over the folders that commands of the agent can write to, so that no project can plant a program
-that codeloop would run.
+that codeloop would run. Excluded folders are those of the whole process.
 """
 
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 
 PROJECT_PROGRAM_FOLDERS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
 """Folders in which projects keep their own programs."""
+
 _excluded_folders: set[str] = set()
 """Real paths of the folders that commands of the agent can write to. When a project's virtual environment is active,
 its `.venv/bin` is first on the PATH, and a command could put a `git` there."""

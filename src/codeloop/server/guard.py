@@ -218,7 +218,7 @@ class Guard:
         address = str((scope.get("client") or ("",))[0])
         # Guesses must not run in parallel, so they are refused before they are compared. Not on loopback, where all
         # users of the machine share one address and could lock the owner out.
-        if (credentials or links) and not is_loopback(address) and self._attempts.is_full(address):
+        if (credentials or links) and not is_loopback(address) and self._attempts.has_too_many_delayed(address):
             raise _make_attempts_refusal()
         matches = [hmac.compare_digest(each, credential) for each in credentials]
         if any(matches) or any(map(self._browsers.use_link, links)):

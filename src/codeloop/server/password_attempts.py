@@ -6,7 +6,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
 
-from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED, SERVER_FORGET
+from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER_FORGET, SERVER_MAX_DELAYED
 
 
 @dataclass(slots=True)
@@ -28,15 +28,18 @@ class PasswordAttempts:
         self._attempts_by_address: OrderedDict[str, _AddressAttempts] = OrderedDict()
         self._end_signal = asyncio.Event()
 
-    def is_full(self, address: str) -> bool:
+    def has_too_many_delayed(self, address: str) -> bool:
         """Return whether the largest allowed number of wrong passwords of an address is being delayed."""
         attempts = self._attempts_by_address.get(address)
-        return attempts is not None and attempts.delayed >= SERVER_DELAYED.value
+        return attempts is not None and attempts.delayed >= SERVER_MAX_DELAYED.value
 
     async def delay_answer(self, address: str) -> bool:
-        """Delay the answer to a wrong password, longer each time; False at once if too many are being delayed."""
+        """Delay the answer to a wrong password, longer each time.
+
+        Returns False at once if too many are being delayed: then the answer is a refusal (429).
+        """
         attempts = self._count_attempt(address)
-        if attempts.delayed >= SERVER_DELAYED.value:
+        if attempts.delayed >= SERVER_MAX_DELAYED.value:
             return False
         attempts.delayed += 1
         try:

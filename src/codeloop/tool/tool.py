@@ -43,7 +43,7 @@ class Traits(Struct, frozen=True):
 
 _PACKAGE_FOLDER = Path(__file__).parents[1]
 NO_TRAITS = Traits()
-READ_ONLY_TRAITS = Traits(concurrent=True)
+CONCURRENT_TRAITS = Traits(concurrent=True)
 """Tools that change nothing may run at the same time as others."""
 TURN_ENDED_KEY = "turnEnded"
 """The metadata key for the reason that a hook gave for ending the turn with this call."""
@@ -159,7 +159,7 @@ class Tool(Struct, frozen=True):
     description: str
     params: type[msgspec.Struct]
     run: ToolFunction
-    traits: Traits = Traits()
+    traits: Traits = NO_TRAITS
     build_description: DescriptionBuilder | None = None
     """Builds the description for a session, in place of `description`; None: it is the same for all sessions."""
     schema: JSON | None = None

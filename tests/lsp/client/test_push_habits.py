@@ -23,7 +23,7 @@ def test_a_longer_pause_is_learned_when_nothing_else_explains_it(silent: float, 
     habits = PushHabits(0.3)
     document = said(habits, silent)
     habits.sent_at = time.monotonic() - sent_ago
-    habits.lengthen_pause(document)
+    habits.learn_pause(document)
     assert habits.pause == pytest.approx(pause, abs=0.15)
 
 

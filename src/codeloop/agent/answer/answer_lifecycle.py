@@ -24,17 +24,17 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import choose_creation_time
 
 
-def make_answer(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
+def make_answer(engine: Engine, session_id: str, prompt: UserMessage) -> AssistantMessage:
     """Return a new, empty answer to a prompt."""
     return AssistantMessage(
         id=new_id("msg"),
         session_id=session_id,
-        parent_id=user.id,
-        model_id=user.model.model_id,
-        provider_id=user.model.provider_id,
-        variant=user.model.variant,
-        mode=user.agent,
-        agent=user.agent,
+        parent_id=prompt.id,
+        model_id=prompt.model.model_id,
+        provider_id=prompt.model.provider_id,
+        variant=prompt.model.variant,
+        mode=prompt.agent,
+        agent=prompt.agent,
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
@@ -93,7 +93,7 @@ def store_finish(
         show_error(engine, info.session_id, finished.error)
 
 
-class AbortGuard:
+class InterruptionGuard:
     """Guards the block that writes an answer: when it raises, the answer is closed as interrupted, with the error.
 
     `usage`: what the request has used until then.
@@ -105,7 +105,7 @@ class AbortGuard:
         self._usage = usage
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Do nothing: only the end of the block counts."""
 
     def __exit__(
         self, error_type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None

@@ -44,8 +44,6 @@ OUTPUT_DROPPED = "[The output was left out to save room. Make the call again if 
 INTERRUPTED_MARK = "[interrupted]"
 """Ends an incomplete answer."""
 ATTACHMENT_HEADING = "Attached by the tool {name}:"
-
-
 CHANGED_FILES_KEY = "changedFiles"
 """Metadata key of an answer's part: the files that others changed since the session read them."""
 CHANGED_FILES_REMINDER = (
@@ -88,24 +86,24 @@ def _make_assistant_messages(
         for part in entry.parts
         for piece in _make_assistant_pieces(part, remaining_calls, is_interrupted=is_interrupted)
     )
-    file_notes = tuple(
-        note for part in entry.parts if isinstance(part, TextPart) for note in describe_changed_files(part)
+    file_messages = tuple(
+        each for part in entry.parts if isinstance(part, TextPart) for each in make_changed_files_messages(part)
     )
     if not calls and not any(isinstance(piece, TextPiece) for piece in pieces):
-        return file_notes
+        return file_messages
     if is_interrupted and not calls:
         pieces = (*pieces, TextPiece(INTERRUPTED_MARK))
     origin = f"{message.provider_id}/{message.model_id}"
-    messages: list[ModelMessage] = [*file_notes, AssistantModelMessage(pieces, origin)]
+    messages: list[ModelMessage] = [*file_messages, AssistantModelMessage(pieces, origin)]
     if calls:
         messages.append(ToolModelMessage(tuple(_make_result_piece(call, notes.get(call.id)) for call in calls)))
-        attachments = _project_attachments([call for call in calls if call.id not in notes], info)
+        attachments = _make_attachment_pieces([call for call in calls if call.id not in notes], info)
         if attachments:
             messages.append(UserModelMessage(attachments))
     return tuple(messages)
 
 
-def describe_changed_files(part: TextPart) -> tuple[UserModelMessage, ...]:
+def make_changed_files_messages(part: TextPart) -> tuple[UserModelMessage, ...]:
     """Return a message that names the files which changed since they were read; () if there are none.
 
     The message precedes an answer. The names are stored in a part, so each later request has them at the same place.
@@ -178,7 +176,7 @@ def _make_result_piece(call: ToolPart, note: str | None) -> ResultPiece:
             return ResultPiece(call.call_id, call.tool, NO_RESULT, error=True)
 
 
-def _project_attachments(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
+def _make_attachment_pieces(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
     pieces: list[TextPiece | ImagePiece] = []
     for call in calls:
         if isinstance(call.state, ToolStateCompleted) and call.state.attachments and call.state.time.compacted is None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from codeloop.agent.answer.answer_lifecycle import AbortGuard, make_answer
+from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer
 from codeloop.agent.answer.live_status import show_status
 from codeloop.agent.calls.tool_calls import ToolCalls
 from codeloop.agent.engine import Engine
@@ -38,7 +38,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     engine = replace(engine, spawn=spawn)
     # No recorder: each subagent records the changes of its own steps.
     calls = ToolCalls(engine, engine.get_agent(move.user.agent), info)
-    with AbortGuard(engine, info):
+    with InterruptionGuard(engine, info):
         try:
             for call_id, subtask in zip(models_by_call_id, move.subtasks, strict=True):
                 payload = {

@@ -50,7 +50,10 @@ def examine_versions() -> Iterator[Finding]:
 
 
 async def examine_terminal(environment: Mapping[str, str], columns: int, rows: int) -> list[Finding]:
-    """Return findings on the terminal, as the terminal UI needs it. `columns`: 0 if stdout is not a terminal."""
+    """Return findings on the terminal, the encoding and tmux, as the terminal UI needs them.
+
+    `columns`: 0 if stdout is not a terminal.
+    """
     findings: list[Finding] = []
     term = environment.get("TERM", "")
     if not columns:

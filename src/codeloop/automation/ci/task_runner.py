@@ -49,18 +49,18 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
     If the push fails, the changes are in the output folder as a patch.
     """
     start = await _find_start_point(job, event)
-    request = await job.repository.find_request_commit(event.key, start.commit, start.base_commit)
+    earlier_commit = await job.repository.find_request_commit(event.key, start.commit, start.base_commit)
     # An earlier job pushed the commit, and ended before it could report that.
-    if request is not None:
+    if earlier_commit is not None:
         outcome = CiOutcome(title="done", text="", exit_code=0)
-        return await _open_pull_request(job, event, start, request.sha, _extract_answer(request.message), outcome)
+        answer = _extract_answer(earlier_commit.message)
+        return await _open_pull_request(job, event, start, earlier_commit.sha, answer, outcome)
     await job.repository.check_out(start.commit, start.branch)
     # Files that were there before, such as those of an earlier build step, are not part of the change.
     before = await job.repository.record_files(start.commit)
     thread = await job.host.read_thread(event.number, is_pull=event.is_pull) if event.number else NO_THREAD
-    result = await job.agent.run(
-        job.settings.work, _make_title(event, task, thread), _make_prompt(job, event, task, thread, start)
-    )
+    title = _make_title(event, task, thread)
+    result = await job.agent.run(job.settings.work, title, _make_prompt(job, event, task, thread, start))
     page = await export_session(job, result)
     after = await job.repository.record_files(start.commit)
     answer = result.text.strip() or result.message
@@ -72,7 +72,7 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
         facts=(page, *describe_run(result)),
         is_done=result.exit_code in _FINAL_EXIT_CODES,
     )
-    message = f"{_make_title(event, task, thread)}\n\n{answer}\n\n{REQUEST_TRAILER}: {event.key}\n"
+    message = f"{title}\n\n{answer}\n\n{REQUEST_TRAILER}: {event.key}\n"
     commit = await job.repository.commit(start.commit, before, after, message, job.host.author)
     if commit is None:
         return outcome
@@ -86,7 +86,7 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
         note = f"`{start.branch}` has moved or is protected, so the commit is on `{branch}`."
         outcome = replace(outcome, text=f"{outcome.text}\n\n{note}")
         start = replace(start, branch=branch)
-        # The pull request has a branch already; no second one is opened for the new branch.
+        # The task is about a pull request, which has its branch: no second one is opened for the new branch.
         if event.is_pull:
             return outcome
     return await _open_pull_request(job, event, start, commit, answer, outcome)

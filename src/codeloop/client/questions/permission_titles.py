@@ -10,6 +10,8 @@ from codeloop.schema.permission import PermissionRequest
 
 _MAX_NAMES = 5
 """The patterns that a title names."""
+_MAX_ADDRESS = 200
+"""Characters of a web address or a search in a title."""
 
 
 def describe_action(request: PermissionRequest, requester: Requester) -> str:
@@ -93,13 +95,13 @@ def _describe_outside(request: PermissionRequest, requester: Requester) -> str:
 
 def _describe_fetch(request: PermissionRequest, _requester: Requester) -> str:
     redirect = request.metadata.get("redirect")
-    first = one_line(str(redirect or request.metadata.get("url") or request.patterns[0]), 200)
+    first = one_line(str(redirect or request.metadata.get("url") or request.patterns[0]), _MAX_ADDRESS)
     return f"Fetch {first}" + (", where the page redirects" if redirect else "")
 
 
 def _describe_private_fetch(request: PermissionRequest, _requester: Requester) -> str:
     address = one_line(str(request.metadata.get("address", "")), MAX_LABEL)
-    url = one_line(str(request.metadata.get("url") or request.patterns[0]), 200)
+    url = one_line(str(request.metadata.get("url") or request.patterns[0]), _MAX_ADDRESS)
     return f"Fetch {url} from an address that is not public, {address}"
 
 

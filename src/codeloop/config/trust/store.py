@@ -135,7 +135,7 @@ def distrust_directory(paths: Paths, root: Path) -> bool:
 
 def _keep_copies(paths: Paths, contents: ProjectContents) -> None:
     # Imported late: most runs trust nothing new.
-    from codeloop.config.trust.copies import store_copies
+    from codeloop.config.trust.trusted_copies import store_copies
 
     store_copies(paths, contents)
 
@@ -161,7 +161,7 @@ def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
             directories = dict(read_trust(paths).directories)
             yield directories
             # Imported late: most runs trust nothing new.
-            from codeloop.config.trust.copies import remove_unused_copies
+            from codeloop.config.trust.trusted_copies import remove_unused_copies
 
             used_digests = {digest for each in directories.values() for digest in (each.files or {}).values()}
             remove_unused_copies(paths, used_digests)

@@ -145,11 +145,11 @@ class Hooks:
             raise
         except HookFailed as error:
             outcome = "late" if isinstance(error, HookTimedOut) else "failed"
-            self._skip(handler, name, payload, str(error))
+            self._skip_or_refuse(handler, name, payload, str(error))
             return output
         except (msgspec.MsgspecError, TypeError, RecursionError, OverflowError) as error:
             outcome = "failed"
-            self._skip(handler, name, payload, f"its answer is invalid: {error}")
+            self._skip_or_refuse(handler, name, payload, f"its answer is invalid: {error}")
             return output
         finally:
             if self.timings is not None and outcome is not None:
@@ -159,19 +159,19 @@ class Hooks:
     async def _call_handler(self, handler: HookHandler, name: str, payload: JSON, output: JSON) -> JSON:
         """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
         seconds = self.seconds if handler.seconds is None else handler.seconds
-        working = asyncio.ensure_future(handler.call(name, _copy(payload), _copy(output)))
+        task = asyncio.ensure_future(handler.call(name, _copy(payload), _copy(output)))
         # A handler that is late may still raise after nobody waits for it.
-        working.add_done_callback(retrieve_exception)
+        task.add_done_callback(retrieve_exception)
         try:
             # Not `wait_for`, which waits until a handler that ignores its cancellation has ended.
-            tasks, _ = await asyncio.wait([working], timeout=seconds)
+            done, _ = await asyncio.wait([task], timeout=seconds)
         finally:
-            working.cancel()
-        if not tasks:
+            task.cancel()
+        if not done:
             raise HookTimedOut(f"it did not answer in {seconds:g} s")
-        if working.cancelled():
+        if task.cancelled():
             raise HookFailed("it was ended while it worked")
-        error = working.exception()
+        error = task.exception()
         if isinstance(error, HookFailed):
             raise error
         if error is not None:
@@ -182,9 +182,9 @@ class Hooks:
                 raise HookRefused(f"Refused by {handler.label}: {message}", ends=ends_turn)
             kind = error.name if isinstance(error, ExtensionRaised) else type(error).__name__
             raise HookFailed(f"it raised {kind}: {message}")
-        return working.result()
+        return task.result()
 
-    def _skip(self, handler: HookHandler, name: str, payload: JSON, cause: str) -> None:
+    def _skip_or_refuse(self, handler: HookHandler, name: str, payload: JSON, cause: str) -> None:
         """Skip a handler, and report it; refuse if the action requires its answer."""
         if name in handler.policy:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")

@@ -303,7 +303,7 @@ class LanguageClient:
             if path in self._closed_file_reports or len(self._closed_file_reports) < LSP_DIAGNOSED_FILES.value:
                 self._closed_file_reports[path] = _ClosedFileReport(time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
-            self.habits.lengthen_pause(document)
+            self.habits.learn_pause(document)
             document.record_push(items)
         else:
             # The report is about an outdated text.

@@ -1,4 +1,4 @@
-"""The habits of a server that pushes diagnostics: whether it names versions, and how long it pauses between reports.
+"""The habits of a server that pushes diagnostics: whether it names versions, and after which silence it is done.
 
 They decide when the diagnostics of a text are complete, which the protocol has no message for.
 """
@@ -57,8 +57,8 @@ class PushHabits:
         silent_since = max(document.pushed_at, self._work_ended_at)
         return max(silent_since + self.pause - time.monotonic(), 0)
 
-    def lengthen_pause(self, document: OpenDocument) -> None:
-        """Make the pause longer than the silence before this report, if it is a further one on the same text."""
+    def learn_pause(self, document: OpenDocument) -> None:
+        """Learn from a further report on the same text: the pause is longer than the silence before it from now on."""
         silent_seconds = time.monotonic() - document.pushed_at
         # Only if no change was sent in between, which would explain the new report.
         is_late = document.pushed is not None and self.sent_at < document.pushed_at

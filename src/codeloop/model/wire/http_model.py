@@ -101,7 +101,7 @@ class HttpModel:
         if 0 < pause <= MODEL_RATE_LIMIT_WAIT.seconds:
             host = urlsplit(self._endpoint.base_url).hostname
             message = f"{host} takes no more requests for now."
-            # Not 0, although no attempt failed: the time left is only shown for attempts.
+            # Not 0, although no attempt failed: clients show the time left from attempt 1 on.
             yield RetryScheduled(attempt=1, message=message, at=now_ms() + int(pause * 1000))
             await asyncio.sleep(pause)
         try:

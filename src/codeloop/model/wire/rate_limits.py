@@ -76,7 +76,7 @@ def parse_retry_after(headers: dict[str, str]) -> float | None:
 
 
 def _parse_date(value: str) -> float | None:
-    """Return an HTTP date as seconds since the epoch; None: it is none."""
+    """Return an HTTP date as seconds since the epoch; None: it is not a date."""
     # Imported here: it is only needed after a failed attempt.
     from email.utils import parsedate_to_datetime
 

@@ -67,7 +67,7 @@ def _changes_remote(words: tuple[str, ...], levels: int) -> bool:
         return False
     if any(row.is_change and _matches(row, words) for row in rows):
         return True
-    return any(_changes_remote(words[index:], levels - 1) for index in _find_runner_operands(words))
+    return any(_changes_remote(words[index:], levels - 1) for index in _find_command_starts(words))
 
 
 def mentions_remote_change(words: Sequence[str]) -> bool:
@@ -122,7 +122,7 @@ def _defines_alias(arguments: Sequence[str]) -> bool:
     )
 
 
-def _find_runner_operands(words: tuple[str, ...]) -> Iterator[int]:
+def _find_command_starts(words: tuple[str, ...]) -> Iterator[int]:
     """Yield where a package runner's command may begin."""
     for runner in _PACKAGE_RUNNERS:
         if words[0] != runner[0]:
@@ -192,7 +192,7 @@ def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
     harmless_options = (*row.harmless_options, *_HELP_OPTIONS)
     if words[0] in _PROGRAMS_WITHOUT_SHORT_HELP:
         harmless_options = tuple(option for option in harmless_options if option != "-h")
-    # The opposite of `--dry-run`, however it is written (`--no-dry-run` may be shortened).
+    # The opposite of `--dry-run`: `--no-dry-run`, which may be shortened, or `--dry-run=false`, `=no`, `=0`.
     if any(word.startswith(("--no-d", "--dry-run=f", "--dry-run=n", "--dry-run=0")) for word in words):
         return False
     for index in range(1, end):

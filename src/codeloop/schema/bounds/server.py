@@ -48,7 +48,9 @@ SERVER_PING = Limit("server.ping", 20_000, "ms", "how often a WebSocket is pinge
 SERVER_DELAY = Limit(
     "server.delay", 2_000, "ms", "the longest wait after wrong passwords from one address; the first is a twentieth"
 )
-SERVER_DELAYED = Limit("server.delayed", 4, "count", "wrong passwords of one address that wait; one more gets a 429")
+SERVER_MAX_DELAYED = Limit(
+    "server.delayed", 4, "count", "wrong passwords of one address that wait; one more gets a 429"
+)
 SERVER_FORGET = Limit("server.forget", 60_000, "ms", "an address without a wrong password for this long starts afresh")
 SERVER_ADDRESSES = Limit(
     "server.addresses", 1_000, "count", "addresses with wrong passwords that are remembered; the oldest are forgotten"

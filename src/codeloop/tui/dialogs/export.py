@@ -33,7 +33,7 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
     """Ask for a format and a file name, and write the file; return its path; None: cancelled. Raises CodeloopError."""
 
     async def list_formats() -> Sequence[Pick[str]]:
-        return [Pick(ending, name, about) for ending, name, about in EXPORT_FORMATS]
+        return [Pick(*row) for row in EXPORT_FORMATS]
 
     session = await context.client.call(SESSION_GET, SessionId(session_id=session_id))
     ending = await context.ask(Picker(PickSource(title="Export as", load=list_formats), context.get_styles))
@@ -49,10 +49,10 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
         if not await context.ask(ask):
             return None
     messages = await read_messages(context.client, session_id)
-    # In a thread: a long session takes seconds, in which the screen must be drawn.
+    # In threads: a long session takes seconds, in which the screen must be drawn.
     data = await asyncio.to_thread(_encode_session, session, messages, ending)
     try:
-        file.write_bytes(data)
+        await asyncio.to_thread(file.write_bytes, data)
     except OSError as error:
         raise UsageProblem(f"{file} can't be written: {error.strerror}.") from error
     return file

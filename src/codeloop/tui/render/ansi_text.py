@@ -22,10 +22,9 @@ _SEQUENCE = re.compile(
 )
 # How `man` prints bold and underlined letters: each is overwritten by itself or an underscore.
 _OVERSTRIKE = re.compile(r"[^\x08\n]\x08")
-# In the theme's colours, so that they are readable on its background.
 _COLOUR_NAMES = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
-"""The theme's colours for ANSI black, red, green, yellow, blue, magenta, cyan and white."""
-_ATTRIBUTES_BY_CODE = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
+"""The theme's colours, readable on its background, for ANSI black, red, green, yellow, blue, magenta, cyan, white."""
+_ATTRIBUTE_BY_CODE = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 """The attribute that each code begins."""
 _ATTRIBUTES_BY_END_CODE = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
 """The attributes that each code ends."""
@@ -114,8 +113,8 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
         match code:
             case 0:
                 pen = Pen()
-            case _ if code in _ATTRIBUTES_BY_CODE:
-                pen = replace(pen, attributes=pen.attributes | {_ATTRIBUTES_BY_CODE[code]})
+            case _ if code in _ATTRIBUTE_BY_CODE:
+                pen = replace(pen, attributes=pen.attributes | {_ATTRIBUTE_BY_CODE[code]})
             case _ if code in _ATTRIBUTES_BY_END_CODE:
                 pen = replace(pen, attributes=pen.attributes - _ATTRIBUTES_BY_END_CODE[code])
             case _ if 30 <= code <= 37 or 90 <= code <= 97:

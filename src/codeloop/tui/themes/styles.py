@@ -4,11 +4,10 @@ from rich.style import Style
 
 from codeloop.tui.themes.theme import ColourTheme
 
-# Where a theme leaves one of these to the terminal, the terminal's text colour is dimmed instead.
 _FAINT_COLOURS = frozenset(
     {"text_muted", "border", "border_subtle", "diff_line_number", "markdown_block_quote", "syntax_comment"}
 )
-"""The muted colours of a theme."""
+"""The muted colours: where a theme leaves one to the terminal, the terminal's text colour is dimmed instead."""
 
 
 class Styles:

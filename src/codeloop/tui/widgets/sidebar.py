@@ -1,6 +1,6 @@
 """The sidebar: the session's title, its use of the context, tasks, changed files, and the states of servers.
 
-`actions/sidebar.py` loads the data that is not part of the session.
+`tui/actions/sidebar.py` loads the data that is not part of the session.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ class Sidebar(CommandWidget, ScrollView):
         self._theme_styles = styles
         self._rows: list[Row] = []
         self.data = SidebarData()
-        """Loaded by `actions/sidebar.py` after each change."""
+        """Loaded by `tui/actions/sidebar.py` after each change."""
 
     def show(self, view: SessionView | None, content: StatusContent, styles: Styles) -> None:
         """Show a session (None: none yet) with the data of the status bar, and `data`."""

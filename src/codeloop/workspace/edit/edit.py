@@ -21,7 +21,7 @@ from codeloop.workspace.edit.matchers import (
     APPROXIMATE_MATCHERS,
     EDIT_MATCHERS,
     MATCH_NOTES,
-    UNDO_FUNCTIONS,
+    UNESCAPERS,
     ComparisonBudget,
     Matcher,
     Span,
@@ -198,10 +198,10 @@ def _adapt_to_match(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, st
     that was matched.
     """
     if matcher is match_unescaped:
-        for undo in UNDO_FUNCTIONS:
-            plain = undo(edit.old)
+        for unescape in UNESCAPERS:
+            plain = unescape(edit.old)
             if plain.split() == segment.split():
-                return plain, undo(edit.new)
+                return plain, unescape(edit.new)
     old, new = edit.old, edit.new
     if matcher is match_loose_whitespace and segment.isascii() and not old.isascii():
         old, new = fold_typography(old), fold_typography(new)

@@ -65,6 +65,7 @@ class ComparisonBudget:
     def spend_for_comparison(self, one: str, other: str) -> None:
         """Use up the steps that the comparison of two texts takes. Call it before comparing them."""
         steps = len(one) * len(other) // _CELLS_PER_STEP
+        # The call itself takes as long as some twenty steps.
         self.spend(steps + 20 if steps <= _MAX_COMPARISON_STEPS else _MAX_STEPS + 1)
 
 
@@ -100,6 +101,7 @@ def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
     folded, plain, budget = fold_typography(content), fold_typography(old), ComparisonBudget()
     is_found = False
     for begin, end in _find_blocks(folded, plain, _remove_spaces):
+        # Four characters are compared in about one step.
         budget.spend((end - begin) // 4)
         if [_remove_loose_spaces(line) for line in content[begin:end].removesuffix("\n").split("\n")] == wanted:
             is_found = True
@@ -114,8 +116,8 @@ def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
 def match_unescaped(content: str, old: str) -> Iterator[Span]:
     r"""Yield occurrences of the text without added escapes (`\n`), entities (`&lt;`) or line numbers (`12: `)."""
     seen: set[Span] = set()
-    for undo in UNDO_FUNCTIONS:
-        plain = undo(old)
+    for unescape in UNESCAPERS:
+        plain = unescape(old)
         if plain == old or not plain.strip():
             continue
         for matcher in (match_exact, match_trimmed_lines):
@@ -250,11 +252,11 @@ def fold_typography(text: str) -> str:
     return text if text.isascii() else text.translate(_PLAIN_CHARACTERS)
 
 
-def _undo_backslashes(text: str) -> str:
+def _unescape_backslashes(text: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPED_CHARACTERS.get(match[1], match[1]), text)
 
 
-def _undo_entities(text: str) -> str:
+def _unescape_entities(text: str) -> str:
     for name, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&")):
         text = text.replace(name, char)
     return text
@@ -274,8 +276,8 @@ def strip_line_numbers(text: str) -> str:
     return "\n".join(_LINE_NUMBER.sub("", line, count=1) for line in lines)
 
 
-# Functions that undo what may happen to a text between a file and a model's call.
-UNDO_FUNCTIONS: tuple[Callable[[str], str], ...] = (_undo_backslashes, _undo_entities, strip_line_numbers)
+# Functions that take back what may happen to a text between a file and a model's call.
+UNESCAPERS: tuple[Callable[[str], str], ...] = (_unescape_backslashes, _unescape_entities, strip_line_numbers)
 
 
 def _split_lines(old: str) -> list[str]:
@@ -290,6 +292,7 @@ def _find_blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[
     """Yield the spans of whole lines that are equal to those of `old`; lines are compared by their `key`."""
     wanted = [key(line) for line in _split_lines(old)]
     anchor = max(wanted, key=len)
+    # Without its spaces, the longest line need not occur in the content as it is.
     if not anchor.strip() or (key is not _remove_spaces and anchor not in content):
         return
     if len(wanted) > _MAX_LINES:

@@ -250,7 +250,7 @@ class Shells:
             names = environment.keys() | variables.keys()
             self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}
             start_state = ShellState(directory, environment)
-            since = self.sandboxes.read_file_time(sandbox)
+            since = self.sandboxes.measure_file_clock(sandbox)
             running.find_refusals = partial(self._find_refusals, context, sandbox, command.text, start_state, since)
             await running.start(
                 sandbox.starter, shell, state, environment, self._sandbox_variables | context.pinned_variables

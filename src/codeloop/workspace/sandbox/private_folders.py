@@ -56,7 +56,7 @@ class PrivateFolders:
         private_folder = self._folders.get(policy.private_folder) if policy.private_folder is not None else None
         return private_folder.path if private_folder is not None else None
 
-    def read_file_time(self, policy: SandboxPolicy) -> int:
+    def measure_file_clock(self, policy: SandboxPolicy) -> int:
         """Return the modification time that a file written now would get, in ns; 0 without a folder."""
         private_folder = self._folders.get(policy.private_folder) if policy.private_folder is not None else None
         if private_folder is None:

@@ -243,9 +243,9 @@ class Sandboxes:
             return None
         return folder / HOME_NAME
 
-    def read_file_time(self, sandbox: Sandbox) -> int:
+    def measure_file_clock(self, sandbox: Sandbox) -> int:
         """Return the modification time of a file written in a sandbox now, in ns; 0 without a private folder."""
-        return self._private_folders.read_file_time(sandbox.policy)
+        return self._private_folders.measure_file_clock(sandbox.policy)
 
     def find_proxy(self, sandbox: Sandbox) -> "SessionProxy | None":
         """Return the proxy of a sandbox; None if it has none, or it was not needed yet."""

@@ -23,7 +23,7 @@ from codeloop.workspace.search.grep_query import FileList, GrepQuery, GrepResult
 from codeloop.workspace.search.json_records import RecordReader
 from codeloop.workspace.search.newest_files import sort_newest_first
 from codeloop.workspace.search.rg_output import LineReader, NameReader
-from codeloop.workspace.search.unreadable_ignore_files import find_unreadable_file, list_avoiding_options
+from codeloop.workspace.search.unreadable_ignore_files import avoid_unreadable_files, find_unreadable_file
 
 # An older ripgrep on the PATH is not used.
 _MIN_MAJOR_VERSION = 13
@@ -126,7 +126,7 @@ class Ripgrep:
             raise SearchFailed("the pattern contains a NUL character; write it as \\x00")
         # The user's configuration could change the output that is parsed here.
         variables = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
-        avoiding_options, note = list_avoiding_options(folder)
+        avoiding_options, note = avoid_unreadable_files(folder)
         command = [await self.find_executable(environment), *_COMMON_OPTIONS, *avoiding_options, *options]
         try:
             program = await stream_program(command, folder, variables, reader.feed, self._seconds)

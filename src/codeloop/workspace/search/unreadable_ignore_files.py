@@ -16,18 +16,18 @@ _IGNORE_FILES = {
 }
 # ripgrep reads an ignore file whole into memory.
 _MAX_IGNORE_FILE_BYTES = 16 * 1024 * 1024
-# The time for which folders below are searched, after a search was stopped.
+# The time for which folders below are searched for the cause, after ripgrep ran out of time.
 _UNREADABLE_SEARCH_SECONDS = 0.5
 
 
-class UnreadableFile(NamedTuple):
+class UnreadableIgnoreFile(NamedTuple):
     """An ignore file that ripgrep can't read, or would wait for. `reason`: what it is, such as `not a regular file`."""
 
     path: Path
     reason: str
 
 
-def list_avoiding_options(folder: Path) -> tuple[list[str], str]:
+def avoid_unreadable_files(folder: Path) -> tuple[list[str], str]:
     """Return the options that keep ripgrep from unreadable ignore files of a folder and those above it, and a note.
 
     Folders below are not checked: that would cost more than most searches; see `find_unreadable_file`.
@@ -42,7 +42,7 @@ def list_avoiding_options(folder: Path) -> tuple[list[str], str]:
     return sorted(options), note
 
 
-def find_unreadable_file(folder: Path) -> UnreadableFile | None:
+def find_unreadable_file(folder: Path) -> UnreadableIgnoreFile | None:
     """Return an unreadable ignore file somewhere below a folder, None when none is found in half a second. Blocks."""
     end = time.monotonic() + _UNREADABLE_SEARCH_SECONDS
     for top, _, _ in os.walk(folder):
@@ -53,7 +53,7 @@ def find_unreadable_file(folder: Path) -> UnreadableFile | None:
     return None
 
 
-def _list_unreadable_files(folder: Path) -> Iterator[UnreadableFile]:
+def _list_unreadable_files(folder: Path) -> Iterator[UnreadableIgnoreFile]:
     for name in _IGNORE_FILES:
         path = folder / name
         try:
@@ -63,6 +63,6 @@ def _list_unreadable_files(folder: Path) -> Iterator[UnreadableFile]:
             continue
         if stat.S_ISREG(status.st_mode):
             if status.st_size > _MAX_IGNORE_FILE_BYTES:
-                yield UnreadableFile(path, f"larger than {_MAX_IGNORE_FILE_BYTES // 1024 // 1024} MiB")
+                yield UnreadableIgnoreFile(path, f"larger than {_MAX_IGNORE_FILE_BYTES // 1024 // 1024} MiB")
         elif not stat.S_ISDIR(status.st_mode):
-            yield UnreadableFile(path, "not a regular file")
+            yield UnreadableIgnoreFile(path, "not a regular file")

@@ -27,8 +27,8 @@ async def diff_session(project: Project, args: SessionDiffQuery) -> list[Snapsho
     if args.whole:
         point = conversation.session.revert
         end = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
-        positions = list_positioned_entries(project.store, conversation)
-        return await _diff_entries(project, [entry for index, entry in positions if end is None or index < end])
+        entries = list_positioned_entries(project.store, conversation)
+        return await _diff_entries(project, [each for index, each in entries if end is None or index < end])
     if args.message_id is None:
         return list(await diff_undo(project, conversation))
     entry = conversation.find_entry(args.message_id)
@@ -41,8 +41,8 @@ async def diff_session(project: Project, args: SessionDiffQuery) -> list[Snapsho
         for index, each in enumerate(conversation.entries)
         if each.info.id == prompt_id or (isinstance(each.info, AssistantMessage) and each.info.parent_id == prompt_id)
     }
-    positions = list_positioned_entries(project.store, conversation)
-    return await _diff_entries(project, [entry for index, entry in positions if index in turn_indexes])
+    entries = list_positioned_entries(project.store, conversation)
+    return await _diff_entries(project, [each for index, each in entries if index in turn_indexes])
 
 
 async def _diff_entries(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:

@@ -225,7 +225,7 @@ def compact(name: str | None) -> None:
 def pin(name: str | None, at: str, *, remove: bool) -> None:
     """Pin a message, so that summaries keep its text word for word."""
 
-    async def update_parts(client: Client, session: Session) -> None:
+    async def set_pinned(client: Client, session: Session) -> None:
         message = await selection.find_message(client, session, at)
         texts = [part for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
         if not texts:
@@ -237,7 +237,7 @@ def pin(name: str | None, at: str, *, remove: bool) -> None:
             await client.call(PART_UPDATE, UpdatePart(**ids, part=new_part))
         click.echo(f"{'Unpinned' if remove else 'Pinned'} {message.info.id}.")
 
-    run_with_session(name, update_parts)
+    run_with_session(name, set_pinned)
 
 
 @session.command()

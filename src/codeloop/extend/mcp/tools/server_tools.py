@@ -12,7 +12,7 @@ from codeloop.model.chat import ToolSpec
 from codeloop.schema.limits import MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SHARE
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import clean_schema
-from codeloop.tool.tool import READ_ONLY_TRAITS, ExternalParameters, Tool, ToolContext, ToolResult, Traits
+from codeloop.tool.tool import CONCURRENT_TRAITS, ExternalParameters, Tool, ToolContext, ToolResult, Traits
 from codeloop.tool.toolbox import FindTool, FitTools
 
 SEARCH_TOOL = "mcp"
@@ -143,4 +143,4 @@ def _make_resource_tool(table: McpTable) -> Tool:
 
         return await read_resource(table, params, ctx)
 
-    return Tool(RESOURCE_TOOL, text, ResourceParams, run, READ_ONLY_TRAITS)
+    return Tool(RESOURCE_TOOL, text, ResourceParams, run, CONCURRENT_TRAITS)

@@ -35,7 +35,7 @@ class AnthropicDelta(msgspec.Struct, gc=False):
 
 
 class AnthropicEvent(msgspec.Struct, gc=False):
-    """One event of the stream, of any type."""
+    """One event of the stream, of any type, or a whole message that did not stream."""
 
     type: str = ""
     index: int = 0

@@ -42,7 +42,7 @@ from codeloop.tool.files.file_access import (
 )
 from codeloop.tool.files.shown_files import INSTRUCTIONS_TEMPLATE, find_lines_read, find_shown_instructions
 from codeloop.tool.superseded_outputs import UNCHANGED_KEY
-from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import detect_media_type
@@ -82,7 +82,7 @@ class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
     symbol: Annotated[str, Meta(description="as Rule.compile")] | None = None
 
 
-@tool("read", params=ReadParams, traits=READ_ONLY_TRAITS)
+@tool("read", params=ReadParams, traits=CONCURRENT_TRAITS)
 async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     """Return numbered lines, the entries of a directory, an outline, or an attachment."""
     target = await resolve_allowed(ctx, params.file_path, lambda target: [make_read_need(ctx.workspace, target)])

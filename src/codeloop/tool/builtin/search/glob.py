@@ -19,7 +19,7 @@ from codeloop.tool.files.file_access import (
     resolve_search_target,
     strip_search_folder,
 )
-from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.search.newest_files import keep_newest
 from codeloop.workspace.workspace import ResolvedPath
@@ -32,7 +32,7 @@ class GlobParams(Wire):
     path: str | None = None
 
 
-@tool("glob", params=GlobParams, traits=READ_ONLY_TRAITS)
+@tool("glob", params=GlobParams, traits=CONCURRENT_TRAITS)
 async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     """Find the files whose paths match, the most recently changed first."""
     folder, pattern = params.path, params.pattern

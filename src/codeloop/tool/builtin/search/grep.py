@@ -26,7 +26,7 @@ from codeloop.tool.files.file_access import (
     strip_search_folder,
 )
 from codeloop.tool.files.shown_files import find_lines_read
-from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import FileMatches, GrepMode, GrepQuery, GrepResult, MatchLine, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -61,7 +61,7 @@ class GrepParams(Wire):
     block: bool = False
 
 
-@tool("grep", params=GrepParams, traits=READ_ONLY_TRAITS)
+@tool("grep", params=GrepParams, traits=CONCURRENT_TRAITS)
 async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     """Search for lines that match, in the most recently changed files first."""
     params, target, note = await _find_target(params, ctx)

@@ -7,7 +7,7 @@ from codeloop.schema.limits import TREE_LIST_LINES
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.files.file_access import check_unmoved, resolve_search_target
-from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -85,7 +85,7 @@ class FolderTree:
         return lines
 
 
-@tool("list", params=ListParams, traits=READ_ONLY_TRAITS)
+@tool("list", params=ListParams, traits=CONCURRENT_TRAITS)
 async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     """Show the files below a folder as a tree."""
     arguments: JSON = {"path": params.path} if params.path else {}

@@ -7,7 +7,7 @@ import msgspec
 
 from codeloop.schema.message import Todo
 from codeloop.schema.permission import Need
-from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, Traits, tool
 
 
 class TodoItem(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class TodoReadParams(msgspec.Struct, frozen=True):
     """Arguments of the tool `todoread`: none."""
 
 
-@tool("todoread", params=TodoReadParams, traits=READ_ONLY_TRAITS)
+@tool("todoread", params=TodoReadParams, traits=CONCURRENT_TRAITS)
 async def todoread(_: TodoReadParams, ctx: ToolContext) -> ToolResult:
     """Return the session's task list."""
     await ctx.ask(Need(permission="todoread", patterns=("*",), always=("*",)))

@@ -11,7 +11,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.limits import WEB_ERROR, WEB_TIMEOUT, WEB_TIMEOUT_MAX
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.tool import READ_ONLY_TRAITS, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch_url
 from codeloop.tool.web.page import Page, PageFormat, PageSource, convert_page, extract_error_text
 
@@ -38,7 +38,7 @@ class WebfetchParams(Wire):
     timeout: Annotated[float, Meta(gt=0, le=WEB_TIMEOUT_MAX.seconds, description="seconds, default 30")] | None = None
 
 
-@tool("webfetch", params=WebfetchParams, traits=READ_ONLY_TRAITS)
+@tool("webfetch", params=WebfetchParams, traits=CONCURRENT_TRAITS)
 async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     """Fetch a page, and return it as markdown, text or HTML, or a picture as an attachment."""
     arguments: JSON = {"url": params.url, "format": params.format}

@@ -10,7 +10,7 @@ from codeloop.schema.config import SearchConfig
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.search_providers import SearchProvider
-from codeloop.tool.tool import READ_ONLY_TRAITS, Tool, ToolContext, ToolResult, tool
+from codeloop.tool.tool import CONCURRENT_TRAITS, Tool, ToolContext, ToolResult, tool
 from codeloop.tool.web.search_service import SearchFunction, SearchService, check_query
 
 
@@ -31,7 +31,7 @@ class CodesearchParams(Wire):
 def make_websearch(service: SearchService) -> Tool:
     """Return the tool `websearch` for a search service."""
 
-    @tool("websearch", params=WebsearchParams, traits=READ_ONLY_TRAITS)
+    @tool("websearch", params=WebsearchParams, traits=CONCURRENT_TRAITS)
     async def run(params: WebsearchParams, ctx: ToolContext) -> ToolResult:
         query = check_query(params.query)
         arguments: JSON = {"query": query, "numResults": params.num_results, "provider": service.provider}
@@ -49,7 +49,7 @@ def make_codesearch(service: SearchService, search_code: SearchFunction) -> Tool
     Permission rules treat it as `websearch`.
     """
 
-    @tool("codesearch", params=CodesearchParams, traits=replace(READ_ONLY_TRAITS, permission="websearch"))
+    @tool("codesearch", params=CodesearchParams, traits=replace(CONCURRENT_TRAITS, permission="websearch"))
     async def run(params: CodesearchParams, ctx: ToolContext) -> ToolResult:
         query = check_query(params.query)
         arguments: JSON = {"query": query, "tokens": params.tokens, "provider": service.provider}

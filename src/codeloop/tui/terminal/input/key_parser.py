@@ -8,9 +8,9 @@ from textual import events
 
 from codeloop.tui.terminal.textual_private import XTermParser, add_sequences
 
-# Kitty's protocol tells these three from Escape, Tab and Enter; other terminals send the same byte for both. Here they
-# are taken as Escape, Tab and Enter everywhere, so that key bindings work the same.
-_NAMED_KEY_SEQUENCES = {"\x1b[91;5u": "\x1b[27u", "\x1b[105;5u": "\x1b[9u", "\x1b[109;5u": "\x1b[13u"}
+# Kitty's protocol tells Ctrl+[, Ctrl+i and Ctrl+m from Escape, Tab and Enter; other terminals send the same byte for
+# both. Here they are taken as Escape, Tab and Enter everywhere, so that key bindings work the same.
+_PLAIN_KEY_SEQUENCES = {"\x1b[91;5u": "\x1b[27u", "\x1b[105;5u": "\x1b[9u", "\x1b[109;5u": "\x1b[13u"}
 """The sequences of Ctrl+[, Ctrl+i and Ctrl+m, each with that of Escape, Tab or Enter."""
 _XTERM_KEY = re.compile(r"\x1b\[27;(\d+);(\d+)~")
 """A key in xterm's format, which is also that of its `modifyOtherKeys`: modifiers + 1, and the code point."""
@@ -41,20 +41,20 @@ def register_keys() -> None:
 
 
 class KeyParser(XTermParser):
-    """Textual's parser, for which sequences are first translated by `to_kitty_sequence`."""
+    """Textual's parser, for which sequences are first translated by `normalise_sequence`."""
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
-        return super()._sequence_to_key_events(to_kitty_sequence(sequence), alt)
+        return super()._sequence_to_key_events(normalise_sequence(sequence), alt)
 
 
-def to_kitty_sequence(sequence: str) -> str:
+def normalise_sequence(sequence: str) -> str:
     """Return xterm's sequence of a key as kitty's, which Textual parses.
 
     Kitty's sequences of Ctrl+[, Ctrl+i and Ctrl+m become those of Escape, Tab and Enter; others are returned unchanged.
     """
     match = _XTERM_KEY.fullmatch(sequence)
     if match is None:
-        return _NAMED_KEY_SEQUENCES.get(sequence, sequence)
+        return _PLAIN_KEY_SEQUENCES.get(sequence, sequence)
     modifiers, code = int(match[1]), int(match[2])
     # With Shift, xterm sends the code of the upper-case letter, kitty that of the key. Larger numbers are invalid.
     if (modifiers - 1) & _SHIFT_BIT and code < 0x110000:

@@ -49,7 +49,7 @@ class Paster:
         self._editor.update()
 
     def paste_clipboard(self) -> bool:
-        """Paste from this machine's clipboard."""
+        """Paste from this machine's clipboard, later; return True: the key is handled."""
         self._run_in_background(self._paste_clipboard())
         return True
 

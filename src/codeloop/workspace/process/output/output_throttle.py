@@ -11,7 +11,7 @@ class OutputThrottle:
     """Calls `show` with the latest output after a change, at most once every SHELL_REPORT."""
 
     def __init__(self, buffer: OutputBuffer, show: Callable[[str], None]) -> None:
-        self._capture = buffer
+        self._buffer = buffer
         self._show = show
         self._timer: asyncio.TimerHandle | None = None
 
@@ -27,4 +27,4 @@ class OutputThrottle:
 
     def _show_output(self) -> None:
         self._timer = None
-        self._show(self._capture.read_recent())
+        self._show(self._buffer.read_recent())

@@ -42,6 +42,7 @@ def check_confinement(plan: Plan) -> None:
         if os.path.isfile(path) and _can_open(path, os.O_WRONLY):
             raise PermissionError(errno.EPERM, "it lets protected files be written", path)
     _check_temporary_folder(plan.temporary if plan.kind == "landlock" else TEMPORARY_FOLDERS[0])
+    # In a process namespace of its own, the first process has the id 1.
     if plan.kind != "landlock" and os.getpid() != 1:
         raise PermissionError(errno.EPERM, "it has no processes of its own")
 

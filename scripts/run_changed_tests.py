@@ -35,7 +35,7 @@ def list_changed_files() -> list[str]:
 
 
 def list_tests() -> dict[Path, str]:
-    """Return the test files that can be run here, with their text."""
+    """Return the test files that are fast enough, with their text."""
     files = ROOT.glob("tests/*/**/test_*.py")
     return {
         path: path.read_text() for path in files if path.relative_to(ROOT / "tests").parts[0] not in SKIPPED_FOLDERS
@@ -64,7 +64,7 @@ def choose_tests(changed: list[str], tests: dict[Path, str]) -> list[Path]:
 
 
 def main() -> int:
-    """Run them; without a change there is nothing to run."""
+    """Run the tests that the changes touch; without a change there is nothing to run."""
     changed = list_changed_files()
     chosen = choose_tests(changed, list_tests())
     if not chosen:

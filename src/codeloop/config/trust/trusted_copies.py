@@ -11,7 +11,7 @@ from codeloop.schema.limits import CONFIG_BYTES
 
 
 def store_copies(paths: Paths, contents: ProjectContents) -> None:
-    """Store copies of the files that are text and may be shown. Raises OSError."""
+    """Store copies of the text files among `contents.files`; those in `hidden` are not copied. Raises OSError."""
     digests = contents.compute_digests()
     for path, data in contents.files.items():
         copy = _get_folder(paths) / digests[path]
