@@ -74,11 +74,16 @@ def build_rules(
     The restrictions of an untrusted project come last; they can only make a verdict stricter. `overlaps`: a cache that
     the agents of a project share.
     """
+    rules = build_unrestricted_rules(config, agent, base, built_in)
+    restrictions = (*config.restrictions, *config.agent.get(agent, AgentConfig()).restrictions)
+    return (*rules, *restrict_rules((*base, *rules), restrictions, overlaps))
+
+
+def build_unrestricted_rules(config: Config, agent: str, base: Ruleset, built_in: Ruleset = ()) -> Ruleset:
+    """Return the rules of `build_rules` without the restrictions of an untrusted project; those of `only` come last."""
     own = config.agent.get(agent, AgentConfig())
     rules = (*built_in, *config.permission, *own.permission)
-    if own.only is not None:
-        rules = (*rules, *_deny_all_but((*base, *rules), own.only))
-    return (*rules, *restrict_rules((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
+    return rules if own.only is None else (*rules, *_deny_all_but((*base, *rules), own.only))
 
 
 # An agent with a list of tools keeps these permissions: calls of any tool may need them besides the tool's own.

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from codeloop.config.load import LoadedConfig
 from codeloop.config.sources import format_keys
-from codeloop.extend.agents import build_agents, build_rules
+from codeloop.extend.agents import build_agents, build_rules, build_unrestricted_rules
 from codeloop.kit.jsonc import KeyPath
 from codeloop.permission.defaults import make_agent_rules, make_base_rules, make_fixed_agent_rules, make_fixed_rules
 from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import AgentConfig
 from codeloop.schema.message import ModelRef
-from codeloop.schema.permission import Profile
+from codeloop.schema.permission import Profile, Ruleset
 
 
 class Rulebook:
@@ -43,7 +43,9 @@ class Rulebook:
         if rule_layers is None:
             base = make_base_rules(profile, *self._folders)
             rules = build_rules(self._loaded.config, agent, base, make_agent_rules(agent))
-            agent_layer = RuleLayer(f"agent {agent}", rules, lambda index: self._describe_rule_origin(agent, index))
+            agent_layer = RuleLayer(
+                f"agent {agent}", rules, lambda index: self._describe_rule_origin(agent, base, index)
+            )
             rule_layers = self._cache[agent, profile] = (RuleLayer(f"profile {profile}", base), agent_layer)
         return rule_layers
 
@@ -65,8 +67,11 @@ class Rulebook:
     def _get_agent_config(self, agent: str) -> AgentConfig:
         return self._loaded.config.agent.get(agent, AgentConfig())
 
-    def _describe_rule_origin(self, agent: str, index: int) -> str:
+    def _describe_rule_origin(self, agent: str, base: Ruleset, index: int) -> str:
         """Return where a rule of `build_rules` is written. `index`: its position among all rules of the agent."""
+        unrestricted_rules = build_unrestricted_rules(self._loaded.config, agent, base, make_agent_rules(agent))
+        if index >= len(unrestricted_rules):
+            return "the project, which is not trusted"
         # The sections follow each other in the order in which `build_rules` joins them.
         sections = (
             (len(make_agent_rules(agent)), ()),
@@ -77,7 +82,7 @@ class Rulebook:
             if index < size:
                 return self._describe_origin((*keys, index)) if keys else f"agent {agent} (built-in)"
             index -= size
-        return "the project, which is not trusted"
+        return self._describe_origin(("agent", agent, "only"))
 
     def _describe_origin(self, keys: KeyPath) -> str:
         origin = self._loaded.provenance.get(format_keys(keys))
