@@ -177,8 +177,8 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
     # Taken before the files are read: a file that changes meanwhile counts as changed, and is read again.
     states = read_file_states((*sources, paths.trust_file, *pages)).states
     root, directory = project_root.root, project_root.directory
-    trust_state = TrustState(trusted=True) if startup.trust else find_trust_state(paths, root, directory)
-    trusted = trust_state.trusted
+    trust_state = TrustState(is_trusted=True) if startup.trust else find_trust_state(paths, root, directory)
+    trusted = trust_state.is_trusted
     load_with = partial(_load_with_homes, startup, paths, project_root, trust_state, extra_layers)
     loaded = load_with(homes)
     # Where both have a state of a file, the earlier one counts.
@@ -210,7 +210,7 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
         trusted=trusted,
         skills=skills,
         files=FileStates(states),
-        distrust=trust_state.why,
+        distrust=trust_state.reason,
         extensions=found_extensions.extensions,
     )
 
@@ -225,9 +225,9 @@ def _load_with_homes(
     package_layers: tuple[Layer, ...] = (),
 ) -> LoadedConfig:
     """Load the configuration with the pages (agents and commands) in `homes`, and the layers that packages bring."""
-    extra = find_pages(project_root, homes, trusted=trust_state.trusted)
+    extra = find_pages(project_root, homes, trusted=trust_state.is_trusted)
     extended_homes = tuple(home for home in homes if home.has_extensions)
-    if extended_homes and not trust_state.trusted:
+    if extended_homes and not trust_state.is_trusted:
         from codeloop.extend.host.discovery import find_ignored_files
 
         ignored_files = find_ignored_files(extended_homes, project_root.root)
@@ -238,8 +238,8 @@ def _load_with_homes(
         config_file=startup.config_file,
         environment=startup.environment,
         command_line=startup.settings,
-        trusted=trust_state.trusted,
-        extra=replace(extra, layers=(*package_layers, *extra.layers, *extra_layers), distrust=trust_state.why),
+        trusted=trust_state.is_trusted,
+        extra=replace(extra, layers=(*package_layers, *extra.layers, *extra_layers), distrust=trust_state.reason),
     )
 
 

@@ -47,7 +47,7 @@ def changes(paths: Paths, root: Path, directory: Path | None = None) -> list[str
 
 
 def test_nobody_trusted_it(paths: Paths, root: Path) -> None:
-    assert state(paths, root) == TrustState(trusted=False)
+    assert state(paths, root) == TrustState(is_trusted=False)
     assert changes(paths, root) == []
     assert not paths.state.exists()
 
@@ -55,24 +55,24 @@ def test_nobody_trusted_it(paths: Paths, root: Path) -> None:
 def test_what_goes_back_to_what_it_was_is_trusted_again(paths: Paths, root: Path) -> None:
     trust_directory(paths, root)
     write(root / "codeloop.json", "{}")
-    assert "codeloop.json changed" in (state(paths, root).why or "")
+    assert "codeloop.json changed" in (state(paths, root).reason or "")
     write(root / "codeloop.json", ALLOW)
-    assert state(paths, root).trusted
+    assert state(paths, root).is_trusted
 
 
 def test_a_folder_below_brings_its_own_and_keeps_that_of_others(paths: Paths, root: Path) -> None:
     write(root / "a/.codeloop/command/x.md", "x")
     write(root / "b/opencode.json", "{}")
     trust_directory(paths, root)
-    assert state(paths, root).trusted
+    assert state(paths, root).is_trusted
     assert changes(paths, root, root / "a") == ["added a/.codeloop/command/x.md"]
     trust_directory(paths, root, root / "a")
     trust_directory(paths, root, root / "b")
     for place in (root, root / "a", root / "b"):
-        assert state(paths, root, place).trusted
+        assert state(paths, root, place).is_trusted
     (root / "a/.codeloop/command/x.md").unlink()
-    assert state(paths, root).trusted
-    assert state(paths, root, root / "b").trusted
+    assert state(paths, root).is_trusted
+    assert state(paths, root, root / "b").is_trusted
     assert changes(paths, root, root / "a") == ["removed a/.codeloop/command/x.md"]
 
 
@@ -82,7 +82,7 @@ def test_a_link_counts_by_what_it_leads_to(paths: Paths, root: Path, tmp_path: P
     (root / ".codeloop/command/x.md").symlink_to(outside)
     (root / "AGENTS.md").symlink_to(outside)
     trust_directory(paths, root)
-    assert state(paths, root).trusted
+    assert state(paths, root).is_trusted
     write(outside, "y")
     assert changes(paths, root) == ["changed .codeloop/command/x.md", "changed AGENTS.md"]
     assert all(not change.patch for change in list_trust_changes(paths, root, root)), "what lies elsewhere is not shown"
@@ -95,7 +95,7 @@ def test_instructions_become_a_link(paths: Paths, root: Path, tmp_path: Path) ->
     write(root / "AGENTS.md", "Be nice.")
     trust_directory(paths, root)
     write(root / "AGENTS.md", "Be quick.")
-    assert state(paths, root).trusted, "its text is data, trusted or not"
+    assert state(paths, root).is_trusted, "its text is data, trusted or not"
     (root / "AGENTS.md").unlink()
     (root / "AGENTS.md").symlink_to(write(tmp_path / "user/.ssh/id_rsa", "secret"))
     assert changes(paths, root) == ["added AGENTS.md"]
@@ -110,7 +110,7 @@ def test_a_named_secret_is_compared_and_never_kept(paths: Paths, root: Path, tmp
     stored = "".join(file.read_text() for file in paths.state.rglob("*") if file.is_file())
     assert "sk-" not in stored
     write(tmp_path / "user/key", "sk-renewed")
-    assert state(paths, root).trusted, "the person's own file, which the project only names"
+    assert state(paths, root).is_trusted, "the person's own file, which the project only names"
     write(root / "key", "sk-changed")
     (change,) = list_trust_changes(paths, root, root)
     assert (change.path, change.what, change.patch) == ("key", "changed", "")
@@ -128,7 +128,7 @@ def test_a_name_written_with_escapes_is_found(paths: Paths, root: Path) -> None:
 def test_what_can_not_be_read_is_a_state_like_any(paths: Paths, root: Path) -> None:
     os.mkfifo(root / "opencode.json")
     trust_directory(paths, root)
-    assert state(paths, root).trusted
+    assert state(paths, root).is_trusted
     (root / "opencode.json").unlink()
     assert changes(paths, root) == ["removed opencode.json"]
     write(root / "opencode.json", "{}")
@@ -167,8 +167,8 @@ def test_too_much_is_not_trusted_for_good(
     for number in range(12):
         write(root / f".codeloop/plugin/p{number}.py", "x" * 10)
     found = state(paths, root)
-    assert not found.trusted
-    assert "more than can be compared" in (found.why or "")
+    assert not found.is_trusted
+    assert "more than can be compared" in (found.reason or "")
     with pytest.raises(CodeloopError, match="--trust"):
         trust_directory(paths, root)
     with pytest.raises(CodeloopError, match="more than can be compared"):
@@ -184,7 +184,7 @@ def test_a_huge_file_is_not_trusted(paths: Paths, root: Path) -> None:
 def test_another_work_tree_of_the_repository_is_another_directory(paths: Paths, tmp_path: Path, root: Path) -> None:
     trust_directory(paths, root)
     write(tmp_path / "second/codeloop.json", ALLOW)
-    assert not state(paths, tmp_path / "second").trusted
+    assert not state(paths, tmp_path / "second").is_trusted
 
 
 @pytest.mark.slow
@@ -199,7 +199,7 @@ def test_processes_that_trust_at_once_keep_what_both_saw(paths: Paths, root: Pat
     home = str(tmp_path / "home")
     running = [subprocess.Popen([sys.executable, "-c", code, home, str(root), name]) for name in "abcd"]
     assert [process.wait() for process in running] == [0] * 4
-    assert all(state(paths, root, root / name).trusted for name in "abcd")
+    assert all(state(paths, root, root / name).is_trusted for name in "abcd")
 
 
 def test_the_persons_own_change_is_trusted_with_what_it_names(paths: Paths, root: Path) -> None:

@@ -49,10 +49,12 @@ async def start_host(
         raise OSError(str(error)) from error
     extensions = workspace.sandbox.extensions
     base_profile = ProgramProfile(writable_folder, readable=readable, network="on")
+    # Without a setting they have a sandbox of their own.
     profile = widen_profile(base_profile, True if extensions is None else extensions, workspace.root)
     options = ProgramOptions(
         readable=readable,
         channel_variable=DESCRIPTOR_VARIABLE,
+        # In the sandbox for commands, instead of one of its own.
         is_confined=key.is_confined,
         network_session=_NETWORK_CLIENT,
         profile=profile,

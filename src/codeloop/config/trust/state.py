@@ -15,7 +15,10 @@ _MAX_LISTED_NAMES = 5
 
 
 class TrustChange(Struct, frozen=True):
-    """The difference of a file from its trusted content. `patch`: empty if it can't be shown."""
+    """The difference of a file from its trusted content.
+
+    `patch`: empty if it can't be shown, and always from `compare_files`; `changes.py` makes it.
+    """
 
     path: str
     what: Literal["added", "changed", "removed"]
@@ -23,13 +26,13 @@ class TrustChange(Struct, frozen=True):
 
 
 class TrustState(Struct, frozen=True):
-    """Whether a project is trusted. `why`: the reason that it is no longer trusted; `note`: a line to show once.
+    """Whether a project is trusted. `reason`: why it is no longer trusted; `note`: a line to show once.
 
     `files`: the files whose contents were compared.
     """
 
-    trusted: bool
-    why: str | None = None
+    is_trusted: bool
+    reason: str | None = None
     note: str | None = None
     files: tuple[Path, ...] = ()
 
@@ -41,25 +44,25 @@ def find_trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     """
     record = find_trust_record(paths, root)
     if record is None:
-        return TrustState(trusted=False)
+        return TrustState(is_trusted=False)
     try:
         contents = read_contents(paths, root, directory)
     except TooManyFiles as error:
         return TrustState(
-            trusted=False, why=f"{_format_path(str(error))} is more than can be compared with what was trusted"
+            is_trusted=False, reason=f"{_format_path(str(error))} is more than can be compared with what was trusted"
         )
     files = tuple(root / path for path in (*contents.files, *contents.hidden))
     if record.files is None:
-        return TrustState(trusted=True, note=_adopt(paths, root, directory), files=files)
+        return TrustState(is_trusted=True, note=_adopt(paths, root, directory), files=files)
     changes = compare_files(record, contents, root, directory)
     if not changes:
-        return TrustState(trusted=True, files=files)
+        return TrustState(is_trusted=True, files=files)
     texts = [f"{_format_path(change.path)} {change.what}" for change in changes]
     listed = ", ".join(texts[:_MAX_LISTED_NAMES])
     if len(texts) > _MAX_LISTED_NAMES:
         listed += f", {len(texts) - _MAX_LISTED_NAMES} more"
-    why = f"{_format_path(str(root))} was trusted, but has changed since ({listed})"
-    return TrustState(trusted=False, why=why, files=files)
+    reason = f"{_format_path(str(root))} was trusted, but has changed since ({listed})"
+    return TrustState(is_trusted=False, reason=reason, files=files)
 
 
 def compare_files(

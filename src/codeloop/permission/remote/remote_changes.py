@@ -172,7 +172,10 @@ def _may_be_one_of(words: tuple[str, ...], index: int, names: tuple[str, ...]) -
 
 
 def _find_operand_positions(words: tuple[str, ...], start: int) -> Iterator[int]:
-    """Yield the possible indices of the next operand: each option before it may take a value."""
+    """Yield the possible indices of the next operand: each option before it may take a value.
+
+    Of `-a x y`, that is the one of `x`, and if it is the value of `-a`, that of `y`.
+    """
     index = start
     while index < len(words) and words[index].startswith("-"):
         index += 1

@@ -101,7 +101,10 @@ def make_layer_name(path: Path) -> str:
 
 
 def make_cache_folder(private: Path, path: str) -> Path:
-    """Return the folder that replaces a cache where overlays are unavailable, and make it if it is absent."""
+    """Return the folder that replaces a cache where overlays are unavailable, and make it if it is absent.
+
+    `private`: the path of a private folder; `path`: of the cache.
+    """
     folder = private / make_layer_name(Path(path)) / "own"
     create_private_folder(folder)
     return folder
@@ -132,7 +135,7 @@ def prune_private_folders(
 ) -> None:
     """Remove private folders that were unused for `max_age` seconds, or grew beyond `max_bytes`.
 
-    The folders of the project's other work trees are pruned, too.
+    `scratch`: the scratch folder of a work tree; the private folders of all work trees lie beside it.
     """
     try:
         folders = [

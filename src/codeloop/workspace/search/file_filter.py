@@ -15,14 +15,14 @@ _TYPE_NAME = "codeloop"
 class FileFilter(Struct, frozen=True):
     """Filters files by a glob: with a slash it matches the path below the root, else the name alone.
 
-    ripgrep's own --glob would also show ignored files, so names are chosen as a file type: by `options`, for its
-    command line. `path_pattern`: which of the paths that it prints pass, or with `is_included` false, which do not;
-    None: all pass.
+    ripgrep's own --glob would also show ignored files. So names are filtered by a file type that `options` define on
+    its command line, and whole paths, of those that it prints, by `path_pattern`: which pass, or with `is_inclusive`
+    false, which do not; None: all pass.
     """
 
     options: tuple[str, ...]
     path_pattern: re.Pattern[str] | None = None
-    is_included: bool = True
+    is_inclusive: bool = True
 
     @staticmethod
     def parse(pattern: str | None) -> "FileFilter":
@@ -31,32 +31,32 @@ class FileFilter(Struct, frozen=True):
             return FileFilter(())
         if len(pattern) > SEARCH_PATTERN.value:
             raise SearchFailed(f"it has {len(pattern)} characters, and at most {SEARCH_PATTERN.value} are read")
-        is_included = not pattern.startswith("!")
+        is_inclusive = not pattern.startswith("!")
         glob = pattern.removeprefix("!").removeprefix("./").lstrip("/")
-        rooted = pattern.startswith(("/", "!/"))
-        anywhere = glob.removeprefix("**/")
-        if anywhere and "/" not in anywhere and not rooted:
+        is_rooted = pattern.startswith(("/", "!/"))
+        without_stars = glob.removeprefix("**/")
+        if without_stars and "/" not in without_stars and not is_rooted:
             # `**/*.py` means the same as `*.py`, which ripgrep filters by itself.
-            glob = anywhere
+            glob = without_stars
         try:
             compiled = compile_glob(glob)
         except ValueError as error:
             raise SearchFailed(str(error)) from error
-        if "/" not in glob and not rooted:
+        if "/" not in glob and not is_rooted:
             options = (
                 f"--type-add={_TYPE_NAME}:{glob}",
-                f"--type={_TYPE_NAME}" if is_included else f"--type-not={_TYPE_NAME}",
+                f"--type={_TYPE_NAME}" if is_inclusive else f"--type-not={_TYPE_NAME}",
             )
             # `*` names every file, of which `!*` leaves none; `!` alone names no file.
-            return FileFilter(options if glob.strip("*") or (glob and not is_included) else ())
+            return FileFilter(options if glob.strip("*") or (glob and not is_inclusive) else ())
         # ripgrep can't filter by the path, but by the name at its end, which leaves fewer paths to match here. Of
         # `src/{a,b/c}.py` the name is not known: its braces do not match.
-        last = glob.rpartition("/")[2]
-        narrows = is_included and bool(last.strip("*")) and last.count("{") == last.count("}")
+        name = glob.rpartition("/")[2]
+        can_narrow = is_inclusive and bool(name.strip("*")) and name.count("{") == name.count("}")
         return FileFilter(
-            (f"--type-add={_TYPE_NAME}:{last}", f"--type={_TYPE_NAME}") if narrows else (), compiled, is_included
+            (f"--type-add={_TYPE_NAME}:{name}", f"--type={_TYPE_NAME}") if can_narrow else (), compiled, is_inclusive
         )
 
     def accepts(self, relative: str) -> bool:
         """Return whether a relative path that ripgrep printed, with these options, passes."""
-        return self.path_pattern is None or (self.path_pattern.fullmatch(relative) is not None) == self.is_included
+        return self.path_pattern is None or (self.path_pattern.fullmatch(relative) is not None) == self.is_inclusive

@@ -66,7 +66,7 @@ def _list_trusted(paths: Paths, trust_list: store.TrustList) -> None:
         since = datetime.fromtimestamp(entry.time / 1000, UTC).astimezone()
         folder = Path(root)
         note = "" if folder.is_dir() else "  (no longer there)"
-        if not note and entry.files is not None and find_trust_state(paths, folder, folder).why:
+        if not note and entry.files is not None and find_trust_state(paths, folder, folder).reason:
             note = "  (has changed since)"
         click.echo(f"{since:%Y-%m-%d %H:%M}  {root}{note}")
     if not trust_list.directories:

@@ -57,7 +57,7 @@ def show_sandbox(*, config: Path | None, as_json: bool) -> None:
     """Show what commands may do here, and try whether that holds; exit code 1 when it does not."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
-    is_trusted = find_trust_state(paths, project_root.root, project_root.directory).trusted
+    is_trusted = find_trust_state(paths, project_root.root, project_root.directory).is_trusted
     configuration = load_config(project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted)
     scratch = project_root.get_scratch_folder(paths.get_project_folder(project_root.project_id))
     policy_input = PolicyInput(
@@ -164,13 +164,13 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     """Print the effective configuration as JSON. Values with names like `key` or `token` are masked."""
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
-    state = TrustState(trusted=True)
+    state = TrustState(is_trusted=True)
     if not as_trusted:
         state = find_trust_state(paths, project_root.root, project_root.directory)
-    is_trusted = state.trusted
+    is_trusted = state.is_trusted
     # Agents and commands may be defined in Markdown files, which count like keys of the configuration.
     pages = find_pages(project_root, find_homes(project_root, paths), trusted=is_trusted)
-    extra = replace(pages, distrust=state.why)
+    extra = replace(pages, distrust=state.reason)
     configuration = load_config(
         project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted, extra=extra
     )
