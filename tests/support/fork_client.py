@@ -27,7 +27,8 @@ def main() -> None:
                 signal.signal(each, lambda number, _frame: os.kill(pid, number))
         code = receive_number(channel)
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     sys.exit(code)
 
