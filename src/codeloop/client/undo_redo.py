@@ -1,11 +1,13 @@
 """Undoes and redoes turns of a session, and reports the outcome for each file, for every user interface."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
+    FileConflict,
+    FileDone,
     FilesOutcome,
     ListMessages,
     RevertSession,
@@ -35,6 +37,19 @@ REDO_WORDS = {
     "moved": "moved again",
 }
 ShowLine = Callable[[str], object]
+
+
+def list_done_lines(done: Sequence[FileDone], words: dict[str, str], make_safe: Callable[[str], str]) -> Iterator[str]:
+    """Yield a line for each file that is restored. `words`: UNDO_WORDS or REDO_WORDS; `make_safe` makes paths so."""
+    for each in done:
+        source = f"{make_safe(each.source)} -> " if each.source else ""
+        yield f"{words[each.what]}  {source}{make_safe(each.path)}"
+
+
+def list_conflict_lines(conflicts: Sequence[FileConflict], make_safe: Callable[[str], str]) -> Iterator[str]:
+    """Yield a line for each file that is left as it is, with the reason."""
+    for each in conflicts:
+        yield f"skipped  {make_safe(each.path)}: {make_safe(each.reason)}"
 
 
 async def undo_last(client: Client, session: Session, *, dry_run: bool, say: ShowLine, warn: ShowLine) -> int:
@@ -132,11 +147,10 @@ def _report_outcome(
         return 0
     say(heading)
     would = "would be " if dry_run else ""
-    for each in outcome.done:
-        source = f"{escape_controls(each.source)} -> " if each.source else ""
-        say(f"  {would}{words[each.what]}  {source}{escape_controls(each.path)}")
-    for conflict in outcome.conflicts:
-        warn(f"  {would}skipped  {escape_controls(conflict.path)}: {escape_controls(conflict.reason)}")
+    for line in list_done_lines(outcome.done, words, escape_controls):
+        say(f"  {would}{line}")
+    for line in list_conflict_lines(outcome.conflicts, escape_controls):
+        warn(f"  {would}{line}")
     if not outcome.done and not outcome.conflicts:
         say(f"  no file {'has' if dry_run else 'had'} to change")
     return 1 if outcome.conflicts else 0

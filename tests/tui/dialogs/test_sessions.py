@@ -8,12 +8,19 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import CreateSession, ForkSession, ListSessions
+from codeloop.schema.api.session_requests import (
+    CreateSession,
+    FileConflict,
+    FileDone,
+    FilesOutcome,
+    ForkSession,
+    ListSessions,
+)
 from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.operation import SESSION_CREATE, SESSION_FORK, SESSION_LIST
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
-from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
+from codeloop.tui.dialogs.timeline import Timeline, TimelineStep, describe_outcome
 from codeloop.tui.settings.session_pins import SessionPins
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
 from tests.tui.stage import Stage, staged
@@ -150,6 +157,17 @@ async def test_a_subagent_of_a_subagent_stands_right_below_the_one_that_started_
             assert f"└ Within {name}" in rows[place + 1]
 
 
+def test_the_files_of_an_undo_are_told_in_the_words_of_the_command_line() -> None:
+    done = [FileDone(path="a", what="moved", source="b\x1b"), FileDone(path="c", what="created")]
+    conflict = FileConflict(path="d", reason="it was changed since")
+    outcome = FilesOutcome(restored=["a", "c"], unchanged=[], conflicts=[conflict], done=done)
+    moved, *others = describe_outcome(outcome).splitlines()
+    assert moved.startswith("moved back  b")
+    assert moved.endswith(" -> a")
+    assert "\x1b" not in moved
+    assert others == ["re-created  c", "skipped  d: it was changed since"]
+
+
 @pytest.mark.slow
 async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_path: Path) -> None:
     app = Stage()
@@ -172,7 +190,7 @@ async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_pat
         await app.sees("write a file")
         await pilot.press("ctrl+u")
         await app.sees("Undo this prompt and what follows?")
-        assert "removed        new.txt" in app.shown()
+        assert "deleted  new.txt" in app.shown()
         assert (it.work / "new.txt").exists()
         await pilot.press("y")
         await wait_until(lambda: app.results)

@@ -7,9 +7,11 @@ from typing import Literal
 from msgspec import Struct
 from rich.segment import Segment
 
+from codeloop.client.undo_redo import UNDO_WORDS, list_conflict_lines, list_done_lines
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import (
+    FileDone,
     FilesOutcome,
     ForkSession,
     RevertSession,
@@ -135,13 +137,15 @@ class Timeline(Picker[TimelineStep]):
 
 
 def describe_outcome(outcome: FilesOutcome) -> str:
-    """Return which files an undo or redo restores, and which it leaves alone."""
-    verbs = {"content": "put back", "mode": "mode put back", "created": "made again", "deleted": "removed"}
-    lines = [f"{verbs.get(each.what, each.what):14} {one_line(each.path, 200)}" for each in outcome.done]
+    """Return which files an undo would restore, and which it would leave alone."""
     # Without `done`, only the paths are known.
-    lines = lines or [f"{'put back':14} {one_line(path, 200)}" for path in outcome.restored]
-    if len(lines) > _MAX_LISTED_FILES:
-        lines = [*lines[:_MAX_LISTED_FILES], f"and {len(lines) - _MAX_LISTED_FILES} more"]
-    for each in outcome.conflicts[:_MAX_LISTED_FILES]:
-        lines.append(f"{'left as it is':14} {one_line(each.path, 200)}: {one_line(each.reason, 200)}")
+    done = outcome.done or [FileDone(path=path, what="content") for path in outcome.restored]
+    lines = [*list_done_lines(done[:_MAX_LISTED_FILES], UNDO_WORDS, _shorten)]
+    if len(done) > _MAX_LISTED_FILES:
+        lines.append(f"and {len(done) - _MAX_LISTED_FILES} more")
+    lines += list_conflict_lines(outcome.conflicts[:_MAX_LISTED_FILES], _shorten)
     return "\n".join(lines) if lines else "No file changes."
+
+
+def _shorten(text: str) -> str:
+    return one_line(text, 200)
