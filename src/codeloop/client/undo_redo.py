@@ -60,10 +60,10 @@ async def undo_last(client: Client, session: Session, *, dry_run: bool, say: Sho
     turns = await _list_turns(client, session)
     # An undo that was interrupted has stored no diff yet: it is completed, instead of undoing one more turn.
     is_begun = session.revert is not None and session.revert.diff is None
-    before = turns[: _find_first_undone(turns, session) + is_begun]
-    if not before:
+    undoable_turns = turns[: _find_first_undone(turns, session) + is_begun]
+    if not undoable_turns:
         raise UsageProblem(f"There is nothing to undo in {session.id}.")
-    last = before[-1]
+    last = undoable_turns[-1]
     answer = await client.call(
         SESSION_REVERT, RevertSession(session_id=session.id, message_id=last.info.id, dry_run=dry_run)
     )

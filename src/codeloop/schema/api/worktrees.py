@@ -91,7 +91,7 @@ class WorktreeOverview(Wire):
     missing. `base`: the branch that it was made from, else the commit. `changed`: files that differ from its last
     commit, by path. `ahead`, `behind`: commits that its branch has and its base has not, and the reverse.
     `unmerged`: commits that no other branch, tag or remote has. `running`: ids of sessions in which a turn runs.
-    `created`: the time in ms since 1970.
+    `created`: the time in ms since 1970. `error`: what is wrong with it, or why git could not tell the rest.
     """
 
     name: str
@@ -115,7 +115,10 @@ class WorktreeName(Wire):
 
 
 class WorktreeDiff(Wire):
-    """What a work tree changed since it left its base, uncommitted and untracked files too. `commit`: compared with."""
+    """What a work tree changed since it left its base, uncommitted and untracked files too.
+
+    `base`: the branch or commit that it was made from; `commit`: the one of the base that it is compared with.
+    """
 
     base: str
     commit: str
@@ -142,9 +145,11 @@ class MergeConflict(Wire):
 
 
 class WorktreeMerge(Wire):
-    """The result of a merge or a rebase. `commit`: where the branch `into` is now; None: conflicts, nothing changed.
+    """The result of a merge or a rebase.
 
-    `committed`: paths of the uncommitted files that were committed to its branch before.
+    `into`: the branch that was merged into, or rebased onto. `commit`: where the changed branch is now, which is `into`
+    or, after a rebase, the work tree's own; None: conflicts, nothing changed. `committed`: paths of the uncommitted
+    files that were committed to the work tree's branch before.
     """
 
     into: str
