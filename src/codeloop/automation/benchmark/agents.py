@@ -144,6 +144,7 @@ class BenchAgent(Struct, frozen=True):
 
 
 AGENTS = (
+    # `find_agent` puts further flags into the first row's command.
     BenchAgent("codeloop", (*RUN_COMMAND, "{flags}", "--", "{prompt}"), parse_usage=parse_result_line),
     BenchAgent(
         "opencode", ("opencode", "run", "--format", "json", "{flags}", "{prompt}"), parse_usage=parse_opencode_output
@@ -154,6 +155,7 @@ AGENTS = (
         takes_bare_model=True,
         parse_usage=parse_result_line,
     ),
+    # The usage of these two is not read.
     BenchAgent("codex", ("codex", "exec", "--full-auto", "{flags}", "{prompt}"), takes_bare_model=True),
     BenchAgent("gemini", ("gemini", "--yolo", "{flags}", "--prompt", "{prompt}"), takes_bare_model=True),
     BenchAgent(IDLE_AGENT, ()),

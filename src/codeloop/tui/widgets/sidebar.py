@@ -24,7 +24,7 @@ from codeloop.tui.widgets.base_widgets import CommandWidget, run_on_click
 from codeloop.tui.widgets.status_bar import StatusContent
 
 SIDEBAR_WIDTH = 36
-"""Cells of the sidebar, as in its CSS; its rows have margins, so they are at least four cells narrower."""
+"""Cells of the sidebar; its rows have margins, so they are at least four cells narrower."""
 MARKS_BY_TODO_STATUS = {
     "completed": ("[x]", "text_muted"),
     "in_progress": ("[>]", "primary"),
@@ -52,8 +52,10 @@ class SidebarData(Struct, frozen=True):
 class Sidebar(CommandWidget, ScrollView):
     """Rows in sections; empty sections are left out."""
 
-    DEFAULT_CSS = """
-    Sidebar { width: 36; height: 1fr; display: none; overflow: hidden auto; scrollbar-size-vertical: 1; }
+    DEFAULT_CSS = f"""
+    Sidebar {{
+        width: {SIDEBAR_WIDTH}; height: 1fr; display: none; overflow: hidden auto; scrollbar-size-vertical: 1;
+    }}
     """
 
     def __init__(self, styles: Styles) -> None:

@@ -22,6 +22,7 @@ _DISCARD_PORT = 9
 
 def check_confinement(plan: Plan) -> None:
     """Attempt what the plan does not allow. Raises PermissionError for the first attempt that succeeds."""
+    # These are only the namespaces that sandboxes share.
     if plan.kind in {"base", "network"}:
         return
     for path in _list_forbidden_files(plan):
