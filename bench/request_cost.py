@@ -75,9 +75,9 @@ def compute_billed_bytes(requests: Sequence[RecordedRequest]) -> float:
 
 
 def add_prices(subject: Subject) -> Subject:
-    """Return codeloop with prices for its model; another agent is returned unchanged."""
-    text = subject.environ.get("CODELOOP_CONFIG_CONTENT")
-    if text is None:
+    """Return codeloop with prices for its model; a subject that is configured otherwise is returned unchanged."""
+    text = subject.environ.get("CODELOOP_CONFIG_CONTENT", "")
+    if '"bench"' not in text:
         return subject
     config = json.loads(text)
     config["provider"]["bench"]["models"]["m"]["cost"] = TOKEN_PRICES

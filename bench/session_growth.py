@@ -48,7 +48,7 @@ SAMPLE_COUNT = 200
 IDLE_SAMPLE_COUNT = 60
 CONTEXT_TOKENS = 24_000
 LARGE_CONTEXT_TOKENS = 2_000_000
-ANSWER_TEXT = "This is what was growth there, told at some length so that the conversation grows. " * 10
+ANSWER_TEXT = "This is what was found there, told at some length so that the conversation grows. " * 10
 
 
 @dataclass

@@ -119,6 +119,16 @@ def test_it_says_which_denies_the_kernel_keeps(tmp_path: Path) -> None:
     assert "enforced by" not in desk.run("debug", "permission", "ls").stdout
 
 
+@pytest.mark.slow
+def test_a_denied_path_that_is_only_known_when_it_runs_is_told(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(permission={"edit": "deny"})
+    done = desk.run("debug", "permission", "--verbose", "touch $x")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "what is only known when it runs" in done.stdout
+    assert "enforced by our tools only" in done.stdout
+
+
 def test_one_thing_has_to_be_asked_about(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     assert desk.run("debug", "permission").returncode == 2

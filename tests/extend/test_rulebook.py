@@ -5,7 +5,7 @@ from pathlib import Path
 from codeloop.extend.rulebook import Rulebook
 from tests.extend.settings import settings_of, write
 
-USER = '{"agent": {"build": {"only": ["read"]}}}'
+USER = '{"agent": {"build": {"only": ["read"]}}, "permission": {"read": {"keys/*": "deny"}}}'
 PROJECT = '{"permission": {"read": {"notes/*": "deny"}}}'
 
 
@@ -20,4 +20,5 @@ def test_the_rules_of_a_list_of_tools_are_the_users_and_restrictions_the_project
     assert origins["question", "*", "allow"] == "agent build (built-in)"
     assert origins["*", "*", "deny"] == f"global ({file}:1:30)"
     assert origins["read", "*", "allow"] == f"global ({file}:1:30)"
+    assert origins["read", "keys/*", "deny"] == f"global ({file}:1:76)", "repeated behind those of `only`"
     assert origins["read", "notes/*", "deny"] == "the project, which is not trusted"

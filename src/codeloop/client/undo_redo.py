@@ -40,7 +40,10 @@ ShowLine = Callable[[str], object]
 
 
 def list_done_lines(done: Sequence[FileDone], words: dict[str, str], make_safe: Callable[[str], str]) -> Iterator[str]:
-    """Yield a line for each file that is restored. `words`: UNDO_WORDS or REDO_WORDS; `make_safe` makes paths so."""
+    """Yield a line for each file that is restored.
+
+    `words`: UNDO_WORDS or REDO_WORDS. `make_safe` escapes a text for the screen.
+    """
     for each in done:
         source = f"{make_safe(each.source)} -> " if each.source else ""
         yield f"{words[each.what]}  {source}{make_safe(each.path)}"

@@ -78,6 +78,10 @@ class Rulebook:
             (len(self._loaded.config.permission), ("permission",)),
             (len(self._get_agent_config(agent).permission), ("agent", agent, "permission")),
         )
+        own_rules = unrestricted_rules[: sum(size for size, _ in sections)]
+        # `only` repeats earlier rules behind its general denial: such a rule is written where it came first.
+        if index >= len(own_rules) and unrestricted_rules[index] in own_rules:
+            index = own_rules.index(unrestricted_rules[index])
         for size, keys in sections:
             if index < size:
                 return self._describe_origin((*keys, index)) if keys else f"agent {agent} (built-in)"

@@ -37,7 +37,7 @@ DONE = ScriptedAnswer(text="That is all there is.")
 
 
 def sizes(hub: Hub) -> tuple[int, int]:
-    """How many readers and followed stores there are."""
+    """How many subscribers and followed stores there are."""
     return len(hub._subscribers), len(hub._sources)
 
 

@@ -216,8 +216,8 @@ async def test_a_position_that_is_ahead_of_what_this_server_has_read_brings_noth
 
 
 def waiting(hub: Hub) -> int:
-    """How many events wait for all readers together."""
-    return sum(len(reader._frames) for reader in hub._subscribers)
+    """How many events wait for all subscribers together."""
+    return sum(len(each._frames) for each in hub._subscribers)
 
 
 async def counted(reader: asyncio.StreamReader) -> int:

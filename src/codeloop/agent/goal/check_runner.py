@@ -8,6 +8,7 @@ from codeloop.agent.calls.call_context import CallContext
 from codeloop.agent.engine import Engine
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.api.agents import Agent
+from codeloop.schema.errors import HookRefused
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
@@ -95,6 +96,10 @@ async def run_and_store_checks(
             except asyncio.CancelledError:
                 engine.store.append(make_part_updated(_complete(part, "", {"exit": None, "interrupted": True})))
                 raise
+            # An extension ends the turn.
+            except HookRefused as error:
+                engine.store.append(make_part_updated(_make_failed_part(part, error)))
+                raise
             engine.store.append(make_part_updated(part))
             parts.append(part)
     finally:
@@ -123,16 +128,24 @@ async def _run(
     try:
         result = await bash.run(params, context)
     except (ToolFailure, Denied, Rejected) as error:
-        time = ToolTime(start=_get_start_time(part), end=max(now_ms(), _get_start_time(part)))
-        metadata: JSON = {CHECK_KEY: True} if isinstance(error, ToolFailure) else {CHECK_KEY: True, "denied": True}
-        state = ToolStateError(input=part.state.input, error=str(error), metadata=metadata, time=time)
-        return replace(part, state=state)
+        return _make_failed_part(part, error)
     finally:
         context.close()
     result = truncate_output(
         result, workspace.scratch, "tail", lines=engine.output_limits.lines, size=engine.output_limits.bytes
     )
     return _complete(part, result.output, result.metadata)
+
+
+def _make_failed_part(part: ToolPart, error: ToolFailure | Denied | HookRefused | Rejected) -> ToolPart:
+    """Return the part of a check that could not be run, or was refused (`denied`).
+
+    A bare no counts as refused, too: unlike a no to a call of the model, it does not end the turn.
+    """
+    time = ToolTime(start=_get_start_time(part), end=max(now_ms(), _get_start_time(part)))
+    metadata: JSON = {CHECK_KEY: True} if isinstance(error, ToolFailure) else {CHECK_KEY: True, "denied": True}
+    state = ToolStateError(input=part.state.input, error=str(error), metadata=metadata, time=time)
+    return replace(part, state=state)
 
 
 def _complete(part: ToolPart, output: str, metadata: JSON) -> ToolPart:

@@ -9,7 +9,7 @@ PROMPT_STASH = Limit("tui.prompt_stash", 50, "count", "prompts put aside; with m
 PROMPT_MENTIONS = Limit("tui.prompt_mentions", 1_000, "count", "names whose use is counted; the rarest is forgotten")
 PROMPT_LOCK = Limit("tui.prompt_lock", 2_000, "ms", "waiting for another process that writes the history, then go on")
 PROMPT_BLOB = Limit(
-    "tui.prompt_blob", 64 * 1024 * 1024, "bytes", "a larger draft is not read, and of the history its end"
+    "tui.prompt_blob", 64 * 1024 * 1024, "bytes", "a larger draft is not read; of a larger history only the end is"
 )
 PROMPT_BLOB_AGE = Limit("tui.prompt_blob_age", 30 * 86_400_000, "ms", "pasted texts and images are kept unused")
 PROMPT_DRAFT = Limit("tui.prompt_draft", 400, "ms", "a draft is written this long after a key, at the latest")

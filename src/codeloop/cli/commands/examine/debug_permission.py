@@ -24,7 +24,8 @@ NETWORK_TEXTS = {
 _ACCESSIBILITY_TEXTS = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
 # Who enforces what a rule denies: for the permissions `edit` and `read` in the project, and for all else.
 ENFORCED_BY_SANDBOX = {
-    "edit": "our tools; in the sandbox also the kernel, for every program (`codeloop debug sandbox`)",
+    "edit": "our tools; in the sandbox also the kernel, for every program (`codeloop debug sandbox`); with Landlock "
+    "alone a change is put back after the command",
     "read": "our tools; in the sandbox, unless it is Landlock alone, also the kernel, for every program "
     "(`codeloop debug sandbox`)",
 }
@@ -115,7 +116,8 @@ def _format_need(need: ExplainedNeed) -> list[str]:
     lines = [f"{need.action:5}  {need.permission}  {subject}", f"    by {rule}"]
     if need.action == "deny":
         # The sandbox is told the paths of the project that rules deny, not those outside.
-        is_project_path = not need.patterns[0].startswith(("/", "~", "../"))
+        # Of paths that are only known when the command runs there are no patterns.
+        is_project_path = bool(need.patterns) and not need.patterns[0].startswith(("/", "~", "../"))
         enforcers = (
             ENFORCED_BY_SANDBOX.get(need.permission, ENFORCED_BY_TOOLS) if is_project_path else ENFORCED_BY_TOOLS
         )
