@@ -110,7 +110,7 @@ def _make_step(number: int) -> Answer:
 
 
 def _choose_by_prompt(answers: tuple[Answer, ...]) -> AnswerChooser:
-    """Return what chooses by the number of answers since the last prompt: each prompt begins the scenario anew."""
+    """Make a chooser that counts the answers since the last prompt, so that each prompt begins the scenario anew."""
 
     def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:

@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 
 from codeloop.client.client import Client
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.text.mentions import list_mentions, list_resource_mentions, locate_mention
+from codeloop.kit.text.mentions import list_mentions, list_resource_mentions
 from codeloop.schema.api.files import FileNode, FileQuery
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import COMMAND_FILES
 from codeloop.schema.operation import AGENT_LIST, FILE_LIST, MCP_STATUS, PATH_GET, RESOURCE_LIST, NoArguments
-from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
+from codeloop.schema.part import FileSource, ResourceSource, locate_mention
 
 _FILE_WITH_LINES = re.compile(r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?")
 """A file and lines of it: `src/main.py#10-20`, `src/main.py#10`."""
@@ -82,13 +82,8 @@ def _make_file_part(mentioned_file: _MentionedFile, name: str, text: str) -> Fil
         mime=mimetypes.guess_type(node.path)[0] or "text/plain",
         url=Path(node.absolute).as_uri() + mentioned_file.line_query,
         filename=name,
-        source=FileSource(path=name, text=_locate_mention(name, text)),
+        source=FileSource(path=name, text=locate_mention(name, text)),
     )
-
-
-def _locate_mention(name: str, text: str) -> FilePartSourceText:
-    place = locate_mention(name, text)
-    return FilePartSourceText(value=place.value, start=place.start, end=place.end)
 
 
 async def _find_resources(client: Client, text: str) -> list[FilePartInput]:
@@ -103,7 +98,7 @@ async def _find_resources(client: Client, text: str) -> list[FilePartInput]:
         if server is None:
             continue
         uri, mcp_resource = name.removeprefix(f"{server}:"), mcp_resources.get(name)
-        source = ResourceSource(client_name=server, uri=uri, text=_locate_mention(name, text))
+        source = ResourceSource(client_name=server, uri=uri, text=locate_mention(name, text))
         mime = (mcp_resource.mime_type if mcp_resource is not None else None) or "text/plain"
         file_part_inputs.append(FilePartInput(mime=mime, url=uri, filename=name, source=source))
     return file_part_inputs
@@ -124,7 +119,7 @@ async def _find_node(client: Client, name: str) -> FileNode | None:
 
 
 def _find_kind(path: Path) -> Literal["file", "directory"] | None:
-    """Return what a path is; None: it does not exist, or is neither a file nor a directory."""
+    """Return whether a path is a file or a directory; None: it does not exist, or is neither."""
     try:
         if path.is_dir():
             return "directory"

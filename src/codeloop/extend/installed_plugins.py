@@ -24,7 +24,7 @@ class InstalledPlugins(Struct, frozen=True):
 
 
 def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
-    """Return what `read_entry_points` returns, cached while the folders of distributions are unchanged."""
+    """Return the plugins of installed distributions by name, cached while the folders of distributions are the same."""
     file = paths.cache / "entry_points.json"
     site_folders = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
     folders = [(str(folder), folder.stat().st_mtime_ns) for folder in site_folders if folder.is_dir()]

@@ -47,6 +47,13 @@ class FilePartSourceText(Wire):
     end: int
 
 
+def locate_mention(name: str, text: str) -> FilePartSourceText:
+    """Return the place of the mention of a name in a text; for a name that is mentioned twice, the first."""
+    mention = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
+    start = max(text.find(mention), 0)
+    return FilePartSourceText(value=mention, start=start, end=start + len(mention))
+
+
 class FileSource(Wire, tag_field="type", tag="file"):
     """A file that was mentioned."""
 

@@ -51,6 +51,13 @@ def test_modifiers_of_a_letter_beyond_ascii_are_kept() -> None:
     assert Keymap({"help": "f1"}, {"help": "Ctrl+ä,Control+É"}).keys["help"] == ("ctrl+ä", "ctrl+é")
 
 
+@pytest.mark.parametrize(
+    ("keys", "leader"), [("ctrl+x,f9", "ctrl+x"), ("none,f3", "f3"), (" ", "ctrl+x"), (7, "ctrl+x")]
+)
+def test_the_first_of_several_keys_is_the_leader(keys: object, leader: str) -> None:
+    assert Keymap({"help": "<leader>h"}, {"leader": keys}).leader == leader
+
+
 def test_without_a_leader_no_key_that_follows_it_is_shown() -> None:
     for nothing in ("none", " none ", False):
         keymap = Keymap({"help": "<leader>h,f1", "new": "<leader>n"}, {"leader": nothing})

@@ -61,10 +61,10 @@ class EditorTerminals:
             except TimeoutError:
                 has_timed_out = True
                 # Killed, not released: the output is still needed.
-                await _request_end(connection, "terminal/kill", terminal)
+                await _request(connection, "terminal/kill", terminal)
             output = await _read_output(connection, terminal)
             # The editor keeps showing a terminal after its release.
-            await _request_end(connection, "terminal/release", terminal)
+            await _request(connection, "terminal/release", terminal)
         # A cancelled task can't wait for answers any more; and of an editor that refuses to wait, none matters.
         except (asyncio.CancelledError, RpcError):
             connection.post("terminal/kill", terminal)
@@ -84,17 +84,15 @@ class EditorTerminals:
         )
 
 
-async def _request_end(connection: EditorConnection, method: str, terminal: JSON) -> None:
-    """Have a terminal killed or released. An editor that refuses, or does not answer in time, fails no command."""
+async def _request(connection: EditorConnection, method: str, terminal: JSON) -> Any:
+    """Return the answer to a request about a terminal; None: the editor refuses it, or does not answer in time."""
     with suppress(RpcError, TimeoutError):
         async with asyncio.timeout(EDITOR_ANSWER.seconds):
-            await connection.request(method, terminal)
+            return await connection.request(method, terminal)
+    return None
 
 
 async def _read_output(connection: EditorConnection, terminal: JSON) -> str:
     """Return the text of a terminal; "" if the editor does not send it."""
-    with suppress(RpcError, TimeoutError):
-        async with asyncio.timeout(EDITOR_ANSWER.seconds):
-            answer = await connection.request("terminal/output", terminal)
-            return str(answer.get("output") or "") if is_object(answer) else ""
-    return ""
+    answer = await _request(connection, "terminal/output", terminal)
+    return str(answer.get("output") or "") if is_object(answer) else ""

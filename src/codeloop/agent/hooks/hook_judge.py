@@ -105,7 +105,7 @@ class HookJudge:
         return model_name
 
     def _tell_once(self, row: HookConfig, problem: str) -> None:
-        """Tell users of a problem of a row, unless they were told of one already."""
+        """Report a problem of a row to the user, unless one of this row was reported already."""
         if row.place not in self._reported_rows:
             self._reported_rows.add(row.place)
             self._tell(f"{row.place}: {problem}")

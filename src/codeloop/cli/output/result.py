@@ -217,9 +217,9 @@ class Tally:
                 if (p.part.state.metadata or {}).get("denied"):
                     denied = {"tool": p.part.tool, "input": p.part.state.input, "reason": p.part.state.error}
                     self._denied.append(denied)
-                self.handle_change(event)
             case _:
-                self.handle_change(event)
+                pass
+        self.handle_change(event)
 
     def handle_change(self, event: Event) -> None:
         """Take in the calls and changed files of an event of the session or of a subagent."""

@@ -52,7 +52,7 @@ def changes_remote(words: Sequence[str]) -> bool:
 
 
 def _changes_remote(words: tuple[str, ...], levels: int) -> bool:
-    """Return what `changes_remote` does. `levels`: of commands inside one another, how many are still judged."""
+    """Do the work of `changes_remote`. `levels`: of commands inside one another, how many are still judged."""
     if not words or levels == 0:
         return False
     words = _normalise_program(words)

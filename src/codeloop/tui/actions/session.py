@@ -42,15 +42,15 @@ async def interrupt_turn(ui: Ui, _words: str) -> None:
     Without a turn and with an empty prompt, the second press shows the earlier prompts to go back to.
     """
     view = ui.tab.view
+    # Without a key it is run from the list of commands.
+    key = ui.keymap.format_key("session_interrupt") or "Once"
     if view is None or not view.is_busy:
         ui.tab.clear_notices()
         ui.tab.sync()
         has_prompts = view is not None and bool(view.log.list_prompts()) and not ui.tab.prompt.entry.text
-        if has_prompts and ui.repeated_key.confirm(
-            f"{ui.keymap.format_key('session_interrupt')} again to go back to a prompt"
-        ):
+        if has_prompts and ui.repeated_key.confirm(f"{key} again to go back to a prompt"):
             await rewind_to_prompt(ui, "")
-    elif ui.repeated_key.confirm(f"{ui.keymap.format_key('session_interrupt')} again to stop the turn"):
+    elif ui.repeated_key.confirm(f"{key} again to stop the turn"):
         # Prompts that wait for the next step of the turn would be lost with it.
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.server_prompts]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))

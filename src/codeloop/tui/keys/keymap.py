@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from codeloop.tui.keys.key_names import LEADER, display_key, find_unknown_keys, parse_keys, to_textual_name
+from codeloop.tui.keys.key_names import LEADER, display_key, find_unknown_keys, parse_keys
 
 DEFAULT_LEADER = "ctrl+x"
 
@@ -19,6 +19,11 @@ def find_key_problems(name: str, keys: object) -> list[str]:
     if not isinstance(keys, str) and keys is not False:
         return [f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".']
     return [f"keybinds.{name}: there is no key {key}." for key in find_unknown_keys(keys)]
+
+
+def _choose_keys(choice: object, default: str) -> tuple[str, ...]:
+    """Return the keys of a value of `keybinds`, as Textual names them. `false` takes the keys away, like "none"."""
+    return () if choice is False else tuple(parse_keys(choice if isinstance(choice, str) else default))
 
 
 class KeyMeaning(Struct, frozen=True):
@@ -40,12 +45,10 @@ class Keymap:
         self.keys: dict[str, tuple[str, ...]] = {}
         """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
         leader = custom.get("leader")
-        leader_key = leader.strip() if isinstance(leader, str) else ""
-        self.leader = ""
-        """The leader key, as Textual names it; "": there is none."""
-        # `false` takes keys away, like "none".
-        if leader is not False and leader_key != "none":
-            self.leader = to_textual_name(leader_key or DEFAULT_LEADER)
+        # A blank text stands for the default here, while it takes the keys of a command away.
+        is_blank = isinstance(leader, str) and not leader.strip()
+        self.leader = next(iter(_choose_keys(None if is_blank else leader, DEFAULT_LEADER)), "")
+        """The leader key, as Textual names it: the first of several; "": there is none."""
         for name, keys in custom.items():
             if name not in defaults and name != "leader":
                 continue
@@ -53,10 +56,7 @@ class Keymap:
         self._leader_timeout, self._waits_until = leader_timeout, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():
-            choice = custom.get(name, keys)
-            if choice is False:
-                choice = "none"
-            self.keys[name] = tuple(parse_keys(choice if isinstance(choice, str) else keys))
+            self.keys[name] = _choose_keys(custom.get(name, keys), keys)
             for key in self.keys[name]:
                 self._commands[key] = (*self._commands.get(key, ()), name)
 

@@ -21,7 +21,7 @@ from codeloop.extend.mcp.tools.prompts import fetch_prompt
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.extend.skills import format_skill, load_skill
 from codeloop.extend.template import LiteralPiece, Piece, ShellPiece, expand_template
-from codeloop.kit.text.mentions import list_mentions, locate_mention
+from codeloop.kit.text.mentions import list_mentions
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema import operation
@@ -44,7 +44,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.limits import COMMAND_FILES, COMMAND_SHELLS
 from codeloop.schema.live_events import CommandExecuted, ExecutedCommand
 from codeloop.schema.message import AssistantMessage, Session, format_model_ref, parse_model_ref
-from codeloop.schema.part import FilePartSourceText, FileSource, ToolPart, ToolStatePending
+from codeloop.schema.part import FileSource, ToolPart, ToolStatePending, locate_mention
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
@@ -230,9 +230,7 @@ def _find_mentions(project: Project, text: str) -> list[PartInput]:
         if agent is not None and agent.mode != "primary":
             parts.append(AgentPartInput(name=name))
         elif len(parts) < COMMAND_FILES.value and (file := _find_file(project, name)) is not None:
-            place = locate_mention(name, text)
-            source_text = FilePartSourceText(value=place.value, start=place.start, end=place.end)
-            source = FileSource(path=name, text=source_text)
+            source = FileSource(path=name, text=locate_mention(name, text))
             parts.append(FilePartInput(mime=guess_mime(file), url=file.as_uri(), filename=name, source=source))
     return parts
 

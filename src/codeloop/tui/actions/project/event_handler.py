@@ -106,7 +106,7 @@ class EventHandler:
         view = next((view for view in views if view is not None and view.owns(session_id)), None)
         if view is None or self._ui.app_focus:
             return
-        if view.session.id == session_id or (includes_subagents and view.requests):
+        if includes_subagents or view.session.id == session_id:
             settings = self._ui.choices.settings
             title = f"codeloop: {view.session.title}"
             self._ui.window.alert(title, message, has_bell=settings.bell, has_notification=settings.notifications)

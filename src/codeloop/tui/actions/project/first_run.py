@@ -73,5 +73,5 @@ async def show_tour(ui: Ui, _words: str) -> None:
     ]
     width = max(len(keys) for keys, _ in hints)
     lines = [f"{keys:{width}}  {meaning}" for keys, meaning in hints if keys]
-    end = f"{stop_key or 'esc'} hides this; /tour shows it again"
+    end = f"{stop_key} hides this; /tour shows it again" if stop_key else "/tour shows it again"
     ui.say("\n".join(["Five keys to begin with", *lines, end]))

@@ -14,7 +14,7 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_line, cut_path, expand_tabs, fold_line
 from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
 from codeloop.tui.render.diff.diff_renderer import draw_diffs
-from codeloop.tui.render.diff.patch import ChangeCounts, PatchedFile, parse_patches
+from codeloop.tui.render.diff.patch import ChangeCounts, PatchedFile, parse_patches, sum_counts
 
 _FOLDED_DIFF_ROWS = 24
 """Rows of a diff that are shown while the call is folded."""
@@ -118,8 +118,7 @@ def _count_changes(call: ToolCall, patches: list[PatchedFile]) -> ChangeCounts:
         additions, deletions = diff.get("additions"), diff.get("deletions")
         if isinstance(additions, int) and isinstance(deletions, int):
             counts.append(ChangeCounts(additions, deletions))
-    counts = counts or [patch.counts for patch in patches]
-    return ChangeCounts(sum(each.additions for each in counts), sum(each.deletions for each in counts))
+    return sum_counts(counts or [patch.counts for patch in patches])
 
 
 def _describe_subject(call: ToolCall, patches: list[PatchedFile]) -> str:

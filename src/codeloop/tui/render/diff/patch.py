@@ -1,7 +1,7 @@
 """Parses unified diffs into files, hunks and lines."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -31,6 +31,15 @@ class ChangeCounts(NamedTuple):
 
     additions: int
     deletions: int
+
+
+def sum_counts(counts: Iterable[ChangeCounts]) -> ChangeCounts:
+    """Return the counts of several files together."""
+    additions = deletions = 0
+    for each in counts:
+        additions += each.additions
+        deletions += each.deletions
+    return ChangeCounts(additions, deletions)
 
 
 class PatchedFile(Struct, frozen=True):

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.diff.diff_renderer import draw_diffs
-from codeloop.tui.render.diff.patch import PatchedFile, parse_patches
+from codeloop.tui.render.diff.patch import PatchedFile, parse_patches, sum_counts
 
 MAX_DIFF_ROWS = 5_000
 """Rows of a diff that are drawn."""
@@ -39,10 +39,8 @@ def draw_quoted_diff(diff: str, canvas: Canvas) -> Sequence[Row]:
 def _is_complete(diff: str, patches: list[PatchedFile]) -> bool:
     """Return whether the patches contain every added and deleted line of a diff, apart from headers of files."""
     lines = diff.split("\n")
-    counts = [patch.counts for patch in patches]
-    additions = sum(each.additions for each in counts)
-    deletions = sum(each.deletions for each in counts)
-    for sign, count in (("+", additions), ("-", deletions)):
+    counts = sum_counts(patch.counts for patch in patches)
+    for sign, count in (("+", counts.additions), ("-", counts.deletions)):
         # Each file's header has a line that begins with `---`, and one with `+++`; some diffs have none.
         excess = sum(line.startswith(sign) for line in lines) - count
         if excess not in {0, len(patches)}:
