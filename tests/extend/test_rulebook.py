@@ -20,5 +20,6 @@ def test_the_rules_of_a_list_of_tools_are_the_users_and_restrictions_the_project
     assert origins["question", "*", "allow"] == "agent build (built-in)"
     assert origins["*", "*", "deny"] == f"global ({file}:1:30)"
     assert origins["read", "*", "allow"] == f"global ({file}:1:30)"
+    assert origins["sandbox", "*", "ask"] == "profile auto", "repeated behind those of `only`"
     assert origins["read", "keys/*", "deny"] == f"global ({file}:1:76)", "repeated behind those of `only`"
     assert origins["read", "notes/*", "deny"] == "the project, which is not trusted"

@@ -1,6 +1,7 @@
 """The permission rules of a project's agents under each profile, and the place in the configuration of each rule."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from codeloop.config.load import LoadedConfig
@@ -43,9 +44,12 @@ class Rulebook:
         if rule_layers is None:
             base = make_base_rules(profile, *self._folders)
             rules = build_rules(self._loaded.config, agent, base, make_agent_rules(agent))
-            agent_layer = RuleLayer(
-                f"agent {agent}", rules, lambda index: self._describe_rule_origin(agent, base, index)
+            # Once here, since each decision asks where its rule is written.
+            unrestricted_rules = build_unrestricted_rules(self._loaded.config, agent, base, make_agent_rules(agent))
+            locate = partial(
+                self._describe_rule_origin, agent, RuleLayer(f"profile {profile}", base), unrestricted_rules
             )
+            agent_layer = RuleLayer(f"agent {agent}", rules, locate)
             rule_layers = self._cache[agent, profile] = (RuleLayer(f"profile {profile}", base), agent_layer)
         return rule_layers
 
@@ -67,9 +71,8 @@ class Rulebook:
     def _get_agent_config(self, agent: str) -> AgentConfig:
         return self._loaded.config.agent.get(agent, AgentConfig())
 
-    def _describe_rule_origin(self, agent: str, base: Ruleset, index: int) -> str:
+    def _describe_rule_origin(self, agent: str, base: RuleLayer, unrestricted_rules: Ruleset, index: int) -> str:
         """Return where a rule of `build_rules` is written. `index`: its position among all rules of the agent."""
-        unrestricted_rules = build_unrestricted_rules(self._loaded.config, agent, base, make_agent_rules(agent))
         if index >= len(unrestricted_rules):
             return "the project, which is not trusted"
         # The sections follow each other in the order in which `build_rules` joins them.
@@ -80,8 +83,12 @@ class Rulebook:
         )
         own_rules = unrestricted_rules[: sum(size for size, _ in sections)]
         # `only` repeats earlier rules behind its general denial: such a rule is written where it came first.
-        if index >= len(own_rules) and unrestricted_rules[index] in own_rules:
-            index = own_rules.index(unrestricted_rules[index])
+        if index >= len(own_rules):
+            rule = unrestricted_rules[index]
+            if rule in own_rules:
+                index = own_rules.index(rule)
+            elif rule in base.rules:
+                return base.name
         for size, keys in sections:
             if index < size:
                 return self._describe_origin((*keys, index)) if keys else f"agent {agent} (built-in)"

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import stat
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from codeloop.kit.small_files import read_bounded
+from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
@@ -114,7 +114,7 @@ class ProtectedFiles:
             self.warnings += [warning] if warning else []
         left: list[Path] = []
         for path in self._list_new_paths():
-            moved_to = self._move_away(path)
+            moved_to = move_away(path, self._folder)
             if moved_to is not None:
                 self.moved_files.append(MovedFile(path, moved_to))
             elif os.path.lexists(path):
@@ -124,7 +124,7 @@ class ProtectedFiles:
         changed = [path for path, before in self._before.items() if now.get(path) != before]
         new_paths = sorted(now.keys() - self._before.keys())
         failed = [path for path in left if path not in changed and path not in new_paths]
-        failed += [path for path in new_paths if not self._move_away(path)]
+        failed += [path for path in new_paths if not move_away(path, self._folder)]
         failed += [path for path in changed if not _restore_file(path, self._before[path])]
         restored = [path for path in (*changed, *new_paths) if path not in failed]
         if restored:
@@ -155,9 +155,11 @@ class ProtectedFiles:
         ):
             return []
         if before.data is None:
-            is_done = self._move_away(path) is not None
+            is_done = move_away(path, self._folder) is not None
         else:
-            is_done = (not path.is_dir() or self._move_away(path) is not None) and _write_git_list(path, before.data)
+            is_done = (not path.is_dir() or move_away(path, self._folder) is not None) and _write_git_list(
+                path, before.data
+            )
         if not is_done:
             return [f"git can't read {path} any more, and it could not be put back: look at it first."]
         return [f"blocked: change of {path}, which git could not read any more; it is as it was before."]
@@ -170,23 +172,6 @@ class ProtectedFiles:
             for path, content in contents.items()
             if not any(map(path.is_relative_to, self._writable_exceptions))
         }
-
-    def _move_away(self, path: Path) -> Path | None:
-        """Move a new file or folder away. Returns its new path; None when that fails."""
-        name = f"{time.time_ns()}-{path.name}"
-        if not _has_no_link_above(path):
-            return None
-        with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-        for target in (self._folder / name, path.with_name(f"set-aside-{name}")):
-            try:
-                path.rename(target)
-            except OSError:
-                # Our folder may be on another disk. Then the file is renamed where it is.
-                continue
-            else:
-                return target
-        return None
 
 
 def _identify_folder(folder: Path) -> tuple[int, int]:
