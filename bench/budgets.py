@@ -155,7 +155,7 @@ BUDGETS = (
     Budget("serve-ready", 9, "serve, from the start to the first answer", "ms", 250),
     Budget("acp-first-update", None, "acp, from the start to the first update in the editor", "ms", 150),
     Budget("acp-first-text", None, "  the same: to the first text of an answer", "ms"),
-    Budget("interrupt", None, "run: from Ctrl-C to the result, of a turn that waits for its model", "ms", 200),
+    Budget("interrupt", None, "run: from Ctrl-C to the result, of a turn before its first request", "ms", 200),
     Budget("interrupt-note", None, "  the same: to a note, of one whose command ignores signals", "ms", 200),
     Budget("serve-list", None, "GET /session, median over one connection", "ms", 3),
     Budget("serve-idle-memory", 9, "an idle server that has had one session", "MB", 50),

@@ -9,10 +9,10 @@ from pathlib import Path
 from bench.bench_run import BenchRun
 from bench.process_runner import MeasurementFailed
 from bench.replay_script import write_replay_script
-from bench.subjects import CODELOOP, PROMPT, Installation
+from bench.subjects import CODELOOP, Installation
 from codeloop.kit.fault_injection import FAULT_VARIABLE
 
-RUN = (CODELOOP, "run", "--auto", "--title", "T", "--format", "json", "--replay", "{script}", PROMPT)
+RUN = (CODELOOP, "run", "--auto", "--title", "T", "--format", "json", "--replay", "{script}", "{prompt}")
 WAIT_FOR_MODEL = "step.start:1:delay"
 """The fault by which a turn waits half a minute before its first request."""
 MARKER = "begun"

@@ -216,8 +216,7 @@ def join_url(base_url: str, path: str) -> str:
     'https://host/v1/models?all=1&key=k'
     """
     base, _, query = base_url.partition("#")[0].partition("?")
-    # The slash at the end of a whole base URL is gone already.
-    base = base.rstrip("/") if query and path.startswith("/") else base
+    base = base.rstrip("/") if path.startswith("/") else base
     return f"{base}{path}{'&' if '?' in path else '?'}{query}" if query else f"{base}{path}"
 
 

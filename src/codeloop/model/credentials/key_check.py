@@ -32,7 +32,7 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
     """Send a request with the key's headers, then one without, to see whether the service checks keys at all."""
     import httpx2
 
-    check_url = join_url(url.rstrip("/"), KEY_CHECK_PATHS.get(provider_id, "/models"))
+    check_url = join_url(url, KEY_CHECK_PATHS.get(provider_id, "/models"))
     try:
         require_reachable(urlsplit(url).hostname or "")
         async with httpx2.AsyncClient(verify=load_service_tls_context(), timeout=SERVER_MODELS.seconds) as http:
