@@ -127,6 +127,10 @@ async def _run(
     params = BashParams(command=command, timeout=SHELL_TIMEOUT_MAX.value, reset=True, workdir=str(workspace.directory))
     try:
         result = await bash.run(params, context)
+    except HookRefused as error:
+        if error.ends:
+            raise
+        return _make_failed_part(part, error)
     except (ToolFailure, Denied, Rejected) as error:
         return _make_failed_part(part, error)
     finally:

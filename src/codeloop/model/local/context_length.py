@@ -12,6 +12,7 @@ from codeloop.kit.jsonc import is_object
 from codeloop.model.catalog.local_request import request_json
 from codeloop.model.catalog.local_servers import DERIVED_PREFIX
 from codeloop.model.wire.json_values import list_objects, read_count, read_text
+from codeloop.net.client import join_url
 from codeloop.schema.limits import LOCAL_LOAD_TIME, LOCAL_STATUS_TIME
 
 ADVISED_CONTEXT_TOKENS = 32_768
@@ -87,7 +88,7 @@ async def _read_llama_cpp(url: str, model: str) -> LocalContext:
 
 async def _read_from_model_list(url: str, model: str) -> LocalContext:
     """Read the context from the list of models, where vLLM and SGLang state it."""
-    answer = await request_json(f"{url}/models", None, LOCAL_STATUS_TIME.seconds)
+    answer = await request_json(join_url(url, "/models"), None, LOCAL_STATUS_TIME.seconds)
     lengths = (
         read_count(each, "max_model_len") for each in list_objects(answer.get("data")) if each.get("id") == model
     )

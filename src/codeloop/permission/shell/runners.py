@@ -98,7 +98,9 @@ def may_run_script(words: Sequence[Word]) -> bool:
     """Return whether a runner may run more than the commands that are spelled out in its words."""
     name = words[0].value
     is_script = any(re.search(r"[\s;|&]", word.value) or not word.is_known for word in words[1:])
-    return name in _SHELL_RUNNERS or (is_runner(name) and is_script)
+    # Without a program, `i386` and `unshare` start a shell, which may read commands from stdin.
+    is_shell = all(word.value.startswith("-") for word in words[1:])
+    return name in _SHELL_RUNNERS or (is_runner(name) and (is_script or is_shell))
 
 
 def runs_later_word(words: Sequence[Word]) -> bool:
