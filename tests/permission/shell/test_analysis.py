@@ -109,7 +109,8 @@ HIDDEN = [
     "git clone --upload-p 'rm x' a", "git clone -qu 'rm x' a", "git clone --conf core.fsmonitor='rm x' a",
     "git fetch --upl='rm x' a", "git push --rec 'rm x' a", "git rebase -qx 'rm x' a", "git difftool -yx 'rm x'",
     "git config core.sshCommand 'rm x'", "git config Alias.a '!rm x'", "git grep -nO'rm x' a",
-    "echo rm x | chroot /", "echo rm x | fakeroot", "echo rm x | linux32", "echo rm x | i386", "echo rm x | unshare -r", "echo rm x | doas -s",
+    "echo rm x | chroot /", "echo rm x | fakeroot", "echo rm x | linux32", "echo rm x | i386",
+    "echo rm x | unshare -r", "echo rm x | doas -s",
 ]  # fmt: skip
 
 
