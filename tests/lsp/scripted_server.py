@@ -71,13 +71,14 @@ def misused(text: str) -> list[dict[str, Any]]:
 
 
 def index(uri: str) -> None:
-    """Look at the project for a while, and then say what was wrong all the time."""
+    """Look at the project for a while, and then say what was wrong all the time: of the text at the end of that."""
     send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "begin", "title": "indexing"}}})
     time.sleep(seconds_of("indexes"))
     send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "end"}}})
+    version, text = TEXTS[uri]
     INDEXED.set()
-    time.sleep(0.05)
-    publish(uri, *TEXTS[uri])
+    time.sleep(seconds_of("rereads") or 0.05)
+    publish(uri, version, text)
 
 
 def seconds_of(order: str) -> float:

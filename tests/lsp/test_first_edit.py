@@ -39,6 +39,12 @@ async def test_the_first_edit_of_a_file_tells_its_error(
         assert await it.edit("a.x", "bad1\n") == TOLD
 
 
+async def test_a_late_report_on_the_text_before_is_not_taken_for_one_on_the_edit(tmp_path: Path) -> None:
+    async with world(tmp_path, "indexes=0.5", "rereads=0.6", "delay=1.0", "versionless") as it:
+        (it.root / "a.x").write_text("fine\n")
+        assert await it.edit("a.x", "bad1\n") == TOLD
+
+
 @pytest.mark.parametrize("orders", [("starts=0.6",), ("indexes=0.5", "versionless"), ("pull", "slow=0.4")])
 async def test_the_first_edit_that_is_right_tells_nothing(tmp_path: Path, orders: tuple[str, ...]) -> None:
     async with world(tmp_path, *orders) as it:

@@ -31,8 +31,9 @@ def test_what_may_be_about_an_older_text_is_not_believed() -> None:
     habits = PushHabits(0.3)
     document = said(habits, 1.0)
     assert habits.has_all_diagnostics(document)
-    document.change("a", next(habits.versions), habits.pause)
-    document.change("b", next(habits.versions), habits.pause)  # nothing was said of "a"
+    document.change("a", next(habits.versions), has_settled=habits.has_settled(document))
+    assert not habits.has_settled(document), "nothing was said of a"
+    document.change("b", next(habits.versions), has_settled=False)
     document.record_push([])
     document.pushed_at -= 1.0
     assert not habits.has_all_diagnostics(document)
@@ -41,3 +42,18 @@ def test_what_may_be_about_an_older_text_is_not_believed() -> None:
     assert not habits.has_all_diagnostics(document), "it may go on"
     document.pushed_at -= 1.0
     assert habits.has_all_diagnostics(document)
+
+
+def test_a_report_after_the_analysis_of_the_project_is_expected_and_teaches_no_pause() -> None:
+    habits = PushHabits(0.3)
+    document = said(habits, 1.0)
+    habits.record_work(is_working=True)
+    assert not habits.has_settled(document), "it reports at the end"
+    habits.record_work(is_working=False)
+    assert not habits.has_settled(document), "it reports in a moment"
+    habits.learn_pause(document)
+    assert habits.pause == 0.3
+    document.record_push([])
+    document.pushed_at += 0.001
+    time.sleep(0.31)
+    assert habits.has_settled(document)

@@ -138,7 +138,7 @@ class LanguageClient:
             self._notify("textDocument/didOpen", {"textDocument": item})
         elif document.text != text:
             before = document.text
-            document.change(text, next(self.habits.versions), self.habits.pause)
+            document.change(text, next(self.habits.versions), has_settled=self.habits.has_settled(document))
             self._fence(document)
             self._send_change(document, before)
         document.synced_at = time.time()

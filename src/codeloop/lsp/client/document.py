@@ -60,10 +60,11 @@ class OpenDocument:
         """The `TextDocumentIdentifier` of requests."""
         return {"uri": self.uri}
 
-    def change(self, text: str, version: int, pause: float) -> None:
-        """Set a new text and drop the diagnostics of the old one. `pause`: see `is_quiet`."""
-        # A quiet server has reported on the old text: no further report will be about that one.
-        has_settled = self.is_quiet(pause) and not self.older_text_count
+    def change(self, text: str, version: int, *, has_settled: bool) -> None:
+        """Set a new text and drop the diagnostics of the old one.
+
+        `has_settled`: whether no further report will be about the old text.
+        """
         self.older_text_count = 0 if has_settled else min(self.older_text_count + 1, _MAX_OLDER_TEXT_COUNT)
         self.text = text
         self._begin_version(version)

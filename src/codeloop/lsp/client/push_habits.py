@@ -44,6 +44,15 @@ class PushHabits:
         has_settled = document.is_quiet(self.pause) and self.measure_seconds_left(document) == 0
         return has_settled and not document.older_text_count
 
+    def has_settled(self, document: OpenDocument) -> bool:
+        """Return whether no further report will be about the current text, as far as the server's habits tell."""
+        seconds_since_work = time.monotonic() - self._work_ended_at
+        # A server that has just analysed the project reports anew on the open files.
+        awaits_report = self.is_working or (
+            document.pushed_at < self._work_ended_at and seconds_since_work < _MAX_PAUSE_SECONDS
+        )
+        return document.is_quiet(self.pause) and not document.older_text_count and not awaits_report
+
     def record_work(self, *, is_working: bool) -> None:
         """Record the start or end of the work that the server reports; its diagnostics are incomplete until the end."""
         if self.is_working and not is_working:
@@ -60,7 +69,8 @@ class PushHabits:
     def learn_pause(self, document: OpenDocument) -> None:
         """Learn from a further report on the same text: the pause is longer than the silence before it from now on."""
         silent_seconds = time.monotonic() - document.pushed_at
-        # Only if no change was sent in between, which would explain the new report.
-        is_late = document.pushed is not None and self.sent_at < document.pushed_at
+        # Only if in between no change was sent and no analysis of the project ended, which would explain the report.
+        explained_at = max(self.sent_at, self._work_ended_at)
+        is_late = document.pushed is not None and not self.is_working and explained_at < document.pushed_at
         if is_late and silent_seconds < _MAX_PAUSE_SECONDS:
             self.pause = max(self.pause, _PAUSE_MARGIN * silent_seconds)
