@@ -61,7 +61,7 @@ class CachedWidget(Widget):
         super()._set_dirty(*regions)
 
 
-class CommandWidget(CachedWidget):
+class CommandWidget(Widget):
     """A widget with words that run a command when clicked: those with the style that `run_on_click` returns."""
 
     class Clicked(Message):
