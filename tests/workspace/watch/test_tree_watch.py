@@ -1,6 +1,8 @@
 """What is told of the files of a watched work tree."""
 
 import asyncio
+import errno
+import os
 import shutil
 import sys
 from collections.abc import AsyncIterator
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
+from codeloop.workspace.watch.inotify import InotifyWatch
 from codeloop.workspace.watch.tree_watch import RootFolderMissing, TreeWatch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify exists on Linux only")
@@ -81,6 +84,58 @@ async def test_the_branch_is_told(tree: TreeWatch) -> None:
     (tree._root / ".git" / "HEAD.lock").write_text("ref: refs/heads/other\n")
     (tree._root / ".git" / "HEAD.lock").rename(tree._root / ".git" / "HEAD")
     assert await told(tree) == {(".git/HEAD", "change")}
+
+
+def make_deep_folders(parent: Path, *, names: int) -> None:
+    """Make folders in each other whose names have 200 characters, of which the innermost paths are too long to open."""
+    folder = os.open(parent, os.O_RDONLY)
+    for _ in range(names):
+        os.mkdir("d" * 200, dir_fd=folder)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+
+
+async def test_a_folder_whose_path_is_too_long_leaves_the_others_watched(tree: TreeWatch) -> None:
+    make_deep_folders(tree._root, names=30)
+    other = TreeWatch(tree._root, None, IgnoredFiles(tree._root, None, [], {}))
+    await other.scan()
+    (tree._root / "src" / "new.py").write_text("x")
+    assert await told(other) == {("src/new.py", "add")}
+    other.close()
+
+
+async def test_a_new_folder_whose_path_is_too_long_leaves_the_others_watched(tree: TreeWatch) -> None:
+    make_deep_folders(tree._root, names=30)
+    (tree._root / "src" / "new.py").write_text("x")
+    assert await told(tree) == {("src/new.py", "add")}
+    # The last folders whose paths can be opened: an event names one that can't.
+    innermost = max(tree._names, key=len)
+    folder = os.open(tree._root / innermost, os.O_RDONLY)
+    os.mkdir("e" * 200, dir_fd=folder)
+    os.close(folder)
+    (tree._root / "src" / "new.py").write_text("y")
+    assert await told(tree) == {("src/new.py", "change")}
+
+
+async def test_a_folder_whose_file_system_fails_leaves_the_others_watched(
+    tree: TreeWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = InotifyWatch.add
+
+    def add_unless_lost(watch: InotifyWatch, folder: str, path: str) -> None:
+        if folder == "lost":
+            raise OSError(errno.EIO, "Input/output error", path)
+        add(watch, folder, path)
+
+    monkeypatch.setattr(InotifyWatch, "add", add_unless_lost)
+    (tree._root / "lost").mkdir()
+    (tree._root / "found").mkdir()
+    (tree._root / "found" / "a").write_text("x")
+    assert await told(tree) == {("found/a", "add")}
+    (tree._root / "found" / "a").write_text("y")
+    assert await told(tree) == {("found/a", "change")}
 
 
 async def test_a_root_that_is_deleted_ends_it(tree: TreeWatch) -> None:

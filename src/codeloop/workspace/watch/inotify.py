@@ -8,7 +8,7 @@ import os
 import select
 import sys
 from collections.abc import Iterator
-from errno import EACCES, ELOOP, ENOENT, ENOTDIR
+from errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
 from struct import Struct
 
 # The kernel's names and values, from `sys/inotify.h`.
@@ -73,15 +73,15 @@ class InotifyWatch:
     def add(self, folder: str, path: str) -> None:
         """Watch one folder, and report it as `folder`. `path`: its path on the disk.
 
-        A path that is missing, unreadable, or no folder is ignored, because a scan finds that as well. Raises OSError
-        when there are too many watches.
+        A path that is missing, unreadable, too long, or no folder is ignored, because a scan finds that as well. Raises
+        OSError when there are too many watches, or this folder can't be watched for another reason.
         """
         descriptor: int = self._add_watch(self._fd, os.fsencode(path), self._mask)
         if descriptor < 0:
             code = self._get_errno()
-            if code in {ENOENT, EACCES, ENOTDIR, ELOOP}:
+            if code in {ENOENT, EACCES, ENOTDIR, ELOOP, ENAMETOOLONG}:
                 return
-            raise OSError(code, "no more folders can be watched")
+            raise OSError(code, "the folder can't be watched", path)
         self._folders[descriptor] = folder
         self._descriptors[folder] = descriptor
 

@@ -22,6 +22,8 @@ from codeloop.workspace.watch.inotify import COMPLETED_CHANGES_MASK, FOLDER_BIT,
 # scan of a large tree takes a sixth of one processor.
 _SLICE_SECONDS = 0.004
 _REST_FACTOR = 5
+# The errors that end the watch of a whole tree: no other folder could be watched either.
+_NO_MORE_WATCHES = frozenset((errno.ENOSPC, errno.ENOMEM))
 # The key of the repository's folder, which is not part of the tree. No file name contains a NUL.
 _GIT_KEY = "\0git"
 
@@ -156,7 +158,7 @@ class TreeWatch:
                 files[folder, name] = None
                 continue
             path = join_relative(folder, name)
-            if (self._root / path).is_dir():
+            if _is_folder(self._root / path):
                 if path not in self._names:
                     new_folders[path] = None
             else:
@@ -217,7 +219,12 @@ class TreeWatch:
                 raise TooManyFolders
             folder = folders.pop()
             path = str(self._root / folder) if folder else str(self._root)
-            self._watch.add(folder, path)
+            try:
+                self._watch.add(folder, path)
+            except OSError as error:
+                if not folder or error.errno in _NO_MORE_WATCHES:
+                    raise
+                # An error of this folder alone, such as one of a network file system, leaves the others watched.
             try:
                 with os.scandir(path) as directory_entries:
                     entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in directory_entries]
@@ -233,6 +240,13 @@ class TreeWatch:
             for name, is_folder in entries:
                 if is_folder and not self._ignored.is_ignored_entry(folder, name, is_folder=True):
                     folders.append(join_relative(folder, name))
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False  # the path is too long, or the file system fails
 
 
 def _split_names(names: bytes) -> list[str]:
