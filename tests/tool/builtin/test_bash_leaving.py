@@ -21,9 +21,9 @@ def git(root: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=root, check=True)
 
 
-def doubt(root: Path, *commands: str, **environment: str) -> str:
+def doubt(root: Path, *commands: str, directory: str = ".", **environment: str) -> str:
     given = {"HOME": str(root.parent / "home"), "PATH": "/usr/bin:/bin", **environment}
-    return UnsandboxedLineCheck(root, given, (root, Path("/tmp/other"))).find_doubt(commands)
+    return UnsandboxedLineCheck(root, given, (root, Path("/tmp/other"))).find_doubt(commands, root / directory)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,7 @@ def test_plain_ones_leave(root: Path, line: str) -> None:
         "git push ext::sh",
         "git pull --exec=x",
         "git -c core.sshCommand=./evil push",
+        "git -C sub push",
     ],
 )
 def test_what_could_run_something_of_the_project_does_not(root: Path, line: str) -> None:
@@ -79,6 +80,10 @@ def test_what_could_run_something_of_the_project_does_not(root: Path, line: str)
         ("credential.https://example.com.helper", "!python -m helper"),
         ("filter.x.smudge", "node ./smudge.js"),
         ("include.path", "../.gitconfig"),
+        ("include.path", "a name"),
+        ("includeIf.onbranch:main.path", "extra"),
+        ("core.alternateRefsCommand", "./tools/ssh.sh"),
+        ("gc.recentObjectsHook", "./tools/ssh.sh"),
         ("push.recurseSubmodules", "on-demand"),
         ("remote.origin.pushurl", "./evil.git"),
         ("remote.origin.receivepack", "sh -c evil"),
@@ -146,3 +151,98 @@ def test_what_surrounds_git_may_not_lie_in_the_project(root: Path) -> None:
     (home / ".ssh").mkdir()
     (home / ".ssh/config").write_text(f"Host *\n  ProxyCommand {root}/proxy %h\n")
     assert "ssh/config" in doubt(root, "git push")
+
+
+def write_inclusion(file: Path, path: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"[include]\n\tpath = {path}\n")
+
+
+@pytest.mark.parametrize("path", ["../work/extra", "link/extra", "~/link/extra"])
+def test_a_path_of_an_include_is_relative_to_the_file_that_names_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    home = root.parent / "home"
+    (home / "link").symlink_to(root)
+    write_inclusion(home / ".gitconfig", path)
+    assert "include.path" in doubt(root, "git push")
+    (root / "extra").write_text("[x]\n\ta = planted\n")
+    monkeypatch.setenv("HOME", str(home))
+    assert subprocess.check_output(["git", "config", "x.a"], cwd=root, text=True) == "planted\n"
+
+
+def test_includes_of_the_user_that_stay_outside_of_the_project_let_a_push_out(root: Path) -> None:
+    home = root.parent / "home"
+    write_inclusion(home / ".gitconfig", "extra")
+    assert doubt(root, "git push") == ""
+    write_inclusion(home / "extra", "deeper/extra")
+    assert doubt(root, "git push") == ""
+    write_inclusion(home / "deeper/extra", "../../work/extra")
+    assert "include.path" in doubt(root, "git push")
+
+
+def test_a_file_of_settings_in_the_project_holds_a_push_back(root: Path) -> None:
+    (root / "dotfiles").mkdir()
+    settings = root / "dotfiles/gitconfig"
+    settings.write_text("")
+    (root.parent / "home/.gitconfig").symlink_to(settings)
+    assert "gitconfig" in doubt(root, "git push")
+    (root.parent / "home/.gitconfig").unlink()
+    assert doubt(root, "git push") == ""
+    # git changes to the top of the work tree before it reads them.
+    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+        assert doubt(root, "git push", **{name: "dotfiles/gitconfig"})
+    (root / ".git/config").rename(settings)
+    (root / ".git/config").symlink_to(settings)
+    assert doubt(root, "git push origin main")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"GIT_DIR": "/tmp/other/.git"},
+        {"GIT_COMMON_DIR": "/tmp/other/.git"},
+        {"GIT_CONFIG_PARAMETERS": "'core.sshcommand'='./evil'"},
+        {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.sshCommand", "GIT_CONFIG_VALUE_0": "./evil"},
+        {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "include.path", "GIT_CONFIG_VALUE_0": "/tmp/other/extra"},
+    ],
+)
+def test_variables_that_lead_git_to_other_settings_hold_a_push_back(root: Path, variables: dict[str, str]) -> None:
+    assert doubt(root, "git push", **variables)
+
+
+def test_a_harmless_setting_in_a_variable_lets_a_push_out(root: Path) -> None:
+    given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "gc.auto", "GIT_CONFIG_VALUE_0": "0"}
+    assert doubt(root, "git push", **given) == ""
+
+
+def test_hooks_count_wherever_an_include_may_set_their_folder(root: Path) -> None:
+    home, hook = root.parent / "home", root / ".husky/pre-push"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\n")
+    git(root, "config", "core.hooksPath", ".husky")
+    write_inclusion(home / ".gitconfig", "extra")
+    # The repository's own setting comes after it and wins.
+    (home / "extra").write_text(f"[core]\n\thooksPath = {home}/hooks\n")
+    assert "pre-push hook" in doubt(root, "git push")
+
+
+def test_a_command_runs_in_the_repository_of_the_project_only(root: Path) -> None:
+    for name in ("plain", "nested/.git", "bare"):
+        (root / name).mkdir(parents=True)
+    (root / "bare/HEAD").write_text("ref: refs/heads/main\n")
+    (root / "link").symlink_to("/tmp")
+    for name in ("nested", "bare", "/tmp", "..", "link", ".git"):
+        assert doubt(root, "git push", directory=name)
+        assert doubt(root, f"cd {name}", "git push")
+    assert doubt(root, "cd plain", "cd ../bare", "git push")
+    assert doubt(root, f"cd {root}", "cd plain", "git push") == ""
+    assert doubt(root, "git push", directory="plain") == ""
+    # Where a command breaks the project's own `.git`, git takes the folder itself.
+    (root / "HEAD").write_text("ref: refs/heads/main\n")
+    assert doubt(root, "git push")
+
+
+@pytest.mark.parametrize("line", ["cd", "cd -", "cd ~", "cd $X", "cd -P plain", "cd 'a*'"])
+def test_a_folder_that_is_not_known_holds_a_push_back(root: Path, line: str) -> None:
+    assert doubt(root, line, "git push")

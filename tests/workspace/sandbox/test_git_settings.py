@@ -9,6 +9,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import Limit
 from codeloop.workspace.git.planted import repositories
+from codeloop.workspace.git.planted.configured_files import find_configured_files
 from tests.workspace.sandbox.conftest import Attacked
 from tests.workspace.sandbox.test_planted import evil, git
 
@@ -155,3 +156,18 @@ async def test_settings_of_other_version_control_are_not_left_for_its_next_use(i
     outcome = await it.run(f"mkdir -p $(dirname {name}); echo '[hooks]' > {name}; echo x > {name}2")
     assert not (it.root / name).exists()
     assert [each.path for each in outcome.moved_files] == [it.root / name]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("GIT_CONFIG_GLOBAL", "git/config"), ("GIT_CONFIG_SYSTEM", "git/config"), ("XDG_CONFIG_HOME", ".")],
+)
+def test_settings_to_which_a_variable_leads_are_relative_to_the_work_tree(
+    tmp_path: Path, variable: str, value: str
+) -> None:
+    write(tmp_path / "git/config", "[core]\n\thooksPath = .githooks\n")
+    given = {"HOME": str(tmp_path / "home"), variable: value}
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    path = subprocess.check_output(["git", "rev-parse", "--git-path", "hooks"], cwd=tmp_path, text=True, env=given)
+    assert path == ".githooks\n"
+    assert list(find_configured_files([tmp_path / ".git"], tmp_path, [tmp_path], given)) == [tmp_path / ".githooks"]

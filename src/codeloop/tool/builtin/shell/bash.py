@@ -208,7 +208,7 @@ async def _ask_permission(
         must_ask = _may_evade(line, sandbox) and has_denials(ctx.session)
         needs = line.list_needs(ctx.workspace, ctx.session.judge, must_ask=must_ask)
         if is_outside:
-            needs.insert(0, await _make_outside_need(params, directory, ctx, line))
+            needs.insert(0, await _make_outside_need(params, directory, ctx, context, line))
         # The line touches nothing but what the user was asked about: the answer holds.
         if earlier and all(need in earlier for need in needs):
             return line
@@ -220,15 +220,19 @@ async def _ask_permission(
     )
 
 
-async def _make_outside_need(params: BashParams, directory: Path, ctx: ToolContext, line: LineNeeds) -> Need:
+async def _make_outside_need(
+    params: BashParams, directory: Path, ctx: ToolContext, context: ShellContext, line: LineNeeds
+) -> Need:
     """Return the permission to run a line outside the sandbox, with the doubt that keeps a rule from allowing it."""
     work = ctx.workspace
     metadata: JSON = {"command": params.command, "reason": params.outside}
     metadata |= {WORKDIR_KEY: str(directory)} if directory != work.directory else {}
     need = make_need(params.command, line.analysis)
     if not need.unproven:
-        check = UnsandboxedLineCheck(work.root, work.environment, make_policy(work).writable)
-        need = replace(need, unproven=await asyncio.to_thread(check.find_doubt, line.analysis.commands))
+        changed_variables = work.shells.list_changed_variables(context, is_unsandboxed=True)
+        environment = {**context.environment, **changed_variables}
+        check = UnsandboxedLineCheck(work.root, environment, make_policy(work).writable)
+        need = replace(need, unproven=await asyncio.to_thread(check.find_doubt, line.analysis.commands, directory))
     # A rule allows the line and the doubt overrules it: the user is told why it is asked about.
     if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
         metadata |= {"doubt": need.unproven}

@@ -20,6 +20,7 @@ from codeloop.workspace.git.planted.configured_files import (
     list_user_config_files,
     read_settings_with_includes,
 )
+from codeloop.workspace.git.planted.layout import list_entries
 from codeloop.workspace.git.settings import GitSetting
 
 # Shell builtins and programs that start nothing.
@@ -54,10 +55,10 @@ _HOOKS_BY_COMMAND = {
 }
 """The hooks that each command runs; None: it may run any."""
 _PROGRAM_SETTINGS = re.compile(
-    r"credential\..*|core\.(sshcommand|askpass|fsmonitor|gitproxy|editor)|filter\..*|merge\..*\.driver|gpg\..*"
-    r"|remote\..*\.(receivepack|uploadpack|vcs)|include\.path|includeif\..*|push\.recursesubmodules"
+    r"credential\..*|core\.(sshcommand|askpass|fsmonitor|gitproxy|editor|alternaterefscommand)|filter\..*"
+    r"|merge\..*\.driver|gpg\..*|remote\..*\.(receivepack|uploadpack|vcs)|push\.recursesubmodules|gc\.recentobjectshook"
 )
-"""Settings by which these commands run programs, or read further settings."""
+"""Settings by which these commands run programs."""
 _CODE_RUNNERS = re.compile(
     r"npm|npx|pnpm|yarn|bunx?|deno|node|python[\d.]*|uvx?|poetry|pipx?|ruby|bundle|perl|php|make|just|task|gradle|mvn|cargo"
     r"|go|sh|bash|zsh|env|eval|source|\."
@@ -77,8 +78,14 @@ _OLD_REMOTE_FOLDERS = ("remotes", "branches")
 _URL = re.compile(r"(https?|ssh|git)://.*|[\w.-]+@[\w.-]+:.*|[\w.-]+:(?!:|//).*")
 _PROGRAM_VARIABLES = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXEC_PATH", "GIT_PROXY_COMMAND")
 """Variables that name a program for git to run."""
+_REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS")
+"""Variables that lead git to another repository, or to settings that are not looked at."""
 _HELPER_PROGRAMS = re.compile(r"ssh|ssh-askpass|gpg2?|git-.*")
 """Programs that git finds on the PATH and runs."""
+_SETTING_VARIABLE = "GIT_CONFIG_KEY_"
+"""The start of the variables with names of settings; their values are in `GIT_CONFIG_VALUE_0` and so on."""
+# A folder that is written without anything that the shell expands.
+_PLAIN_FOLDER = re.compile(r"[\w./+@,=%][\w./+@,=% -]*")
 # Of a hook, or of ssh's configuration.
 _MAX_FILE_BYTES = 64 * 1024
 
@@ -92,18 +99,47 @@ class UnsandboxedLineCheck:
         self._writable = tuple(writable)
         self._home = Path(environment.get("HOME") or "/nonexistent")
 
-    def find_doubt(self, commands: Sequence[str]) -> str:
-        """Return why a rule can't allow a line with these simple commands to run unsandboxed; "": it can."""
+    def find_doubt(self, commands: Sequence[str], directory: Path) -> str:
+        """Return why a rule can't allow a line with these simple commands to run unsandboxed; "": it can.
+
+        `directory`: the one in which the line begins.
+        """
+        runs_git, targets = False, list[str]()
         for command in commands:
             words = _split_words(command)
             if words is None or not words:
                 return "it can't be read"
+            if words[0] == "cd":
+                if len(words) != 2 or not _PLAIN_FOLDER.fullmatch(words[1]):
+                    return f"it is not known where `{command}` leads"
+                targets.append(words[1])
             if words[0] in _HARMLESS_PROGRAMS:
                 continue
             if words[0] != "git" or len(words) < 2 or words[1] not in _SAFE_OPTIONS:
                 return f"only git {', '.join(_SAFE_OPTIONS)} are known to run nothing that sandboxed commands wrote"
             if reason := self._find_git_doubt(words[1], words[2:]):
                 return reason
+            runs_git = True
+        return self._find_folder_doubt(directory, targets) if runs_git else ""
+
+    def _find_folder_doubt(self, directory: Path, targets: Sequence[str]) -> str:
+        """Return why git may find another repository than that of the project; "": it does not.
+
+        `targets`: the folders to which the line changes. Each change may fail, or be made twice, so git may run in
+        every folder to which some of them lead.
+        """
+        root = Path(os.path.realpath(self._root))
+        # It grows while it is read.
+        folders = [Path(os.path.realpath(directory))]
+        for folder in folders:
+            if not folder.is_relative_to(root):
+                return f"git may run in {folder}, outside of the project"
+            for each in (folder, *folder.parents):
+                # The `.git` of the project is looked at by itself. If a command broke it, git goes on to those above.
+                if self._is_writable(".", each) and _is_repository(each, has_git=each != root):
+                    return f"git may use the repository in {each}, which sandboxed commands may write"
+            next_folders = {Path(os.path.realpath(folder / target)) for target in targets}
+            folders += [each for each in next_folders if each not in folders and each.is_dir()]
         return ""
 
     def _find_git_doubt(self, subcommand: str, words: Sequence[str]) -> str:
@@ -116,12 +152,16 @@ class UnsandboxedLineCheck:
         if folder is None:
             return "the repository is not known"
         common = find_common_folder(folder)
-        settings = list(self._read_settings(common / "config", folder / "config.worktree"))
+        own_files = [common / "config", folder / "config.worktree"]
+        files = [*list_user_config_files(self._home, self._environment, self._root), *own_files]
+        settings_with_includes = [*self._list_environment_settings(), *read_settings_with_includes(files, self._home)]
+        settings = [setting for setting, _ in settings_with_includes]
         operands = [word for word in words if not word.startswith("-")]
         runs_hooks = subcommand != "push" or "--no-verify" not in options
         doubts = [
             self._find_hook_doubt(subcommand, common, settings) if runs_hooks else "",
-            *map(self._find_setting_doubt, settings),
+            self._find_file_doubt(files, own_files),
+            *(self._find_setting_doubt(setting, included) for setting, included in settings_with_includes),
             self._find_remote_doubt(operands[0], settings)
             if operands
             else self._find_default_remote_doubt(subcommand, common, settings),
@@ -130,14 +170,36 @@ class UnsandboxedLineCheck:
         ]
         return next(filter(None, doubts), "")
 
-    def _read_settings(self, *repository_files: Path) -> Iterator[GitSetting]:
-        files = [*list_user_config_files(self._home, self._environment), *repository_files]
-        return (setting for setting, _ in read_settings_with_includes(files, self._home))
+    def _list_environment_settings(self) -> Iterator[tuple[GitSetting, None]]:
+        """Yield the settings in variables, without the files that they include."""
+        for variable, key in self._environment.items():
+            if variable.startswith(_SETTING_VARIABLE):
+                section, _, rest = key.partition(".")
+                subsection, _, name = rest.rpartition(".")
+                full_name = ".".join(filter(None, (section.lower(), subsection, name.lower())))
+                value = self._environment.get(variable.replace("_KEY_", "_VALUE_"), "")
+                yield GitSetting(0, full_name, value), None
 
-    def _find_setting_doubt(self, setting: GitSetting) -> str:
-        """Return why a setting may start a planted program; "": it does not."""
+    def _find_file_doubt(self, files: Iterable[Path], own_files: Iterable[Path]) -> str:
+        """Return why one of git's configuration files may be written by sandboxed commands; "": none may.
+
+        `own_files`: those of the repository, which are protected from them where they are.
+        """
+        protected = {os.path.realpath(file.parent) + os.sep + file.name for file in own_files}
+        for file in files:
+            if os.path.realpath(file) not in protected and self._is_writable(str(file), self._root):
+                return f"git's settings in {file} lie where sandboxed commands may write"
+        return ""
+
+    def _find_setting_doubt(self, setting: GitSetting, included_file: Path | None) -> str:
+        """Return why a setting may start a planted program, or include settings that were planted; "": it does not."""
         if not setting.name:
             return "a setting of git can't be understood"
+        if setting.name.startswith(("include.", "includeif.")):
+            if included_file is None:
+                return f"{setting.name} can't be followed"
+            is_writable = self._is_writable(str(included_file), self._root)
+            return f"{setting.name} leads to {setting.value}, where sandboxed commands may write" if is_writable else ""
         if not _PROGRAM_SETTINGS.fullmatch(setting.name) or setting.is_harmless:
             return ""
         if setting.name == "push.recursesubmodules" and setting.value not in {"check", "no", "false"}:
@@ -146,29 +208,23 @@ class UnsandboxedLineCheck:
         if words is None:
             return f"{setting.name} can't be understood"
         programs = [word for word in words if _CODE_RUNNERS.fullmatch(word.rpartition("/")[2])]
-        if programs and "include" not in setting.name:
+        if programs:
             return f"{setting.name} runs `{programs[0]}`, which may load what lies in the project"
-        # The path of an include is relative to the file that names it, which for a project is `.git/config`.
-        folder = self._root / ".git" if setting.name.startswith("include") else self._root
-        path = next((word for word in words if "/" in word and self._is_writable(word, folder)), None)
+        path = next((word for word in words if "/" in word and self._is_writable(word, self._root)), None)
         return f"{setting.name} leads to {path}, where sandboxed commands may write" if path else ""
 
     def _find_hook_doubt(self, subcommand: str, common: Path, settings: Sequence[GitSetting]) -> str:
         """Return why a hook of a git command may run what lies in the project; "": none does."""
         set_paths = [setting.value for setting in settings if setting.name == "core.hookspath"]
-        set_folder = (
-            Path(os.path.realpath(self._root / expand_config_path(set_paths[-1], self._home))) if set_paths else None
-        )
-        folder = set_folder or common / "hooks"
-        try:
-            paths = [path for path in folder.iterdir() if path.suffix != ".sample"]
-        except OSError:
-            return ""
+        # Which of them counts depends on the order of includes and on their conditions.
+        folders = [self._root / expand_config_path(path, self._home) for path in set_paths]
+        paths = [path for folder in (*folders, common / "hooks") for path in list_entries(folder)]
         hooks = _HOOKS_BY_COMMAND[subcommand]
         for path in paths:
-            if hooks is not None and path.name not in hooks:
+            folder = path.parent
+            if path.suffix == ".sample" or (hooks is not None and path.name not in hooks):
                 continue
-            if set_folder is not None and self._is_writable(str(folder), self._root):
+            if folder in folders and self._is_writable(str(folder), self._root):
                 return f"its {path.name} hook lies in {folder}, where sandboxed commands may write"
             if not os.access(path, os.X_OK) or path.is_dir():
                 continue
@@ -219,6 +275,8 @@ class UnsandboxedLineCheck:
 
     def _find_environment_doubt(self) -> str:
         """Return why git's variables, the PATH or ssh's configuration may start a planted program; "": they do not."""
+        if name := next(filter(self._environment.get, _REPOSITORY_VARIABLES), None):
+            return f"{name} leads git to other settings than those of the project"
         for name in _PROGRAM_VARIABLES:
             words = _split_words(self._environment.get(name, "")) or ()
             if any("/" in word and self._is_writable(word, self._root) for word in words):
@@ -255,6 +313,12 @@ def _list_remote_addresses(settings: Iterable[GitSetting]) -> dict[str, list[str
         if match := _REMOTE_ADDRESS.fullmatch(setting.name):
             addresses.setdefault(match[1], []).append(setting.value)
     return addresses
+
+
+def _is_repository(folder: Path, *, has_git: bool) -> bool:
+    """Return whether git may take a folder for a repository: it has a `.git`, if that counts, or is a git directory."""
+    head = folder / "HEAD"
+    return (has_git and os.path.lexists(folder / ".git")) or head.is_file() or head.is_symlink()
 
 
 def _split_words(text: str) -> list[str] | None:

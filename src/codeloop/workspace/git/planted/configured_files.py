@@ -19,13 +19,15 @@ _WORD_BREAKS = re.compile(r"[\s;|&()<>\"'`$!]+")
 _SCRIPT_NAME = re.compile(r"[\w.-]+\.(?:[cm]?[jt]s|bash|lua|php|pl|ps1|py|r|rb|sh|zsh)", re.IGNORECASE)
 
 
-def list_user_config_files(home: Path, environment: Mapping[str, str]) -> list[Path]:
-    """Return the configuration files that git reads in every repository."""
+def list_user_config_files(home: Path, environment: Mapping[str, str], tree: Path) -> list[Path]:
+    """Return the configuration files that git reads in every repository. `tree`: the work tree in which git runs."""
+    # git changes to the top of the work tree before it reads these files.
+    system_file = tree / (environment.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")
     if global_file := environment.get("GIT_CONFIG_GLOBAL", ""):
-        return [Path("/etc/gitconfig"), home / global_file]
+        return [system_file, tree / global_file]
     config_home = environment.get("XDG_CONFIG_HOME", "")
-    base = Path(config_home) if config_home.startswith("/") else home / ".config"
-    return [Path("/etc/gitconfig"), base / "git/config", home / ".gitconfig"]
+    base = tree / config_home if config_home else home / ".config"
+    return [system_file, base / "git/config", home / ".gitconfig"]
 
 
 def read_file_settings(file: Path) -> tuple[GitSetting, ...]:
@@ -73,7 +75,7 @@ def find_configured_files(
     """
     home = Path(environment.get("HOME") or "/nonexistent")
     own_files = [folder / name for folder in folders for name in ("config", "config.worktree")]
-    files, roots = [*list_user_config_files(home, environment), *own_files], tuple(roots)
+    files, roots = [*list_user_config_files(home, environment, tree), *own_files], tuple(roots)
     for file in files:
         # A configuration file may be a link to a file of the project, as with a repository of dotfiles.
         real = Path(os.path.realpath(file))
