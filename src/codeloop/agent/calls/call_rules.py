@@ -97,9 +97,14 @@ def list_rulesets(engine: Engine, session_id: str, agent: Agent) -> tuple[tuple[
     return _list_rulesets(make_call_rules(engine, session_id, agent).lists)
 
 
+def make_lists_of_new_session(engine: Engine, agent: Agent) -> list[RuleLayers]:
+    """Return the lists that decide a call in a new session, which has no rules or ceilings of its own."""
+    return _make_lists(engine, RuleLayer("session", ()), agent, engine.rulebook.profile)
+
+
 def list_rulesets_of_new_session(engine: Engine, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
-    """Return the lists that decide a call in a new session, as `list_rulesets` does: it has no rules or ceilings."""
-    return _list_rulesets(_make_lists(engine, RuleLayer("session", ()), agent, engine.rulebook.profile))
+    """Return the lists of `make_lists_of_new_session`, each as its rulesets."""
+    return _list_rulesets(make_lists_of_new_session(engine, agent))
 
 
 def _list_rulesets(lists: Iterable[RuleLayers]) -> tuple[tuple[Ruleset, ...], ...]:

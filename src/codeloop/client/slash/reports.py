@@ -1,6 +1,7 @@
 """Formats the reports of `/cost`, `/context`, `/permissions` and `/memory` as lines of text."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from codeloop.client.formatting import align_table, format_cost, format_count, format_time, measure_width
@@ -126,12 +127,12 @@ def format_permission_report(permissions_in_force: PermissionsInForce, max_decis
         "Always allowed:",
     ]
     lines += [f"  {grant.id}  {format_grant(grant)}" for grant in permissions_in_force.grants] or ["  nothing"]
-    lines += ["", "Rules; the last that matches decides:"]
-    rows = [
-        (f"  {rule.permission}", one_line(rule.pattern, MAX_NAME), rule.action, rule.origin)
-        for rule in permissions_in_force.rules
-    ]
-    lines += align_table(rows) or ["  none"]
+    for number, rules in groupby(permissions_in_force.rules, key=lambda rule: rule.list):
+        heading = "Every call must pass these as well" if number else "Rules"
+        lines += ["", f"{heading}; the last that matches decides:"]
+        lines += align_table(
+            [(f"  {rule.permission}", one_line(rule.pattern, MAX_NAME), rule.action, rule.origin) for rule in rules]
+        )
     lines += ["", "Latest decisions:"]
     lines += [f"  {format_decision(each)}" for each in permissions_in_force.decisions[-max_decisions:]] or ["  none"]
     return lines

@@ -18,6 +18,16 @@ from tests.support.scripted_project import both_clients, make_answer, make_call,
 __all__ = ["both_clients"]
 
 
+async def test_a_new_session_has_the_rules_that_are_shown_before_it(tmp_path: Path) -> None:
+    async with open_scripted_project(tmp_path, [], permission={"bash": {"git push*": "deny"}}) as it:
+        for agent in ("build", "plan", "explore"):
+            shown, real = [
+                await it.client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent))
+                for session_id in (None, it.session_id)
+            ]
+            assert shown.rules == real.rules
+
+
 async def test_the_window_is_told_by_part_and_adds_up(tmp_path: Path) -> None:
     made = make_answer(make_call("bash", command="seq 1 400"))
     async with open_scripted_project(tmp_path, [made, ScriptedAnswer(text="Counted. " * 50, reasoning="Hm.")]) as it:
@@ -86,6 +96,10 @@ async def test_rules_and_what_is_always_allowed_are_told_and_revoked(tmp_path: P
             (own,) = [rule for rule in found.rules if rule.pattern == "git push*"]
             assert (own.action, own.list) == ("deny", 0)
             assert own.origin
+            # Of a file with secrets, the rules that no profile lifts decide, also in a new session.
+            guard = next(rule for rule in found.rules if rule.pattern == "<secret>" and rule.list)
+            assert (guard.permission, guard.action, guard.origin) == ("read", "ask", "built-in")
+            assert sum("decides:" in line for line in format_permission_report(found)) == 2
         text = "\n".join(format_permission_report(found))
         assert "npm test*" in text
         assert "git push*" in text

@@ -1,10 +1,9 @@
 """Handlers of permissions: open questions, rules in force, and "always" grants."""
 
-from codeloop.agent.calls.call_rules import find_profile, make_call_rules
+from codeloop.agent.calls.call_rules import find_profile, make_call_rules, make_lists_of_new_session
 from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.wildcard import is_within
-from codeloop.permission.rules import RuleLayers
 from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import AnswerPermission, RespondPermission
 from codeloop.schema.errors import OperationError, SessionNotFound
@@ -65,10 +64,8 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
         raise SessionNotFound(args.session_id)
     session_agent = session.agent if session is not None else None
     agent = engine.get_agent(args.agent or session_agent or project.settings.config.default_agent or "build")
-    if session is None:
-        lists: list[RuleLayers] = [engine.rulebook.get_layers(agent.name, engine.rulebook.profile)]
-    else:
-        lists = list(make_call_rules(engine, session.id, agent).lists)
+    is_new = session is None
+    lists = make_lists_of_new_session(engine, agent) if is_new else make_call_rules(engine, session.id, agent).lists
     rules = [
         RuleInForce(
             permission=rule.permission,
