@@ -141,6 +141,21 @@ def test_a_server_that_does_not_work_is_not_written(tmp_path: Path) -> None:
     assert not (desk.home / "config" / "codeloop.json").exists()
 
 
+@pytest.mark.slow
+def test_of_several_servers_none_is_added_when_one_fails(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    works = {"command": SERVER[0], "args": [SERVER[1]]}
+    fails = {"command": "sh", "args": ["-c", "exit 7"]}
+    done = desk.run("mcp", "add", json.dumps({"mcpServers": {"works": works, "fails": fails}}))
+    assert done.returncode == 1
+    assert "works (plain 1) works: 24 tools: " in done.stdout
+    assert "Nothing was written." in done.stderr
+    assert not (desk.home / "config" / "codeloop.json").exists()
+    both = desk.run("mcp", "add", json.dumps({"mcpServers": {"works": works, "again": works}}))
+    assert both.returncode == 0, both.stderr
+    assert [*configured(desk)] == ["works", "again"]
+
+
 def added(desk: Desk, *words: str, code: int = 0, **environment: str) -> str:
     """Add a server without trying it; return what is said."""
     done = desk.run("mcp", "add", *words, "--no-try", **environment)

@@ -102,3 +102,19 @@ def test_what_runs_without_a_sandbox_is_marked(tmp_path: Path) -> None:
     (row,) = json.loads(desk.run("plugin", "list", "--json").stdout)
     assert row["sandboxed"] is False
     assert "ok, no sandbox" in desk.run("plugin", "list").stdout
+
+
+@pytest.mark.slow
+def test_a_removal_that_fails_halfway_says_what_was_removed(tmp_path: Path) -> None:
+    # No file larger than this many blocks can be written, as on a full disk. Python would write half a module's code.
+    desk = Desk(tmp_path, {"PYTHONDONTWRITEBYTECODE": "1"}, ("sh", "-c", 'ulimit -f 8; exec "$@"', "sh"))
+    project_file, own_file = desk.work / "codeloop.json", desk.home / "config" / "codeloop.json"
+    own_file.parent.mkdir(parents=True)
+    project_file.write_text('{"plugin": ["./words"]}')
+    own_file.write_text(json.dumps({"plugin": [str(desk.work / "words")]}) + " " * 10_000)
+    done = desk.run("plugin", "remove", "./words")
+    assert done.returncode == 1
+    assert done.stdout == f"Removed from {project_file}.\n"
+    assert f"{own_file} can't be written: File too large. It was not changed." in done.stderr
+    assert "words" not in project_file.read_text()
+    assert "words" in own_file.read_text()

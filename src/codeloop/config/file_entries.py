@@ -1,7 +1,7 @@
 """Sets or removes one entry of a configuration file, such as an MCP server; the rest of the file stays unchanged."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import map_references, read_variable
 from codeloop.config.sources import CODELOOP_FILES
-from codeloop.kit.jsonc import KeyPath
+from codeloop.kit.jsonc import JsoncError, KeyPath
 from codeloop.kit.paths import expand_user_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
@@ -49,28 +49,48 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
 
 
 def write_entry(file: Path, section: str, name: str, entry: JSON | None) -> None:
-    """Set the entry `<section>.<name>` of a file; None removes it. Raises as `write_value` does."""
+    """Set the entry `<section>.<name>` of a file; None removes it. Raises as `edit_file` does."""
     write_value(file, (section, name), entry)
 
 
-def write_value(file: Path, path: Sequence[str], value: Any) -> None:
-    """Set the value at a path of keys in a file; None removes it.
+def write_entries(file: Path, section: str, entries: Mapping[str, JSON]) -> None:
+    """Set entries of a section of a file by name, all or none. Raises as `edit_file` does."""
 
-    Raises CodeloopError if that is impossible; the file is then unchanged.
+    def set_entries(text: str | None) -> str:
+        new_text = text or ""
+        for name, entry in entries.items():
+            new_text = set_value(new_text, (section, name), entry)
+        return new_text
+
+    edit_file(file, section, set_entries)
+
+
+def write_value(file: Path, path: Sequence[str], value: Any) -> None:
+    """Set the value at a path of keys in a file; None removes it. Raises as `edit_file` does."""
+    edit_file(file, path[0], lambda text: set_value(text or "", path, value))
+
+
+def edit_file(file: Path, section: str, edit: Callable[[str | None], str]) -> bool:
+    """Write what `edit` makes of a file's text (None: there is no file); return whether that is another text.
+
+    `section`: the key that is edited. Raises CodeloopError if the file can't be read, edited or written; it is then
+    unchanged.
     """
     try:
         before = read_text(file, CONFIG_BYTES.value)
-        text = set_value(before or "", path, value)
-        if file.parent.is_dir() and file.exists():
-            # `write_private` makes a file that only its owner may read; an existing one keeps its mode.
-            mode = file.stat().st_mode & 0o777
-            write_private(file, text)
+        text = edit(before)
+        if text == before:
+            return False
+        # `write_private` makes a file that only its owner may read; an existing one keeps its mode.
+        mode = file.stat().st_mode & 0o777 if file.parent.is_dir() and file.exists() else None
+        write_private(file, text)
+        if mode is not None:
             file.chmod(mode)
-        else:
-            write_private(file, text)
-    except NotEditable as error:
-        raise CodeloopError(f"{file} is not changed: {error}. Edit `{path[0]}` in it by hand.") from error
+    except (JsoncError, NotEditable) as error:
+        raise CodeloopError(f"{file} is not changed: {error}. Edit `{section}` in it by hand.") from error
     except OSError as error:
-        raise CodeloopError(f"{file} can't be written: {describe_os_error(error)}. Nothing was changed.") from error
+        # Other files may have been changed before, so nothing is said of those.
+        raise CodeloopError(f"{file} can't be written: {describe_os_error(error)}. It was not changed.") from error
     except ValueError as error:
         raise CodeloopError(f"The entry can't be stored in {file}: {error}.") from error
+    return True

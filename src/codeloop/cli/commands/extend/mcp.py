@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +21,7 @@ from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings, run_with_local_client
-from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entry
+from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entries, write_entry
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.command_lines import resolve_paths, split_command_line
@@ -74,51 +75,55 @@ def add(name: str, launch_words: tuple[str, ...], **flags: Any) -> None:
     """Add an MCP server: NAME, then its address, or `--` and the command that starts it.
 
     The JSON that a README gives for other programs is taken as well, with a NAME or without.
-    The server is tried first, and only written to the configuration when it works.
+    The server is tried first, and only written to the configuration when it works; of several, all or none.
     """
     options = AddOptions(**flags)
-    for server in _read_servers(name, launch_words, options):
-        _add_server(server.name, server.entry, options)
+    servers = _read_servers(name, launch_words, options)
+    settings = load_settings()
+    file = choose_entry_file(settings.paths, settings.project_root if options.for_project else None)
+    for server in servers:
+        _check_server(server, settings)
+    for server in [] if options.no_try else servers:
+        entry = resolve_entry(resolve_paths(server.entry, settings.project_root.directory), file.parent, os.environ)
+        definition = parse_definition(server.name, entry)
+        click.echo(_run_in_project(partial(_try_server, definition=definition)))
+    # All were tried before the first is written, so the same words can be given again once a failing one works.
+    _write_servers(servers, settings, file, for_project=options.for_project)
 
 
 def _read_servers(name: str, launch_words: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
     """Return the servers that the arguments of `add` describe: as JSON, or as an address or a command."""
     # JSON names its servers itself, so it may stand in the place of the name.
     if not launch_words and looks_like_json(name):
-        servers = parse_snippet(name)
-    elif len(launch_words) == 1 and looks_like_json(launch_words[0]):
-        servers = parse_snippet(launch_words[0], name)
-    else:
-        return [FoundServer(name, Path(), _make_entry(name, launch_words, options))]
-    for server in servers:
-        if server.problem:
-            raise UsageProblem(f"{escape_controls(server.name)} can't be added: {escape_controls(server.problem)}.")
-    return servers
+        return parse_snippet(name)
+    if len(launch_words) == 1 and looks_like_json(launch_words[0]):
+        return parse_snippet(launch_words[0], name)
+    return [FoundServer(name, Path(), _make_entry(name, launch_words, options))]
 
 
-def _add_server(name: str, entry: JSON, options: AddOptions) -> None:
-    """Try a server, and write its entry to the configuration. Raises CodeloopError if it can't be used."""
-    reject_placeholders(name, entry)
-    definition = parse_definition(name, entry)
-    if definition.problem:
-        raise UsageProblem(f"{escape_controls(definition.problem)}.")
-    settings = load_settings()
-    if name in settings.config.mcp:
-        raise UsageProblem(
-            f"There is a server {escape_controls(name)!r} already. Remove it first: codeloop mcp remove {name}"
-        )
-    file = choose_entry_file(settings.paths, settings.project_root if options.for_project else None)
-    resolved_entry = resolve_paths(entry, settings.project_root.directory)
-    if not options.no_try:
-        usable = parse_definition(name, resolve_entry(resolved_entry, file.parent, os.environ))
-        click.echo(_run_in_project(lambda project: _try_server(project, usable)))
+def _check_server(server: FoundServer, settings: ProjectSettings) -> None:
+    """Raise UsageProblem if a server can't be added: its entry is not valid, or its name is taken."""
+    name = escape_controls(server.name)
+    if server.problem:
+        raise UsageProblem(f"{name} can't be added: {escape_controls(server.problem)}.")
+    reject_placeholders(server.name, server.entry)
+    if problem := parse_definition(server.name, server.entry).problem:
+        raise UsageProblem(f"{escape_controls(problem)}.")
+    if server.name in settings.config.mcp:
+        raise UsageProblem(f"There is a server {name!r} already. Remove it first: codeloop mcp remove {name}")
+
+
+def _write_servers(servers: Sequence[FoundServer], settings: ProjectSettings, file: Path, *, for_project: bool) -> None:
+    """Write the entries of servers to a configuration file at once, and say so. Raises CodeloopError."""
     # A project's file is for others' machines, too, so its paths stay relative.
-    write_entry(file, "mcp", name, entry if options.for_project else resolved_entry)
+    directory = None if for_project else settings.project_root.directory
+    entries = {each.name: resolve_paths(each.entry, directory) if directory else each.entry for each in servers}
+    write_entries(file, "mcp", entries)
     # The user made the change, so it must not end the trust.
-    if options.for_project and settings.trusted:
+    if for_project and settings.trusted:
         trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
     click.echo(f"Written to {file}.")
-    if options.for_project and not settings.trusted:
+    if for_project and not settings.trusted:
         click.echo("This directory is not trusted, so its servers are ignored. Trust it: codeloop trust")
 
 

@@ -14,9 +14,8 @@ from codeloop.cli.commands.extend.installer import run_installer
 from codeloop.cli.commands.extend.plugin_reports import debug, list_plugins
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.target.project import load_settings
-from codeloop.config.config_text import NotEditable, add_to_list, remove_from_list
-from codeloop.config.file_entries import choose_entry_file
-from codeloop.config.files import describe_os_error, read_text, write_private
+from codeloop.config.config_text import add_to_list, remove_from_list
+from codeloop.config.file_entries import choose_entry_file, edit_file
 from codeloop.config.paths import get_plugin_name, get_plugin_path
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.packages.install import install, uninstall
@@ -24,12 +23,10 @@ from codeloop.extend.packages.lock_file import read_lock
 from codeloop.extend.packages.manifest import MANIFEST, read_manifest
 from codeloop.extend.packages.plugin_entries import get_package_folder, parse_package_name
 from codeloop.extend.packages.skeleton import write_skeleton
-from codeloop.kit.jsonc import JsoncError
 from codeloop.kit.programs import find_program
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.extension import PLUGIN_INSTALL
 from codeloop.schema.errors import CodeloopError, UsageProblem
-from codeloop.schema.limits import CONFIG_BYTES
 
 _CONFIG_KEY = "plugin"
 # A folder with one of these may be a plugin also without a manifest.
@@ -71,13 +68,14 @@ def add(name: str, *, for_project: bool) -> None:
         # An entry with another version is replaced.
         same_versions = {"", package.version, lock.version}
     file = _find_config_file(settings, for_project=for_project)
-    text, is_same_plugin = _read_config(file), _make_matcher(settings, file, name)
+    is_same_plugin = _make_matcher(settings, file, name)
 
     def is_present(entry: Any) -> bool:
         package = parse_package_name(get_plugin_name(entry) or "")
         return is_same_plugin(entry) and (package is None or package.version in same_versions)
 
-    _write_config(settings, file, lambda: add_to_list(text, _CONFIG_KEY, entry, is_present), for_project=for_project)
+    edit_file(file, _CONFIG_KEY, lambda text: add_to_list(text, _CONFIG_KEY, entry, is_present))
+    _keep_trust(settings, file, is_project=for_project)
     click.echo(f"Written to {file}.")
     if for_project and not settings.trusted:
         click.echo("This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust")
@@ -102,30 +100,26 @@ def remove(name: str) -> None:
     settings = load_settings()
     package = parse_package_name(name)
     files = [_find_config_file(settings, for_project=True), _find_config_file(settings, for_project=False)]
+    # Told one by one: the second file may not be writable.
     changed_files = [file for file in files if _remove_entry(settings, file, name, is_project=file == files[0])]
     folder = get_package_folder(settings.paths, package) if package is not None else None
     is_installed = folder is not None and (folder.exists() or read_lock(folder) is not None)
     if folder is not None and is_installed:
         uninstall(folder)
         click.echo(f"Removed {folder}.")
-    for file in changed_files:
-        click.echo(f"Removed from {file}.")
     if not changed_files and not is_installed:
         raise UsageProblem(f"There is no plugin {escape_controls(name)} here. `codeloop plugin list` lists them.")
 
 
 def _remove_entry(settings: ProjectSettings, file: Path, name: str, *, is_project: bool) -> bool:
     """Remove the entries of a plugin from a configuration file; return whether there was one. Raises CodeloopError."""
-    text = _read_config(file)
-    if text is None:
+    is_match = _make_matcher(settings, file, name)
+    if not file.exists() or not edit_file(
+        file, _CONFIG_KEY, lambda text: remove_from_list(text or "", _CONFIG_KEY, is_match)
+    ):
         return False
-    try:
-        new_text = remove_from_list(text, _CONFIG_KEY, _make_matcher(settings, file, name))
-    except (JsoncError, NotEditable) as error:
-        raise CodeloopError(f"{file} is not changed: {error}. Edit `{_CONFIG_KEY}` in it by hand.") from error
-    if new_text == text:
-        return False
-    _write_config(settings, file, lambda: new_text, for_project=is_project)
+    _keep_trust(settings, file, is_project=is_project)
+    click.echo(f"Removed from {file}.")
     return True
 
 
@@ -164,27 +158,12 @@ def _run_install_command(command: Sequence[str]) -> None:
         raise CodeloopError(f"{Path(command[0]).name} failed with exit code {code}; nothing was installed or written.")
 
 
-def _write_config(settings: ProjectSettings, file: Path, edit: Callable[[], str], *, for_project: bool) -> None:
-    """Write a configuration file; `edit` returns its new text. Raises CodeloopError."""
-    try:
-        text = edit()
-        # A new file is private to the user; an existing one keeps its mode.
-        mode = file.stat().st_mode & 0o777 if file.exists() else None
-        write_private(file, text)
-        if mode is not None:
-            file.chmod(mode)
-    except (JsoncError, NotEditable) as error:
-        raise CodeloopError(f"{file} is not changed: {error}. Edit `{_CONFIG_KEY}` in it by hand.") from error
-    except OSError as error:
-        raise CodeloopError(f"{file} can't be written: {describe_os_error(error)}. Nothing was changed.") from error
+def _keep_trust(settings: ProjectSettings, file: Path, *, is_project: bool) -> None:
+    """Trust the changed file of a trusted project."""
     # The user made the change, so it must not end the trust.
-    if for_project and settings.trusted:
+    if is_project and settings.trusted:
         trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
 
 
 def _find_config_file(settings: ProjectSettings, *, for_project: bool) -> Path:
     return choose_entry_file(settings.paths, settings.project_root if for_project else None)
-
-
-def _read_config(file: Path) -> str | None:
-    return read_text(file, CONFIG_BYTES.value)
