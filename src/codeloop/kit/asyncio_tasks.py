@@ -13,7 +13,11 @@ def report_failure(task: asyncio.Task[Any], on_failure: Callable[[BaseException]
 
 
 async def cancel_all(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
-    """Cancel tasks and wait for their end; None stands for a task that was never started."""
+    """Cancel tasks and wait until all have ended; their results and errors are dropped.
+
+    None stands for a task that was never started. If the caller is cancelled meanwhile, the tasks are cancelled once
+    more, and it still waits for them; where that could interrupt the end of a process, use `asyncio.wait`.
+    """
     running = [task for task in tasks if task is not None]
     for task in running:
         task.cancel()

@@ -16,6 +16,7 @@ import msgspec
 from codeloop.client.client import Client
 from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, make_function_tool, wait_in_thread
 from codeloop.extension import READ_ONLY_ATTRIBUTE, TOOL_ATTRIBUTE
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.library.errors import ToolRefused
 from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.options import SessionOptions
@@ -124,9 +125,7 @@ class FunctionOffer(Listener):
         self._renew_task = None
         for running in running_calls:
             running.call.abort.set()
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        await cancel_all(tasks)
         with suppress(CodeloopError):
             await self._client.call(TOOLS_WITHDRAW, WithdrawTools(session_id=self._session_id, lease_id=self._lease_id))
 

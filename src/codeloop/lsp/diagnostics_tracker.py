@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
 from codeloop.lsp.client.connection import FENCE_METHOD, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
@@ -302,9 +303,7 @@ class DiagnosticsTracker:
             await asyncio.wait({waiting, hurry}, return_when=asyncio.FIRST_COMPLETED)
             return waiting.result() if waiting.done() else ()
         finally:
-            waiting.cancel()
-            hurry.cancel()
-            await asyncio.wait({waiting, hurry})
+            await cancel_all([waiting, hurry])
 
     async def _wait_until_quiet(self, client: LanguageClient) -> None:
         """Wait until the reports on other files reflect the edits, if there are any, or until another task waits."""

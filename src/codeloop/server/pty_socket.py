@@ -14,6 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from codeloop.app.app import App
 from codeloop.app.handlers.workspace.pty import find_terminal
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.schema.bounds.server import PTY_STALL
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.server.guard import TICKET_ONLY_KEY
@@ -117,9 +118,7 @@ async def _relay(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> None:
         close_reason = next((task.result() for task in tasks if task in done and task.result()), None)
     finally:
         viewer.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_all(tasks)
     if close_reason is not None and WebSocketState.DISCONNECTED not in {socket.client_state, socket.application_state}:
         await _run_while_connected(_close(socket, close_reason))
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.limits import BATCH_CALLS
@@ -68,9 +69,7 @@ async def _run_all(calls: list[Coroutine[Any, Any, CallOutcome]]) -> list[CallOu
     try:
         return await asyncio.gather(*running)
     finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await cancel_all(running)
 
 
 async def _run_one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> CallOutcome:

@@ -14,6 +14,7 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED_KEY, list_open_calls
 from codeloop.agent.recovery import INTERRUPTED_ERROR, NOT_ALLOWED_ERROR, mark_interrupted
 from codeloop.kit import fault_injection
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
@@ -193,9 +194,7 @@ class ToolCalls:
 
     async def cancel(self) -> None:
         """Cancel the running calls and wait for their end; each stores its own interrupted state."""
-        for started in self._started_calls:
-            started.task.cancel()
-        await asyncio.gather(*(started.task for started in self._started_calls), return_exceptions=True)
+        await cancel_all(started.task for started in self._started_calls)
 
     async def _run(self, part: ToolPart, prepared_call: PreparedCall, predecessors: list[asyncio.Task[None]]) -> None:
         """Run a call after its predecessors and store its result; any failure becomes a result, too."""

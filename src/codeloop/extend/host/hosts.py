@@ -34,6 +34,7 @@ from codeloop.extend.host.protocol import (
     OperationCall,
     encode,
 )
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW_ANSWER, HOST_STOP, HOST_WAIT
 from codeloop.schema.event import Event
@@ -226,11 +227,7 @@ class ExtensionHosts:
                 await asyncio.gather(*(feed.is_drained.wait() for feed in self._feeds.values()))
         for feed in self._feeds.values():
             feed.close()
-        for task in (*self._offer_loads.values(), self._following, *self._follower_loads.values()):
-            if task is not None:
-                task.cancel()
-                # The exception is retrieved here: asyncio would log it otherwise.
-                await asyncio.gather(task, return_exceptions=True)
+        await cancel_all((*self._offer_loads.values(), self._following, *self._follower_loads.values()))
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     async def _learn_offer(self, extension: Extension, *, again: bool = False) -> None:

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from codeloop.app.app import App
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.schema.bounds.server import SERVER_HEARTBEAT_LEAST, SERVER_STREAM_END, SERVER_STREAMS
 from codeloop.schema.errors import CodeloopError
 from codeloop.server.events.cursor import Position, parse_cursor, parse_sequence_number
@@ -75,12 +76,11 @@ class EventStream(Response):
                 log.error("An event stream has ended.", exc_info=write_task.exception())
             self._hub.remove_subscriber(self._subscriber)
             if not disconnect_task.done():
-                await _cancel_task(write_task)
+                await cancel_all([write_task])
                 await self._finish(scope, send)
                 await disconnect_task
         finally:
-            await _cancel_task(write_task)
-            await _cancel_task(disconnect_task)
+            await cancel_all([write_task, disconnect_task])
 
     async def _write(self, send: Send) -> None:
         """Write until the client has read nothing for `write_timeout`."""
@@ -103,11 +103,6 @@ async def _wait_for_disconnect(receive: Receive) -> None:
     """Wait until the client has left, or the answer is complete."""
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _cancel_task(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait((task,))
 
 
 def make_stream_routes(app: App, hub: Hub) -> list[BaseRoute]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.mcp import McpAuthCode, McpName, MCPStatus
 from codeloop.schema.errors import CodeloopError
@@ -111,8 +112,7 @@ class McpPicker(Picker[str]):
                 await client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=code))
         finally:
             # Cancelled by the user, or no longer needed after a pasted code.
-            sign_in.cancel()
-            await asyncio.wait({sign_in})
+            await cancel_all([sign_in])
         return True
 
     async def _sign_out(self, name: str | None) -> bool:

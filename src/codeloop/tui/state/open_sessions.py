@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from codeloop.client.client import Client
 from codeloop.client.target import Target
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.schema.api.session_requests import ListMessages, SessionId, make_cursor_before_time, make_cursor_of_page
 from codeloop.schema.errors import CodeloopError, GapError
 from codeloop.schema.event import Event
@@ -73,10 +74,7 @@ class OpenSessions:
 
     async def stop(self) -> None:
         """Stop following."""
-        tasks = [task for task in (self._follow_task, *self._tasks) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_all((self._follow_task, *self._tasks))
 
     async def open(self, session: Session) -> SessionView:
         """Return a session's view, read from the store if it is not open yet. Raises CodeloopError."""

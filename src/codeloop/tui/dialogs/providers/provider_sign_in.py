@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from enum import Enum
 
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.api.providers import (
     FinishSignIn,
@@ -135,5 +136,4 @@ class ProviderSignIn:
             return SignInOutcome.CANCELLED
         finally:
             # The user has closed the screen: the server must not wait for the browser any longer.
-            finish_task.cancel()
-            await asyncio.wait({finish_task})
+            await cancel_all([finish_task])

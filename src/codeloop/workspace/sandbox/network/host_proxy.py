@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.net.chunked_body import ChunkedBody
 from codeloop.net.errors import NetworkError
 from codeloop.schema.limits import (
@@ -69,9 +70,7 @@ class HostProxy:
         """Stop listening, and cut every connection."""
         for server in self._servers:
             server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_all(self._tasks)
 
     def list_refused(self, after: int, port: int) -> list[str]:
         """Return a line for each connection refused at a port since `refused_count` was `after`, each line once."""
@@ -237,9 +236,7 @@ async def _relay(client: Stream, server: Stream, client_chunks: AsyncIterator[by
             if to_server.done() and to_server.exception() is not None:
                 return
     finally:
-        to_server.cancel()
-        to_client.cancel()
-        await asyncio.gather(to_server, to_client, return_exceptions=True)
+        await cancel_all([to_server, to_client])
         server.writer.transport.abort()
 
 
