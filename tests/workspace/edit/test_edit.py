@@ -44,7 +44,8 @@ def test_a_drifted_edit_is_refused_when_its_place_is_there_twice(case: Case) -> 
     ("content", "old", "note"),
     [
         ("call(one)\n", "call(one)", ""),
-        ("    call(one)\n    call(two)\n", "call(one)\ncall(two)", " (ignoring whitespace)"),
+        ("    call(one)\n    call(two)\n", "call(one)\ncall(two)", " (ignoring indentation)"),
+        ("call( one )\n", "call(one)", " (ignoring blanks and the kind of quotes and dashes)"),
         ('say("yes")\n', r"say(\"yes\")", " (without its escapes, entities or line numbers)"),
         (
             "begin()\nthe_same_call(1)\nthe_other_call(2)\nend()\n",
@@ -52,7 +53,7 @@ def test_a_drifted_edit_is_refused_when_its_place_is_there_twice(case: Case) -> 
             " (by its first and last line; those between differ a little)",
         ),
     ],
-    ids=["exactly", "other whitespace", "added escapes", "other lines"],
+    ids=["exactly", "other indentation", "other blanks", "added escapes", "other lines"],
 )
 def test_a_refusal_says_how_several_places_were_found(content: str, old: str, note: str) -> None:
     with pytest.raises(EditRefused) as caught:

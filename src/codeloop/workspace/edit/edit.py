@@ -27,7 +27,6 @@ from codeloop.workspace.edit.matchers import (
     Span,
     TooManyCandidates,
     fold_typography,
-    match_exact,
     match_loose_whitespace,
     match_unescaped,
 )
@@ -85,15 +84,8 @@ def apply_edit(content: str, edit: Edit, suffix: str = "") -> EditResult:
         note = f"newString is already there, at line {line}. " if line else ""
         raise EditRefused("The text to replace was not found.", f"{note}{quote_nearest(source.text, old, suffix)}")
     if len(spans) > 1 and (not edit.replaces_all or matcher in APPROXIMATE_MATCHERS):
-        raise make_ambiguity_error(source.text, spans, _describe_match(matcher), suffix=suffix)
+        raise make_ambiguity_error(source.text, spans, MATCH_NOTES.get(matcher, ""), suffix=suffix)
     return replace_spans(source, spans, matcher, Edit(old, new))
-
-
-def _describe_match(matcher: Matcher) -> str:
-    """Return a clause on how a matcher found several places; "" when it found them exactly."""
-    if matcher in {match_unescaped, *APPROXIMATE_MATCHERS}:
-        return MATCH_NOTES[matcher]
-    return "" if matcher is match_exact else "ignoring whitespace"
 
 
 def _find_existing_line(text: str, new: str) -> int:

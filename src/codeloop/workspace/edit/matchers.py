@@ -233,7 +233,7 @@ PATCH_MATCHERS: tuple[Matcher, ...] = (
     match_most_lines,
 )
 
-# A clause for the model: how each inexact matcher found the text.
+# A clause for the model, in results and errors: how each inexact matcher found the text.
 MATCH_NOTES: dict[Matcher, str] = {
     match_trimmed_lines: "ignoring indentation",
     match_unescaped: "without its escapes, entities or line numbers",
