@@ -161,6 +161,7 @@ class Project:
             environment,
             settings.config.sandbox,
             settings.paths.private_folders,
+            self.warn,
         )
         self.services = Services(self, workspace, agents)
         more_tools, servers = _list_configured_tools(settings), None

@@ -189,7 +189,7 @@ class LanguageServer:
             self._record_failure(f"it did not answer within {LSP_START.seconds:.0f} s")
             raise
         except (ErrorAnswer, ServerGone, OSError) as error:
-            self._record_failure(str(error) or "it can't be run")
+            self._record_failure(str(error).rstrip(".") or "it can't be run")
             raise
         finally:
             # Otherwise the server was stopped meanwhile, and another task may be opening it again by now.

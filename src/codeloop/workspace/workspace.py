@@ -1,6 +1,7 @@
 """The work tree that an agent works in: resolves paths, and holds the services that end with it."""
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -57,8 +58,8 @@ class Workspace:
 
     `scratch`: the folder for complete outputs of tools, which need not be below `root` and does not count as outside;
     `environment`: of child processes, the user's own without any provider's key; `sandbox`: the configuration of the
-    commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `read_log`: shared by all
-    sessions of the work tree.
+    commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `warn` shows a text to the
+    user; `read_log`: shared by all sessions of the work tree.
 
     Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends those that keep
     processes: `shells`, `program_sandboxes` and `terminals`.
@@ -72,6 +73,7 @@ class Workspace:
         environment: dict[str, str],
         sandbox: SandboxConfig = UNCONFINED,
         own_folders: tuple[Path, ...] = (),
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.root = root
         self.directory = directory
@@ -79,6 +81,7 @@ class Workspace:
         self.environment = environment
         self.sandbox = sandbox
         self.own_folders = own_folders
+        self._warn = warn
         self.read_log = ReadLog()
         # Resolved now: if a folder of the path is replaced by a link later, that link leads outside.
         self._roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
@@ -104,12 +107,13 @@ class Workspace:
 
     @cached_property
     def program_sandboxes(self) -> "ProgramSandboxes":
-        """The sandboxes of long-running programs, such as MCP servers."""
+        """The sandboxes of hooks, formatters, language servers and extensions that have one of their own."""
         from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
         from codeloop.workspace.sandbox.policy import PolicyInput
 
         policy_input = PolicyInput(self.root, self.directory, self.scratch, self.environment, self.own_folders)
-        return self._close_later(ProgramSandboxes(policy_input, self.sandbox))
+        programs = "hooks, formatters, language servers and extensions"
+        return self._close_later(ProgramSandboxes(policy_input, self.sandbox, self._warn, programs))
 
     @cached_property
     def terminals(self) -> "Terminals":

@@ -25,7 +25,7 @@ def make_sandboxes(
     for each in (root, scratch):
         each.mkdir(parents=True)
     policy_input = PolicyInput(root, root, scratch, {"HOME": str(folder)})
-    return ProgramSandboxes(policy_input, SandboxConfig(mode=mode), warnings.append)
+    return ProgramSandboxes(policy_input, SandboxConfig(mode=mode), warnings.append, "MCP servers")
 
 
 async def start_program(sandboxes: ProgramSandboxes, folder: Path) -> int:
@@ -43,7 +43,7 @@ async def test_a_program_never_runs_without_a_sandbox_that_is_required(
     try:
         if is_probed:
             await sandboxes.probe()
-        with pytest.raises(SandboxUnavailable):
+        with pytest.raises(SandboxUnavailable, match="The configuration requires one"):
             await start_program(sandboxes, tmp_path)
     finally:
         await sandboxes.close()

@@ -34,7 +34,7 @@ class McpServers:
         policy_input = PolicyInput(
             workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own_folders
         )
-        self.program_sandboxes = ProgramSandboxes(policy_input, workspace.sandbox, project.warn)
+        self.program_sandboxes = ProgramSandboxes(policy_input, workspace.sandbox, project.warn, "MCP servers")
         self._sign_ins_by_server: dict[str, BackgroundSignIn] = {}
         folders = ServerProject(workspace.directory, workspace.root, project.is_trusted)
         self._dependencies = ServerDependencies(

@@ -17,24 +17,24 @@ from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
 
 _SESSION_ID = "program"
 _REFUSAL_WARNING = (
-    "No sandbox can be had on this machine, so MCP servers and the like run without one: as you. "
-    "`codeloop debug sandbox` says why."
+    "No sandbox can be had on this machine, so {} run without one: as you. `codeloop debug sandbox` says why."
 )
 
 
 class ProgramSandboxes:
     """The sandboxes of a work tree's programs. `refusal_reason`: why this machine has no sandbox, once that is known.
 
-    `warn` is called with a text for the user when a program first runs without one for that reason.
+    `warn` is called with a text for the user when one of the `programs` first runs without one for that reason.
     """
 
     def __init__(
-        self, policy_input: PolicyInput, config: SandboxConfig, warn: Callable[[str], None] = lambda _: None
+        self, policy_input: PolicyInput, config: SandboxConfig, warn: Callable[[str], None], programs: str
     ) -> None:
         self.refusal_reason = ""
         self._input = policy_input
         self._config = config
         self._warn = warn
+        self._programs = programs
         self._has_warned = False
         self._launcher = ProcessLauncher()
         self._sandboxes_by_folder: dict[Path, Sandboxes] = {}
@@ -67,13 +67,22 @@ class ProgramSandboxes:
             try:
                 return await self._start_sandboxed(launch, profile)
             except SandboxUnavailable as error:
-                if self._config.mode == "required":
-                    raise
+                self.check_optional(error)
                 self.refusal_reason = str(error)
-        if profile is not None and self.refusal_reason and not self._has_warned:
-            self._has_warned = True
-            self._warn(_REFUSAL_WARNING)
+        if profile is not None and self.refusal_reason:
+            self.warn_once()
         return await self._launcher.start(launch)
+
+    def check_optional(self, error: SandboxUnavailable) -> None:
+        """Raise SandboxUnavailable, which says so, if the configuration requires the sandbox that can't be had."""
+        if self._config.mode == "required":
+            raise SandboxUnavailable(f"{error} The configuration requires one (sandbox).") from error
+
+    def warn_once(self) -> None:
+        """Warn the user, the first time, that programs run without a sandbox since none can be had."""
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn(_REFUSAL_WARNING.format(self._programs))
 
     async def _start_sandboxed(self, launch: Launch, profile: ProgramProfile) -> LaunchedProcess:
         sandboxes = self._sandboxes_by_folder.setdefault(profile.data_folder, Sandboxes(self._launcher))

@@ -50,7 +50,8 @@ def make_project_profile(workspace: Workspace, name: str) -> ProgramProfile:
 async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> Sandbox | None:
     """Return the sandbox of a work tree's commands, with `grants`; None if it is off or unavailable.
 
-    Raises SandboxUnavailable if the configuration requires a sandbox and none works.
+    The user is warned once of a program that runs without one. Raises SandboxUnavailable if the configuration requires
+    a sandbox and none works.
     """
     if workspace.sandbox.mode == "off":
         return None
@@ -58,9 +59,9 @@ async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NO_GRANTS)
     await shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
     try:
         return await shells.sandboxes.enter(make_policy(workspace, grants))
-    except SandboxUnavailable:
-        if workspace.sandbox.mode == "required":
-            raise
+    except SandboxUnavailable as error:
+        workspace.program_sandboxes.check_optional(error)
+        workspace.program_sandboxes.warn_once()
         return None
 
 

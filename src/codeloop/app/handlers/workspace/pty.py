@@ -18,6 +18,7 @@ from codeloop.schema.bounds.server import PTY_TICKET, PTY_TITLE
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from codeloop.schema.operation import NoArguments
+from codeloop.workspace.process.sandboxed_program import enter_sandbox
 from codeloop.workspace.terminal.shell_choice import choose_program, list_shells
 from codeloop.workspace.terminal.terminals import Terminal
 
@@ -36,7 +37,10 @@ async def list_terminals(project: Project, _args: NoArguments) -> list[Pty]:
 
 @handles(operation.PTY_CREATE)
 async def create_terminal(project: Project, args: CreatePty) -> Pty:
-    """Open a terminal. Raises OperationError if its directory or program does not exist, or too many are open."""
+    """Open a terminal. It is the user's own, in no sandbox; but none is opened where a required one can't be had.
+
+    Raises OperationError, also if its directory or program does not exist, or too many are open.
+    """
 
     def announce_exit(terminal: Terminal, code: int) -> None:
         project.publish_live(PtyExited(properties=PtyEnd(id=terminal.id, exit_code=code)))
@@ -44,10 +48,12 @@ async def create_terminal(project: Project, args: CreatePty) -> Pty:
     _check_title(args.title)
     workspace = project.workspace
     try:
+        if workspace.sandbox.mode == "required":
+            await enter_sandbox(workspace)
         program = choose_program(args, workspace.directory, await _make_environment(project, args))
         terminal = await project.workspace.terminals.open(program, announce_exit)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        reason = str((isinstance(error, OSError) and error.strerror) or error).rstrip(".")
         raise OperationError("BadRequest", f"The terminal can't be opened: {reason}.") from error
     terminal.title = args.title or terminal.title
     project.publish_live(PtyCreated(properties=PtyInfo(info=terminal.info)))

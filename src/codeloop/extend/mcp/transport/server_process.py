@@ -99,7 +99,7 @@ async def start_server(program_sandboxes: ProgramSandboxes, spec: LaunchSpec, lo
                 launch = Launch(spec.words, spec.folder, spec.environment, descriptors)
                 process = await program_sandboxes.start(launch, spec.profile)
             except SandboxUnavailable as error:
-                raise CodeloopError(f"{error} The configuration requires one (sandbox).") from error
+                raise CodeloopError(str(error)) from error
             except OSError as error:
                 where = error.filename or spec.words[0]
                 raise CodeloopError(f"{where} can't be started: {error.strerror}.") from error
