@@ -210,7 +210,8 @@ mc cp,mirror,mv,rb,rm,mb
 ansible-playbook ! -C --check --syntax-check --list-hosts --list-tasks --list-tags
 ansible-pull ! --check --list-hosts
 ansible ! -C --check --list-hosts
-salt,salt-ssh,pssh,pdsh,clush,mina,cap,fab,bolt,pyinfra
+salt,salt-ssh,pssh,pdsh,clush,dsh,mussh,mina,cap,fab,bolt,pyinfra
+parallel-ssh,parallel-scp,parallel-rsync,parallel-nuke,pscp,prsync,pnuke,pdcp
 knife ** bootstrap,create,delete,edit,from,ssh,upload
 nixops deploy,destroy
 colmena apply

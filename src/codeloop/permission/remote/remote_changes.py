@@ -14,7 +14,10 @@ from codeloop.permission.remote.command_rows import PACKAGE_RUNNERS, PROGRAM_ALI
 _PACKAGE_RUNNERS = tuple(tuple(row.split()) for row in PACKAGE_RUNNERS.replace("\n", ";").split(";") if row)
 _HELP_OPTIONS = ("--help", "-h", "--version")
 # Their `-h` takes a value: hosts, a header, or a name to send.
-_PROGRAMS_WITHOUT_SHORT_HELP = frozenset({"gsutil", "kamal", "pssh", "swaks"})
+_PROGRAMS_WITHOUT_SHORT_HELP = frozenset(
+    {"gsutil", "kamal", "mussh", "swaks", "pssh", "pscp", "prsync", "pnuke"}
+    | {"parallel-ssh", "parallel-scp", "parallel-rsync", "parallel-nuke"}
+)
 # `--dry-run=client` and `--dry-run=server` of kubectl mean true as well.
 _TRUE_VALUES = ("=true", "=1", "=client", "=server")
 _FALSE_VALUES = ("false", "none", "0")

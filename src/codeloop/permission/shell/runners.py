@@ -12,9 +12,11 @@ from codeloop.permission.shell.word import Word
 _EXEC_OPTIONS = {
     "ag": ("--pager",),
     "bat": ("--pager",),
+    "clush": ("-o", "--options", "-R", "--worker"),
     "git-grep": ("-O",),
     "less": ("+!", "-k", "--lesskey-file", "--lesskey-src"),
     "man": ("-P", "-H", "--pager", "--html", "--preprocessor"),
+    "pdsh": ("-R",),
     "rg": ("--pre", "--hostname-bin"),
     "rsync": ("-e", "--rsh", "--rsync-path"),
     "scp": ("-S", "-o"),
@@ -28,6 +30,14 @@ _EXEC_OPTIONS = {
     ),
     "wget": ("-e", "--execute", "--use-askpass"),
     "zip": ("-TT", "--unzip-command"),
+    # Options of the ssh that they start on each host.
+    **dict.fromkeys(
+        (
+            *("pssh", "pscp", "prsync", "pslurp", "pnuke"),
+            *("parallel-ssh", "parallel-scp", "parallel-rsync", "parallel-slurp", "parallel-nuke"),
+        ),
+        ("-O", "--option", "-x", "--extra-args", "-X", "--extra-arg"),
+    ),
 }
 
 # Options and words by which a subcommand of git runs a program. In lower case where git reads any case.
