@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -53,6 +53,14 @@ class ResolvedPath(Struct, frozen=True):
     is_outside: bool
 
 
+class _Extent(NamedTuple):
+    """The folders of a work tree, all of them resolved. `own_inside`: those of codeloop in it, which don't count."""
+
+    roots: tuple[Path, ...]
+    scratch: Path
+    own_inside: tuple[Path, ...]
+
+
 class Workspace:
     """A work tree. `root`: its top (the repository's, or the directory itself). `directory`: where the agent works.
 
@@ -84,13 +92,10 @@ class Workspace:
         self._warn = warn
         self.read_log = ReadLog()
         # Resolved now: if a folder of the path is replaced by a link later, that link leads outside.
-        self._roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
-        self._scratch = Path(os.path.realpath(scratch))
+        roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
         real_own_folders = [Path(os.path.realpath(path)) for path in own_folders]
-        # Our own folders inside the work tree, which don't count as part of it.
-        self._inner_folders = tuple(
-            folder for folder in real_own_folders if any(root in folder.parents for root in self._roots)
-        )
+        own_inside = tuple(folder for folder in real_own_folders if any(root in folder.parents for root in roots))
+        self._extent = _Extent(roots, Path(os.path.realpath(scratch)), own_inside)
         self._services: list[RunningService] = []
 
     @property
@@ -180,11 +185,11 @@ class Workspace:
 
         Our own folders inside a work tree don't count.
         """
-        if real == self._scratch or self._scratch in real.parents:
+        folders, extent = (real, *real.parents), self._extent
+        if extent.scratch in folders:
             return True
-        folders = (real, *real.parents)
-        is_below_root = any(root in folders for root in self._roots)
-        return is_below_root and not any(inner in folders for inner in self._inner_folders)
+        is_below_root = any(root in folders for root in extent.roots)
+        return is_below_root and not any(each in folders for each in extent.own_inside)
 
     def format_for_user(self, path: Path) -> str:
         """Format a path for users: relative to the root if it is below it ("" for the root itself)."""
