@@ -147,7 +147,7 @@ def test_a_model_or_a_subagent_judges_and_its_cost_is_the_sessions(tmp_path: Pat
         assert "the model minds" in results(server)[0]
         assert results(server)[1].startswith("hi")
         assert "the rules forbid it" in results(server)[2]
-        assert "there is no model local/haiku, so local/m is asked" in done.stderr
+        assert "local/haiku can't be asked, so local/m is: The provider `local` has no model `haiku`" in done.stderr
         asked = [each.json for each in server.requests if "You judge an event" in each.body.decode()]
         assert len(asked) == 6  # each of three calls twice, and nobody judges what the subagent reads
         assert '"tool_input":{"command":"git push"' in asked[0]["messages"][1]["content"].replace("\\", "")

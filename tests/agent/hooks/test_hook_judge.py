@@ -84,10 +84,11 @@ async def test_a_model_without_a_key_is_not_said_to_be_unknown(tmp_path: Path) -
             with pytest.raises(HookFailed):
                 await judge(row, it.session_id, session_model, "Is it well?")
     keyless, unknown = told
-    assert "there is no model" not in keyless
-    assert "anthropic/claude-sonnet-4-5" in keyless
+    assert "has no model" not in keyless
+    assert "anthropic/claude-sonnet-4-5 can't be asked, so openai/" in keyless
     assert "ANTHROPIC_API_KEY" in keyless
-    assert "there is no model anthropic/none, so openai/" in unknown
+    assert "anthropic/none can't be asked, so openai/" in unknown
+    assert "`anthropic` has no model `none`" in unknown
 
 
 async def test_a_transcript_keeps_the_newest_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.hooks.configured.run_hook import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserModelMessage
-from codeloop.model.errors import UnknownModel
 from codeloop.model.quirks import find_quirks
 from codeloop.model.wire.structured_output import make_answer_shape, make_format_fields
 from codeloop.schema.bounds.extension import HOOK_VERDICTS
@@ -94,21 +93,13 @@ class HookJudge:
         model_name = row.model if "/" in row.model else f"{session_model.partition('/')[0]}/{row.model}"
         try:
             engine.models.open(model_name)
-        except UnknownModel:
-            self._tell_once(
-                row, f"there is no model {model_name}, so {small_model} is asked. Name it as provider/model."
-            )
-            return small_model
         except CodeloopError as error:
-            self._tell_once(row, f"{model_name} can't be asked, so {small_model} is: {error}")
+            # The user is told once for each row.
+            if row.place not in self._reported_rows:
+                self._reported_rows.add(row.place)
+                self._tell(f"{row.place}: {model_name} can't be asked, so {small_model} is: {error}")
             return small_model
         return model_name
-
-    def _tell_once(self, row: HookConfig, problem: str) -> None:
-        """Report a problem of a row to the user, unless one of this row was reported already."""
-        if row.place not in self._reported_rows:
-            self._reported_rows.add(row.place)
-            self._tell(f"{row.place}: {problem}")
 
     async def _ask_subagent(self, engine: Engine, session_id: str, ref: str, prompt: str) -> HookVerdict:
         """Have a subagent of the session judge. Its session is stored like any other."""
