@@ -107,10 +107,7 @@ class Worktrees(Struct, frozen=True):
         # git removes no work tree with submodules unless it is forced; that nothing is lost has been checked above.
         needs_force = force or bool(submodules)
         arguments = ("worktree", "remove", *(("--force",) if needs_force else ()), "--", str(folder))
-        output = await self.run(self.git, *arguments)
-        # A filter's program may be missing on this machine.
-        if output.code != 0 and self.is_trusted:
-            output = await run_unfiltered(self.git, *arguments)
+        output = await self._run_with_working_filters(self.git, *arguments)
         if output.code != 0:
             raise WorktreeRefused(f"git can't remove the work tree {folder}: {describe_failure(output)}")
         # Some versions of git leave ignored files behind.
@@ -136,6 +133,13 @@ class Worktrees(Struct, frozen=True):
         if self.is_trusted:
             return await git.run_trusting(*arguments, index=index, seconds=WORKTREE_TIME.seconds)
         return await run_unfiltered(git, *arguments, index=index)
+
+    async def _run_with_working_filters(self, git: Git, *arguments: str) -> GitOutput:
+        """Run git as `run` does, and if that fails without filters: a program of theirs may be missing here."""
+        output = await self.run(git, *arguments)
+        if output.code != 0 and self.is_trusted:
+            return await run_unfiltered(git, *arguments)
+        return output
 
     async def list_changed_files(self, tree: Git) -> list[str]:
         """Return the files of a work tree that differ from its last commit, untracked ones too. Raises GitFailed.
@@ -170,10 +174,7 @@ class Worktrees(Struct, frozen=True):
             raise WorktreeRefused("There is no default branch: no remote's HEAD, no main, no master.")
         await self._check_saved(tree, "reset", is_branch_kept=False)
         arguments = ("reset", "--quiet", "--hard", default.ref)
-        output = await self.run(tree, *arguments)
-        # A filter's program may be missing; the work tree then was made without filters, too.
-        if output.code != 0 and self.is_trusted:
-            output = await run_unfiltered(tree, *arguments)
+        output = await self._run_with_working_filters(tree, *arguments)
         if output.code != 0:
             raise WorktreeRefused(f"git can't reset {folder}: {describe_failure(output)}")
 
