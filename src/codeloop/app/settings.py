@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from codeloop.extend.skills import Skills, find_skills
 from codeloop.kit.small_files import FileState, read_file_state
 from codeloop.schema.config import Config
 from codeloop.schema.editor import RunInEditor
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.services import SaveBuffer
 
@@ -51,6 +52,16 @@ class Startup(Struct, frozen=True, kw_only=True):
     """Has an editor save its changes of a file; None: no editor is connected."""
     run_in_editor: RunInEditor | None = None
     """Runs commands that leave the sandbox in an editor's terminal; None: they run like all others."""
+
+
+def check_directory(directory: Path, option: str = "") -> None:
+    """Raise UsageProblem if there is no such directory. `option`: the one of the command line that names it."""
+    # A directory that may not be looked at is reported when the project is opened.
+    with suppress(PermissionError):
+        if not directory.is_dir():
+            origin = f" of {option}" if option else ""
+            problem = "is a file" if directory.exists() else "does not exist"
+            raise UsageProblem(f"The directory {directory}{origin} {problem}. Correct the name.")
 
 
 class FileStates(Struct, frozen=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
 from codeloop.app.prompt_parts import make_local_file_part
-from codeloop.app.settings import Startup
+from codeloop.app.settings import Startup, check_directory
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target
 from codeloop.kit.paths import expand_user_path
@@ -21,9 +21,7 @@ from codeloop.schema.errors import UsageProblem
 async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOptions) -> AsyncGenerator[Target]:
     """Open the project of a directory while the block runs. Raises CodeloopError."""
     folder = expand_user_path(directory).absolute()
-    if not folder.is_dir():
-        problem = "is a file" if folder.exists() else "does not exist"
-        raise UsageProblem(f"The directory {folder} {problem}. Correct the name.")
+    check_directory(folder)
     if "record" in options and "replay" in options:
         raise UsageProblem("record and replay exclude each other, as a replay asks no model. Leave one of them out.")
     record = options.get("record")

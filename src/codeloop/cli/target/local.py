@@ -1,14 +1,14 @@
 """Opens a project in this process, for `run`, `mcp serve` and recorded conversations, and makes `Target`s."""
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import make_local_file_part
-from codeloop.app.settings import ProjectSettings, Startup, find_settings
+from codeloop.app.settings import ProjectSettings, Startup, check_directory, find_settings
 from codeloop.cli.options import Options
 from codeloop.cli.questions.trust_prompt import TrustPrompt
 from codeloop.cli.target.process_log import apply_configured_level, open_log
@@ -85,11 +85,7 @@ def _open_recording(options: Options) -> "AbstractContextManager[RecordingFile |
 def make_startup(options: Options, record: Path | None) -> Startup:
     """Make the `Startup` of a project from the options. Raises UsageProblem if there is no such directory."""
     directory = options.directory or Path()
-    # A directory that may not be looked at is reported when the project is opened.
-    with suppress(PermissionError):
-        if not directory.is_dir():
-            problem = "is a file" if directory.exists() else "does not exist"
-            raise UsageProblem(f"The directory {directory} of --dir {problem}. Correct the name.")
+    check_directory(directory, "--dir")
     return Startup(
         directory=directory,
         config_file=options.config,
