@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codeloop.agent.request.request_cache import RequestCache
 from codeloop.model.chat import ModelInfo, ToolModelMessage
-from codeloop.model.quirks import get_cache_lifetime
+from codeloop.model.quirks import find_quirks, get_cache_lifetime
 from codeloop.schema.message import AssistantTime
 from codeloop.schema.part import CompactionPart, ToolPart, ToolStateCompleted, ToolStateError, ToolTime
 from codeloop.schema.wire import replace
@@ -122,6 +122,22 @@ def test_each_provider_s_cache_is_waited_for() -> None:
     assert get_cache_lifetime("openai") > LIFE
     assert sent(entries, 3 + LIFE) == [LONG, LONG]
     assert sent(entries, 2 + get_cache_lifetime("openai")) == [RUN_AGAIN_NOTE, LONG]
+
+
+@pytest.mark.parametrize(
+    ("provider", "npm", "model"),
+    [
+        ("google", "@ai-sdk/google", "gemini-3-pro"),
+        ("google-vertex", "@ai-sdk/google-vertex", "gemini-3-pro"),
+        ("google-vertex-anthropic", "@ai-sdk/google-vertex/anthropic", "claude-sonnet-4-5"),
+        ("amazon-bedrock", "@ai-sdk/amazon-bedrock", "claude-sonnet-4-5"),
+        ("anthropic", "@ai-sdk/anthropic", "claude-sonnet-4-5"),
+        ("openai", "@ai-sdk/openai", "gpt-5"),
+    ],
+)
+def test_a_provider_s_cache_lives_as_long_as_that_of_its_protocol(provider: str, npm: str, model: str) -> None:
+    info = ModelInfo(provider_id=provider, id=model, name=model, npm=npm)
+    assert get_cache_lifetime(provider) == find_quirks(info).cache_minutes * MINUTE
 
 
 def test_a_compaction_leaves_out_what_its_tail_holds_twice() -> None:

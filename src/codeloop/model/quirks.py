@@ -257,6 +257,8 @@ QUIRKS_BY_PROVIDER: dict[str, Quirks] = {
     ),
 }
 """Quirks by provider id; see `find_quirks` for other providers."""
+# Providers without a row of their own whose models mostly speak one protocol that has a row.
+_PROVIDERS_OF_A_PROTOCOL = {"google-vertex": GOOGLE_QUIRKS}
 
 
 class FamilyQuirks(Struct, frozen=True):
@@ -286,9 +288,10 @@ def find_quirks(info: ModelInfo) -> Quirks:
 def get_cache_lifetime(provider_id: str) -> int:
     """Return the lifetime (ms) of a provider's prompt cache after the last request that used it.
 
-    By the provider's row alone: a stored answer, about whose request it is asked, does not name its protocol.
+    By the provider alone: a stored answer, about whose request it is asked, does not name its protocol.
     """
-    return QUIRKS_BY_PROVIDER.get(provider_id, COMPATIBLE_QUIRKS).cache_minutes * 60_000
+    row = _PROVIDERS_OF_A_PROTOCOL.get(provider_id) or QUIRKS_BY_PROVIDER.get(provider_id, COMPATIBLE_QUIRKS)
+    return row.cache_minutes * 60_000
 
 
 def accepts_attachment(info: ModelInfo, quirks: Quirks, mime: str) -> bool:

@@ -22,8 +22,6 @@ from codeloop.store.conversation import Entry, is_summary
 
 UNCHANGED_KEY = "unchanged"
 """The metadata key of a `read` whose result only refers to the same lines in an earlier result."""
-DROP_CHECK_STEPS = 8
-"""Once in so many steps of a turn it is checked whether to drop outputs, because that goes through all entries."""
 READ_AGAIN_NOTE = "[superseded: {path} was read again below]"
 CHANGED_NOTE = "[superseded: {path} was changed below; read it again if you need it]"
 RUN_AGAIN_NOTE = "[superseded: the same command was run again below]"

@@ -7,13 +7,13 @@ many turns end soon after.
 
 from collections.abc import Collection, Sequence
 
-from codeloop.agent.request.window import estimate_size
+from codeloop.agent.request.window import DROP_CHECK_STEPS, estimate_size
 from codeloop.model.prices import Prices
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-from codeloop.tool.superseded_outputs import DROP_CHECK_STEPS, find_superseded
+from codeloop.tool.superseded_outputs import find_superseded
 
 # The rewrite must pay within the steps taken so far, divided by this.
 _PAYBACK_DIVISOR = 4

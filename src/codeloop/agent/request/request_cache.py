@@ -7,7 +7,7 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
 from codeloop.agent.request.projection import make_model_messages
 from codeloop.agent.request.system_prompt import TOOLS_NOT_FOR_SMALL_MODELS, is_small, make_system_prompt
-from codeloop.agent.request.window import Window, find_last_summary, make_window
+from codeloop.agent.request.window import DROP_CHECK_STEPS, Window, find_last_summary, make_window
 from codeloop.model.chat import ModelInfo, ModelMessage, ToolSpec
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.message import Session
@@ -15,7 +15,7 @@ from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, find_context_start
-from codeloop.tool.superseded_outputs import DROP_CHECK_STEPS, SupersededOutputs
+from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
 
 

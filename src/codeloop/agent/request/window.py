@@ -21,6 +21,9 @@ PROMPTS_TEMPLATE = """What the user said until then, word for word:
 
 {prompts}"""
 
+DROP_CHECK_STEPS = 8
+"""Once in so many steps of a turn it is checked whether to drop outputs, because that goes through all entries."""
+
 
 class Window(Struct, frozen=True):
     """The selection of entries for a request: all, or those from `start` on without the summary and its request.

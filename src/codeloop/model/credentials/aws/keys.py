@@ -87,8 +87,8 @@ async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
         return keys
     token, role = environment.get("AWS_WEB_IDENTITY_TOKEN_FILE", ""), environment.get("AWS_ROLE_ARN", "")
     if token and role:
-        source = WebIdentity(token, role, environment.get("AWS_ROLE_SESSION_NAME", ""), "AWS_WEB_IDENTITY_TOKEN_FILE")
-        return await fetch_web_identity_keys(source, region, environment)
+        source = _WebIdentity(token, role, environment.get("AWS_ROLE_SESSION_NAME", ""), "AWS_WEB_IDENTITY_TOKEN_FILE")
+        return await _fetch_web_identity_keys(source, region, environment)
     if any(environment.get(variable) for variable in CONTAINER_VARIABLES):
         return await _fetch_container_keys(environment)
     if is_ec2_instance(environment):
@@ -126,8 +126,8 @@ class _ProfileResolver:
         if (role := profile.get("role_arn")) and not (depth and is_static):
             if token := profile.get("web_identity_token_file"):
                 setting = f"web_identity_token_file of the AWS profile {name}"
-                source = WebIdentity(token, role, profile.get("role_session_name", ""), setting)
-                return await fetch_web_identity_keys(source, self._region, self._environment)
+                source = _WebIdentity(token, role, profile.get("role_session_name", ""), setting)
+                return await _fetch_web_identity_keys(source, self._region, self._environment)
             return await self._assume_role(name, profile, depth)
         if access and secret:
             return _make_static_keys(access, secret, profile.get("aws_session_token", ""))
@@ -177,7 +177,7 @@ class _ProfileResolver:
         return parse_sts_keys(answer.status, answer.body, f"the role of the AWS profile {name}")
 
 
-class WebIdentity(NamedTuple):
+class _WebIdentity(NamedTuple):
     """The file of a token, and the role that it is exchanged for. `session`: its name; empty: one is made.
 
     `setting`: where the file is named, in words for the user.
@@ -189,7 +189,7 @@ class WebIdentity(NamedTuple):
     setting: str
 
 
-async def fetch_web_identity_keys(source: WebIdentity, region: str, environment: Mapping[str, str]) -> AwsKeys:
+async def _fetch_web_identity_keys(source: _WebIdentity, region: str, environment: Mapping[str, str]) -> AwsKeys:
     """Return the keys of a role for the token in a file, which a cluster renews. Raises `ModelUnavailable`."""
     file, role = Path(source.file).expanduser(), source.role
     token = (await asyncio.to_thread(read_file_or_empty, file)).decode(errors="replace").strip()

@@ -63,7 +63,7 @@ class Dialog(ModalScreen[Result]):
             try:
                 await work()
             except CodeloopError as error:
-                self.notify(escape_controls(str(error)), severity="error", markup=False)
+                self.notify(escape_controls(str(error)), severity="error", timeout=15, markup=False)
             finally:
                 self._acts_since = None
 

@@ -20,7 +20,6 @@ from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.bounds.tui import PROVIDER_TRY
 from codeloop.schema.errors import (
     APIError,
-    CodeloopError,
     MessageError,
     ProviderAuthError,
     UnknownData,
@@ -182,17 +181,11 @@ class ProviderPicker(Picker[ModelRef]):
         methods = self._methods.get(provider.id, [])
         if methods and not any(method.type == "oauth" or method.prompts for method in methods):
             return await self._enter_key(provider, model)
-        try:
-            # Without a method of signing in the server refuses this; its error says what is missing.
-            if not methods:
-                await self._dialog_context.client.call(
-                    PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0)
-                )
-            sign_in = ProviderSignIn(self._dialog_context, provider, methods)
-            outcome = await sign_in.sign_in()
-        except CodeloopError as error:
-            self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
-            return False
+        # Without a method of signing in the server refuses this; its error says what is missing.
+        if not methods:
+            await self._dialog_context.client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider.id, method=0))
+        sign_in = ProviderSignIn(self._dialog_context, provider, methods)
+        outcome = await sign_in.sign_in()
         if outcome == SignInOutcome.KEY:
             return await self._enter_key(provider, model)
         if outcome == SignInOutcome.CANCELLED:
@@ -230,11 +223,7 @@ class ProviderPicker(Picker[ModelRef]):
             keyring = await _choose_keyring(self._dialog_context)
             if keyring is None:
                 return False
-        try:
-            await client.call(AUTH_SET, SetAuth(provider_id=provider.id, auth=ApiAuth(key=key, keyring=keyring)))
-        except CodeloopError as error:
-            self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
-            return False
+        await client.call(AUTH_SET, SetAuth(provider_id=provider.id, auth=ApiAuth(key=key, keyring=keyring)))
         error = await self._try(model, " The key is kept; try again.")
         # With a key that is refused, the provider would look as if it were set up.
         if isinstance(error, ProviderAuthError):
