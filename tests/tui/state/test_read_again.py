@@ -1,19 +1,30 @@
 """What is known of a session is what is stored of it, also when events were missed, or came while it was read."""
 
+from pathlib import Path
+
 import msgspec
 
+from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.client.target import Target
-from codeloop.schema.api.session_inputs import FilePartInput
+from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated
 from codeloop.schema.live_events import ServerConnected
 from codeloop.schema.message import AssistantMessage, Revert
-from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, SESSION_GET, SESSION_STATUS
+from codeloop.schema.operation import (
+    PERMISSION_LIST,
+    PROMPT_ASYNC,
+    QUESTION_LIST,
+    SESSION_CREATE,
+    SESSION_GET,
+    SESSION_STATUS,
+)
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from codeloop.tui.state.message_log import MessageLog
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.state.session_view import SessionView
-from tests.support.scripted_project import wait_until
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_until
 from tests.tui.stored.client import PLACE, StoredClient
 
 STORED = StoredClient().messages()
@@ -74,6 +85,22 @@ async def test_what_another_terminal_asks_in_a_session_is_asked_here_too() -> No
     view = await OpenSessions(target, lambda _event: None, lambda _words: None).open(client.session())
     assert not view.is_busy
     assert list(view.requests) == ["per_1"]
+
+
+async def test_what_a_subagent_of_a_subagent_asked_before_its_session_was_opened_is_asked(tmp_path: Path) -> None:
+    script = [make_answer(make_call("bash", command="touch a"))]
+    async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it:
+        child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id))
+        grandchild = await it.client.call(SESSION_CREATE, CreateSession(parent_id=child.id))
+        other = await it.client.call(SESSION_CREATE, CreateSession())
+        prompt = Prompt(session_id=grandchild.id, parts=[TextPartInput(text="go")])
+        await it.client.call(PROMPT_ASYNC, prompt)
+        request = await it.question()
+        target = Target(it.client, str(it.work), lambda _session: it.client, make_local_file_part)
+        sessions = OpenSessions(target, lambda _event: None, lambda _words: None)
+        for opened, shown in ((it.session_id, [request.id]), (child.id, [request.id]), (other.id, [])):
+            session = await it.client.call(SESSION_GET, SessionId(session_id=opened))
+            assert list((await sessions.open(session)).requests) == shown
 
 
 async def test_an_undo_that_was_missed_names_the_files_that_it_restored() -> None:

@@ -9,7 +9,7 @@ from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.schema.api.session_requests import ListMessages, SessionId, make_cursor_before_time, make_cursor_of_page
-from codeloop.schema.errors import CodeloopError, GapError
+from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import Idle, ServerConnected, ServerResync
 from codeloop.schema.message import Session
@@ -132,10 +132,13 @@ class OpenSessions:
         """Read all that is shown of a session: its newest messages, status, subagents, todos and requests."""
         client, session = self.get_session_client(view.session), SessionId(session_id=view.session.id)
         await self._load_page(view, None)
-        statuses = await client.call(SESSION_STATUS, NoArguments())
-        view.set_status(statuses.get(view.session.id, Idle()))
         for child in await client.call(SESSION_CHILDREN, session):
             view.update_session(child)
+        # After the subagents: of those that they start from now on, events come.
+        statuses = await client.call(SESSION_STATUS, NoArguments())
+        view.set_status(statuses.get(view.session.id, Idle()))
+        for session_id in statuses:
+            await _add_nested_subagent(client, view, session_id)
         view.todos = await client.call(SESSION_TODO, session)
         # Requests that were made before this program started, too: another terminal may have begun the turn.
         view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))
@@ -199,3 +202,22 @@ class OpenSessions:
                 view.update_session(await self.get_session_client(view.session).call(SESSION_GET, session))
                 view.requests.clear()
                 await self._load(view)
+
+
+async def _add_nested_subagent(client: Client, view: SessionView, session_id: str) -> None:
+    """Add a session that works to a view, with those between, if it is a subagent of the view's subagents.
+
+    It may ask something, and a view shows the questions of the sessions that it knows.
+    """
+    lineage: list[Session] = []
+    while not view.owns(session_id):
+        try:
+            session = await client.call(SESSION_GET, SessionId(session_id=session_id))
+        except OperationError:
+            return  # it was deleted meanwhile
+        if session.parent_id is None:
+            return
+        lineage.append(session)
+        session_id = session.parent_id
+    for session in reversed(lineage):
+        view.update_session(session)
