@@ -11,7 +11,7 @@ from codeloop.tui.keys.ui_command import UiCommand
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.terminal.textual_private import set_update_period
 from codeloop.tui.ui import Ui
-from codeloop.tui.widgets.base_widgets import CommandWidget
+from codeloop.tui.widgets.base_widgets import find_clicked_command
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 from codeloop.tui.widgets.prompt.prompt_messages import CommandPressed, PromptSlashCommand, PromptSubmitted
 from codeloop.tui.widgets.request_panel.request_panel import RequestPanel
@@ -41,6 +41,12 @@ class MainScreen(Screen[None]):
     def on_key(self, event: events.Key) -> None:
         """Run the command of a key that nothing else has taken."""
         self._dispatcher.run_key_command(event)
+
+    def on_click(self, event: events.Click) -> None:
+        """Run the command of clicked words of the status bar or the sidebar."""
+        if clicked := find_clicked_command(event):
+            command_id, words = clicked
+            self._ui.run_command(COMMANDS_BY_ID[command_id], words)
 
     @on(PromptSubmitted)
     def _send_prompt(self, event: PromptSubmitted) -> None:
@@ -73,10 +79,6 @@ class MainScreen(Screen[None]):
     def _run_key_command(self, event: CommandPressed) -> None:
         self._ui.tab.prompt.command_submitted_at = None
         self._ui.run_command(COMMANDS_BY_ID[event.command])
-
-    @on(CommandWidget.Clicked)
-    def _run_click_command(self, event: CommandWidget.Clicked) -> None:
-        self._ui.run_command(COMMANDS_BY_ID[event.command], event.words)
 
     @on(RequestPanel.Answered)
     def _send_answer(self, event: RequestPanel.Answered) -> None:

@@ -12,7 +12,6 @@ from textual import events
 from textual.app import App
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Region
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -61,27 +60,15 @@ class CachedWidget(Widget):
         super()._set_dirty(*regions)
 
 
-class CommandWidget(Widget):
-    """A widget with words that run a command when clicked: those with the style that `run_on_click` returns."""
-
-    class Clicked(Message):
-        """Clicked words run the command with this id; `words`: what would be typed after it."""
-
-        def __init__(self, command: str, words: str) -> None:
-            super().__init__()
-            self.command = command
-            self.words = words
-
-    def on_click(self, event: events.Click) -> None:
-        """Post the command of the clicked words."""
-        if action := event.style.meta.get(_COMMAND_META_ENTRY):
-            command, _, words = str(action).partition(" ")
-            self.post_message(self.Clicked(command, words))
-
-
 def run_on_click(style: Style, command: str, words: str = "") -> Style:
     """Return a style for words that run a command when clicked; `words`: what would be typed after the command."""
     return style + Style(meta={_COMMAND_META_ENTRY: f"{command} {words}"})
+
+
+def find_clicked_command(event: events.Click) -> tuple[str, str] | None:
+    """Return the id of the command that clicked words run, and its words, as given to `run_on_click`; None: none."""
+    command, _, words = str(event.style.meta.get(_COMMAND_META_ENTRY, "")).partition(" ")
+    return (command, words) if command else None
 
 
 # Textual's container comes first in both: Textual takes the default styles from the first base of a class only.

@@ -20,7 +20,7 @@ from codeloop.tui.render.cells import cut_path, cut_text
 from codeloop.tui.state.server_states import HEALTH_COLOURS, ServerState
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base_widgets import CachedWidget, CommandWidget, run_on_click
+from codeloop.tui.widgets.base_widgets import CachedWidget, run_on_click
 from codeloop.tui.widgets.status_bar import StatusContent
 
 SIDEBAR_WIDTH = 36
@@ -49,7 +49,7 @@ class SidebarData(Struct, frozen=True):
     lsp: Mapping[str, ServerState] = {}
 
 
-class Sidebar(CommandWidget, CachedWidget, ScrollView):
+class Sidebar(CachedWidget, ScrollView):
     """Rows in sections; empty sections are left out."""
 
     DEFAULT_CSS = f"""

@@ -14,7 +14,7 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_path, cut_text, measure_row
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
-from codeloop.tui.widgets.base_widgets import CachedWidget, CommandWidget, run_on_click
+from codeloop.tui.widgets.base_widgets import CachedWidget, run_on_click
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 4
@@ -43,7 +43,7 @@ class StatusContent(Struct, frozen=True):
     is_animated: bool = True
 
 
-class StatusBar(CommandWidget, CachedWidget):
+class StatusBar(CachedWidget):
     """One row. Its words run commands when clicked; the spinner turns with each `show`."""
 
     DEFAULT_CSS = """
