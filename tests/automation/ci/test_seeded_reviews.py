@@ -53,13 +53,13 @@ def check(seed: Seed, expected: object, got: object, line: int, kind: str) -> Cl
         f'assert got == {expected!r}, f"{seed.name} gives {{got!r}}"\n'
     )
     shown = f"AssertionError: {seed.name} gives {got!r}"
-    return Claim(seed, kind, line, f"PYTHONPATH=. python3 {path}", shown, {path: text})
+    return Claim(seed, kind, line, f"PYTHONPATH=. python3 -S {path}", shown, {path: text})
 
 
 def make_up(seed: Seed, kind: str, line: int, value: object, source: str, other: Claim) -> Claim:
     """Claim a bug that is none, in one of the ways that models have."""
     name = seed.name
-    quiet = f"PYTHONPATH=. python3 -c 'from lib.{name} import {name}; print(\"{name}\", {seed.call!r})'"
+    quiet = f"PYTHONPATH=. python3 -S -c 'from lib.{name} import {name}; print(\"{name}\", {seed.call!r})'"
     match kind:
         case "wrong test":
             return check(seed, "something else", value, line, "wrong")
@@ -74,13 +74,13 @@ def make_up(seed: Seed, kind: str, line: int, value: object, source: str, other:
                 seed, kind, line, f"echo '{name} is wrong: AssertionError'", f"{name} is wrong: AssertionError", {}
             )
         case "missing module":
-            return Claim(seed, kind, line, f"python3 -m no_such_{name}", f"No module named no_such_{name}", {})
+            return Claim(seed, kind, line, f"python3 -S -m no_such_{name}", f"No module named no_such_{name}", {})
         case "source as output":
             return Claim(seed, kind, line, f"cat lib/{name}.py", source.splitlines()[line - 1].strip(), {})
         case "proof of another":
             return Claim(seed, kind, line, other.command, other.output, {})
         case "random output":
-            command = f"python3 -c 'import time; print(\"{name} failed at\", time.time_ns() // 10**9 % 1)'"
+            command = f"python3 -S -c 'import time; print(\"{name} failed at\", time.time_ns() // 10**9 % 1)'"
             return Claim(seed, kind, line, command.replace("% 1)", ")"), f"{name} failed at 1", {})
         case "no such program":
             return Claim(seed, kind, line, f"run-{name}-checks", f"run-{name}-checks: command not found", {})
