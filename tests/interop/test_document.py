@@ -178,7 +178,7 @@ def runs() -> Iterator[tuple[str, list[str]]]:
         yield f"seed {seed}", ["--seed", seed, "--max-time", str(SECONDS), "--exclude-checks", credential]
     if not SEEDS:
         # Chained requests follow ids that the server draws, so no two runs of them are the same: they need seeds.
-        usual = ["--generation-deterministic", "--max-examples", "10", "--phases", "examples,coverage,fuzzing"]
+        usual = ["--generation-deterministic", "--max-examples", "5", "--phases", "examples,coverage,fuzzing"]
         yield "all but the credential", [*usual, "--exclude-checks", credential]
     # A wrong password is made to wait: so the check that tries one has a run of its own, with one try an operation.
     once = ["--generation-deterministic", "--max-examples", "1", "--phases", "fuzzing", "--workers", "4"]
