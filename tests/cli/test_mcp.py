@@ -1,6 +1,8 @@
 """`codeloop mcp` as a person types it, with a real server."""
 
+import fcntl
 import json
+import os
 import re
 import sys
 from collections.abc import Generator
@@ -176,6 +178,20 @@ def test_what_people_paste_is_taken(tmp_path: Path) -> None:
     placeholder = ("a", "https://b", "--header", "Authorization: Bearer <your-token>")
     assert "or {env:YOUR_TOKEN} to take it" in added(desk, *placeholder, code=2)
     assert "For an address there is --header" in added(desk, "a", "https://b", "--env", "A=b", code=2)
+
+
+def test_a_server_that_is_written_but_not_trusted_is_said_to_be_written(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, limits={"TRUST_LOCK": 60})
+    assert desk.run("trust").returncode == 0
+    holder = os.open(desk.home / "state", os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    said = added(desk, "plain", "https://a", "--project", code=1)
+    os.close(holder)
+    file = desk.work / "codeloop.json"
+    assert "plain" in json.loads(file.read_text())["mcp"]
+    assert f"{file} is written, but the change is not trusted: Another process holds the lock on " in said
+    assert said.endswith("Trust it: codeloop trust\n")
+    assert "Nothing was changed" not in said
 
 
 @pytest.mark.slow

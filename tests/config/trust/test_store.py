@@ -97,7 +97,7 @@ def test_a_pipe_in_its_place_does_not_hang(tmp_path: Path, paths: Paths) -> None
 def test_a_state_folder_that_can_not_be_made_is_a_clear_error(tmp_path: Path, paths: Paths) -> None:
     paths.state.parent.mkdir()
     paths.state.write_text("a file")
-    with pytest.raises(CodeloopError, match=r"trust.json can't be written: .*Nothing was changed"):
+    with pytest.raises(CodeloopError, match=r"trust.json can't be written: .*Trust was not changed"):
         trust_directory(paths, tmp_path)
     assert not is_trusted(paths, tmp_path)
 

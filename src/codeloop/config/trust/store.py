@@ -103,9 +103,17 @@ def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
 def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) -> None:
     """Trust the change that the user has just made to one file of a trusted work tree, and the files that it names.
 
-    Raises as `trust_directory` does.
+    Raises CodeloopError, which says that the file is written.
     """
-    top = _resolve_root(root)
+    try:
+        _trust_change(paths, _resolve_root(root), directory, file)
+    except CodeloopError as error:
+        raise CodeloopError(
+            f"{file} is written, but the change is not trusted: {error} Trust it: codeloop trust"
+        ) from error
+
+
+def _trust_change(paths: Paths, top: Path, directory: Path, file: Path) -> None:
     contents = _read_contents(paths, top, directory)
     key = encode_path(top, file)
     digests = contents.compute_digests()
@@ -169,10 +177,10 @@ def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
             write_private(paths.trust_file, msgspec.json.format(text, indent=2).decode() + "\n")
     except TimeoutError as error:
         where = paths.trust_file.parent
-        raise CodeloopError(f"Another process holds the lock on {where}. Nothing was changed; try again.") from error
+        raise CodeloopError(f"Another process holds the lock on {where}. Trust was not changed; try again.") from error
     except OSError as error:
         raise CodeloopError(
-            f"{paths.trust_file} can't be written: {describe_os_error(error)}. Nothing was changed."
+            f"{paths.trust_file} can't be written: {describe_os_error(error)}. Trust was not changed."
         ) from error
 
 
