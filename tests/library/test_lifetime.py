@@ -154,6 +154,9 @@ async def test_what_can_not_be_opened_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(codeloop.CodeloopError, match=r"notes is a file. Correct the name"):
         async with codeloop.open(tmp_path / "notes"):
             pass
+    with pytest.raises(codeloop.CodeloopError, match=r"aaa can't be opened: File name too long. Correct the name"):
+        async with codeloop.open(tmp_path / ("a" * 300)):
+            pass
     with pytest.raises(codeloop.CodeloopError, match=r"Start a server there \(`codeloop serve`\)"):
         async with codeloop.connect("http://127.0.0.1:1"):
             pass

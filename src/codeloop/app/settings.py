@@ -5,7 +5,6 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,12 +55,16 @@ class Startup(Struct, frozen=True, kw_only=True):
 
 def check_directory(directory: Path, option: str = "") -> None:
     """Raise UsageProblem if there is no such directory. `option`: the one of the command line that names it."""
-    # A directory that may not be looked at is reported when the project is opened.
-    with suppress(PermissionError):
+    name = f"The directory {directory} of {option}" if option else f"The directory {directory}"
+    try:
         if not directory.is_dir():
-            origin = f" of {option}" if option else ""
             problem = "is a file" if directory.exists() else "does not exist"
-            raise UsageProblem(f"The directory {directory}{origin} {problem}. Correct the name.")
+            raise UsageProblem(f"{name} {problem}. Correct the name.")
+    except PermissionError:
+        # It is reported when the project is opened.
+        return
+    except OSError as error:
+        raise UsageProblem(f"{name} can't be opened: {error.strerror}. Correct the name.") from error
 
 
 class FileStates(Struct, frozen=True):
