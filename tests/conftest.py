@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator
@@ -21,7 +22,9 @@ def pytest_configure() -> None:
     machine is used. `python3` is the interpreter itself: the script that a version manager has in its place takes twice
     as long to start.
     """
-    os.environ["PATH"] = f"{Path(sys.base_exec_prefix) / 'bin'}:{os.environ['PATH']}"
+    # Not where it is already: with the system's Python, /usr/bin would come before all other folders of programs.
+    if Path(shutil.which("python3") or "").resolve() != Path(sys.executable).resolve():
+        os.environ["PATH"] = f"{Path(sys.base_exec_prefix) / 'bin'}:{os.environ['PATH']}"
     os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
     os.umask(0o022)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
