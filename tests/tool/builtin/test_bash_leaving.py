@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.permission.shell.analysis import Analysis, analyse
+from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
+from codeloop.workspace.process.shells import ShellContext
+from codeloop.workspace.workspace import Workspace
 
 
 @pytest.fixture
@@ -17,13 +21,20 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
+def analyse_in(root: Path, line: str, directory: str = ".") -> Analysis:
+    environment = {"HOME": str(root.parent / "home"), "PATH": "/usr/bin:/bin"}
+    workspace = Workspace(root, root, root.parent / "scratch", environment)
+    context = ShellContext("s", root / directory, environment, workspace.scratch)
+    return analyse(line, gather_facts(line, root / directory, context, workspace, outside=True))
+
+
 def git(root: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=root, check=True)
 
 
-def doubt(root: Path, *commands: str, directory: str = ".", **environment: str) -> str:
+def doubt(root: Path, *commands: str, **environment: str) -> str:
     given = {"HOME": str(root.parent / "home"), "PATH": "/usr/bin:/bin", **environment}
-    return UnsandboxedLineCheck(root, given, (root, Path("/tmp/other"))).find_doubt(commands, root / directory)
+    return UnsandboxedLineCheck(root, given, (root, Path("/tmp/other"))).find_doubt(commands)
 
 
 @pytest.mark.parametrize(
@@ -227,22 +238,37 @@ def test_hooks_count_wherever_an_include_may_set_their_folder(root: Path) -> Non
     assert "pre-push hook" in doubt(root, "git push")
 
 
-def test_a_command_runs_in_the_repository_of_the_project_only(root: Path) -> None:
-    for name in ("plain", "nested/.git", "bare"):
-        (root / name).mkdir(parents=True)
+@pytest.mark.parametrize(
+    "line", ["cd web && git push; cd ..", "cd web > /dev/null && git push", "cd -- web && git push", "git push"]
+)
+def test_a_push_may_leave_from_a_folder_of_the_project(root: Path, line: str) -> None:
+    (root / "web").mkdir()
+    # Not yet a repository.
+    (root / "HEAD").write_text("ref: refs/heads/main\n")
+    analysis = analyse_in(root, line)
+    assert not analysis.proof.unproven
+    assert doubt(root, *analysis.commands) == ""
+
+
+@pytest.mark.parametrize("name", ["nested", "bare", "/tmp", "..", "link", ".git"])
+def test_another_repository_holds_a_push_back(root: Path, name: str) -> None:
+    for folder in ("nested/.git", "bare/objects", "bare/refs"):
+        (root / folder).mkdir(parents=True)
     (root / "bare/HEAD").write_text("ref: refs/heads/main\n")
     (root / "link").symlink_to("/tmp")
-    for name in ("nested", "bare", "/tmp", "..", "link", ".git"):
-        assert doubt(root, "git push", directory=name)
-        assert doubt(root, f"cd {name}", "git push")
-    assert doubt(root, "cd plain", "cd ../bare", "git push")
-    assert doubt(root, f"cd {root}", "cd plain", "git push") == ""
-    assert doubt(root, "git push", directory="plain") == ""
-    # Where a command breaks the project's own `.git`, git takes the folder itself.
-    (root / "HEAD").write_text("ref: refs/heads/main\n")
-    assert doubt(root, "git push")
+    assert analyse_in(root, f"cd {name} && git push").proof.unproven
+    assert analyse_in(root, "git push", name).proof.unproven
 
 
-@pytest.mark.parametrize("line", ["cd", "cd -", "cd ~", "cd $X", "cd -P plain", "cd 'a*'"])
-def test_a_folder_that_is_not_known_holds_a_push_back(root: Path, line: str) -> None:
-    assert doubt(root, line, "git push")
+def test_a_repository_that_git_uses_if_a_command_breaks_the_projects_holds_a_push_back(root: Path) -> None:
+    assert doubt(root, "git push") == ""
+    git(root, "init", "-q", "--bare", ".")
+    (root / ".git/HEAD").write_text("broken")
+    found = subprocess.check_output(["git", "rev-parse", "--absolute-git-dir"], cwd=root, text=True)
+    assert found.strip() == str(root), "git itself would take it"
+    assert str(root) in doubt(root, "git push")
+    parent = root / "packages"
+    git(parent.parent, "init", "-q", str(parent / "app"))
+    git(parent / "app", "remote", "add", "origin", "https://example.com/a/b.git")
+    (parent / ".git").mkdir()
+    assert str(parent) in UnsandboxedLineCheck(parent / "app", {}, (parent,)).find_doubt(["git push"])

@@ -229,10 +229,8 @@ async def _make_outside_need(
     metadata |= {WORKDIR_KEY: str(directory)} if directory != work.directory else {}
     need = make_need(params.command, line.analysis)
     if not need.unproven:
-        changed_variables = work.shells.list_changed_variables(context, is_unsandboxed=True)
-        environment = {**context.environment, **changed_variables}
-        check = UnsandboxedLineCheck(work.root, environment, make_policy(work).writable)
-        need = replace(need, unproven=await asyncio.to_thread(check.find_doubt, line.analysis.commands, directory))
+        check = UnsandboxedLineCheck(work.root, context.environment, make_policy(work).writable)
+        need = replace(need, unproven=await asyncio.to_thread(check.find_doubt, line.analysis.commands))
     # A rule allows the line and the doubt overrules it: the user is told why it is asked about.
     if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
         metadata |= {"doubt": need.unproven}

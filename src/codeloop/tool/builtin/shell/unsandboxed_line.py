@@ -21,6 +21,7 @@ from codeloop.workspace.git.planted.configured_files import (
     read_settings_with_includes,
 )
 from codeloop.workspace.git.planted.layout import list_entries
+from codeloop.workspace.git.planted.repository_finder import has_git_layout
 from codeloop.workspace.git.settings import GitSetting
 
 # Shell builtins and programs that start nothing.
@@ -84,8 +85,6 @@ _HELPER_PROGRAMS = re.compile(r"ssh|ssh-askpass|gpg2?|git-.*")
 """Programs that git finds on the PATH and runs."""
 _SETTING_VARIABLE = "GIT_CONFIG_KEY_"
 """The start of the variables with names of settings; their values are in `GIT_CONFIG_VALUE_0` and so on."""
-# A folder that is written without anything that the shell expands.
-_PLAIN_FOLDER = re.compile(r"[\w./+@,=%][\w./+@,=% -]*")
 # Of a hook, or of ssh's configuration.
 _MAX_FILE_BYTES = 64 * 1024
 
@@ -99,47 +98,31 @@ class UnsandboxedLineCheck:
         self._writable = tuple(writable)
         self._home = Path(environment.get("HOME") or "/nonexistent")
 
-    def find_doubt(self, commands: Sequence[str], directory: Path) -> str:
+    def find_doubt(self, commands: Sequence[str]) -> str:
         """Return why a rule can't allow a line with these simple commands to run unsandboxed; "": it can.
 
-        `directory`: the one in which the line begins.
+        The line is proved already (`permission/shell/proof.py`), which means that git finds the project's repository.
         """
-        runs_git, targets = False, list[str]()
         for command in commands:
             words = _split_words(command)
             if words is None or not words:
                 return "it can't be read"
-            if words[0] == "cd":
-                if len(words) != 2 or not _PLAIN_FOLDER.fullmatch(words[1]):
-                    return f"it is not known where `{command}` leads"
-                targets.append(words[1])
             if words[0] in _HARMLESS_PROGRAMS:
                 continue
             if words[0] != "git" or len(words) < 2 or words[1] not in _SAFE_OPTIONS:
                 return f"only git {', '.join(_SAFE_OPTIONS)} are known to run nothing that sandboxed commands wrote"
             if reason := self._find_git_doubt(words[1], words[2:]):
                 return reason
-            runs_git = True
-        return self._find_folder_doubt(directory, targets) if runs_git else ""
+        return ""
 
-    def _find_folder_doubt(self, directory: Path, targets: Sequence[str]) -> str:
-        """Return why git may find another repository than that of the project; "": it does not.
-
-        `targets`: the folders to which the line changes. Each change may fail, or be made twice, so git may run in
-        every folder to which some of them lead.
-        """
-        root = Path(os.path.realpath(self._root))
-        # It grows while it is read.
-        folders = [Path(os.path.realpath(directory))]
-        for folder in folders:
-            if not folder.is_relative_to(root):
-                return f"git may run in {folder}, outside of the project"
-            for each in (folder, *folder.parents):
-                # The `.git` of the project is looked at by itself. If a command broke it, git goes on to those above.
-                if self._is_writable(".", each) and _is_repository(each, has_git=each != root):
-                    return f"git may use the repository in {each}, which sandboxed commands may write"
-            next_folders = {Path(os.path.realpath(folder / target)) for target in targets}
-            folders += [each for each in next_folders if each not in folders and each.is_dir()]
+    def _find_other_repository_doubt(self) -> str:
+        """Return why git may use another repository if a command breaks that of the project; "": there is no other."""
+        # git then takes the top of the work tree for one, or goes on to the folders above.
+        for folder in (self._root, *self._root.parents):
+            if self._is_writable(".", folder):
+                names = {path.name for path in list_entries(folder)}
+                if has_git_layout(names) or (folder != self._root and ".git" in names):
+                    return f"git may use the repository in {folder}, which sandboxed commands may write"
         return ""
 
     def _find_git_doubt(self, subcommand: str, words: Sequence[str]) -> str:
@@ -167,6 +150,7 @@ class UnsandboxedLineCheck:
             else self._find_default_remote_doubt(subcommand, common, settings),
             self._find_submodule_doubt(subcommand, options, folder),
             self._find_environment_doubt(),
+            self._find_other_repository_doubt(),
         ]
         return next(filter(None, doubts), "")
 
@@ -313,12 +297,6 @@ def _list_remote_addresses(settings: Iterable[GitSetting]) -> dict[str, list[str
         if match := _REMOTE_ADDRESS.fullmatch(setting.name):
             addresses.setdefault(match[1], []).append(setting.value)
     return addresses
-
-
-def _is_repository(folder: Path, *, has_git: bool) -> bool:
-    """Return whether git may take a folder for a repository: it has a `.git`, if that counts, or is a git directory."""
-    head = folder / "HEAD"
-    return (has_git and os.path.lexists(folder / ".git")) or head.is_file() or head.is_symlink()
 
 
 def _split_words(text: str) -> list[str] | None:
