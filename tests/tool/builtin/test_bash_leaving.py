@@ -95,6 +95,7 @@ def test_what_could_run_something_of_the_project_does_not(root: Path, line: str)
         ("includeIf.onbranch:main.path", "extra"),
         ("core.alternateRefsCommand", "./tools/ssh.sh"),
         ("gc.recentObjectsHook", "./tools/ssh.sh"),
+        ("sequence.editor", "./tools/ssh.sh"),
         ("push.recurseSubmodules", "on-demand"),
         ("remote.origin.pushurl", "./evil.git"),
         ("remote.origin.receivepack", "sh -c evil"),
@@ -155,6 +156,9 @@ def test_a_hook_of_the_user_is_asked_about_but_for_that_of_lfs(root: Path) -> No
 def test_what_surrounds_git_may_not_lie_in_the_project(root: Path) -> None:
     home = root.parent / "home"
     assert doubt(root, "git push", GIT_SSH_COMMAND=f"{root}/ssh")
+    for name in ("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "VISUAL", "EDITOR"):
+        assert doubt(root, "git pull --rebase=interactive", **{name: "./edit.sh"})
+        assert doubt(root, "git pull", **{name: "vim"}) == ""
     (root / "bin").mkdir()
     assert doubt(root, "git push", PATH=f"{root}/bin:/usr/bin") == ""
     (root / "bin/ssh").write_text("x")

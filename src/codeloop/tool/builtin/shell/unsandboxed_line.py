@@ -56,8 +56,8 @@ _HOOKS_BY_COMMAND = {
 }
 """The hooks that each command runs; None: it may run any."""
 _PROGRAM_SETTINGS = re.compile(
-    r"credential\..*|core\.(sshcommand|askpass|fsmonitor|gitproxy|editor|alternaterefscommand)|filter\..*"
-    r"|merge\..*\.driver|gpg\..*|remote\..*\.(receivepack|uploadpack|vcs)|push\.recursesubmodules|gc\.recentobjectshook"
+    r"credential\..*|core\.(sshcommand|askpass|fsmonitor|gitproxy|editor|alternaterefscommand)|sequence\.editor"
+    r"|filter\..*|merge\..*\.driver|gpg\..*|remote\..*\.(receivepack|uploadpack|vcs)|push\.recursesubmodules|gc\.recentobjectshook"
 )
 """Settings by which these commands run programs."""
 _CODE_RUNNERS = re.compile(
@@ -77,7 +77,11 @@ _ADDRESS_START = re.compile(r"url\.(.*)\.(?:insteadof|pushinsteadof)")
 _OLD_REMOTE_FOLDERS = ("remotes", "branches")
 # Matches URLs of the network, also in the form of scp: `host:path`. `::` would name a remote helper, a program.
 _URL = re.compile(r"(https?|ssh|git)://.*|[\w.-]+@[\w.-]+:.*|[\w.-]+:(?!:|//).*")
-_PROGRAM_VARIABLES = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXEC_PATH", "GIT_PROXY_COMMAND")
+_PROGRAM_VARIABLES = (
+    *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXEC_PATH", "GIT_PROXY_COMMAND"),
+    # An interactive rebase of `git pull` starts one of these, even without a terminal.
+    *("GIT_SEQUENCE_EDITOR", "GIT_EDITOR", "VISUAL", "EDITOR"),
+)
 """Variables that name a program for git to run."""
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS")
 """Variables that lead git to another repository, or to settings that are not looked at."""
