@@ -13,10 +13,12 @@ _EXEC_OPTIONS = {
     "ag": ("--pager",),
     "bat": ("--pager",),
     "clush": ("-o", "--options", "-R", "--worker"),
+    "dsh": ("-r", "--remoteshell", "-o", "--remoteshellopt"),
     "git-grep": ("-O",),
     "less": ("+!", "-k", "--lesskey-file", "--lesskey-src"),
     "man": ("-P", "-H", "--pager", "--html", "--preprocessor"),
-    "pdsh": ("-R",),
+    "mussh": ("-o", "-po"),
+    **dict.fromkeys(("pdsh", "pdcp", "rpdcp"), ("-R",)),
     "rg": ("--pre", "--hostname-bin"),
     "rsync": ("-e", "--rsh", "--rsync-path"),
     "scp": ("-S", "-o"),
@@ -36,7 +38,7 @@ _EXEC_OPTIONS = {
             *("pssh", "pscp", "prsync", "pslurp", "pnuke"),
             *("parallel-ssh", "parallel-scp", "parallel-rsync", "parallel-slurp", "parallel-nuke"),
         ),
-        ("-O", "--option", "-x", "--extra-args", "-X", "--extra-arg"),
+        ("-O", "--option", "-x", "--extra-args", "-X", "--extra-arg", "-S", "--ssh-args"),
     ),
 }
 
