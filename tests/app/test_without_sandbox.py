@@ -132,6 +132,7 @@ async def test_no_program_runs_without_a_sandbox_that_is_required(
         for refusal in refusals:
             assert NO_SANDBOX in refusal
             assert REQUIRED in refusal
+            assert not refusal.endswith("..")
         assert not [toast for toast in toasts if toast.startswith(WARNING)]
     assert {"hooked", "formatted"}.isdisjoint(path.name for path in tmp_path.iterdir())
     assert not (tmp_path / "work/commanded").exists()

@@ -145,7 +145,7 @@ class Hooks:
             raise
         except HookFailed as error:
             outcome = "late" if isinstance(error, HookTimedOut) else "failed"
-            self._skip_or_refuse(handler, name, payload, str(error))
+            self._skip_or_refuse(handler, name, payload, str(error).rstrip("."))
             return output
         except (msgspec.MsgspecError, TypeError, RecursionError, OverflowError) as error:
             outcome = "failed"

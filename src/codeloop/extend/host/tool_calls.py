@@ -75,7 +75,7 @@ async def call_tool(
     except InvalidCall as error:
         raise ToolFailure(str(error)) from error
     except HookFailed as error:
-        raise ToolFailure(f"{tool} of {extension.name} failed: {error}.") from error
+        raise ToolFailure(f"{tool} of {extension.name} failed: {str(error).rstrip('.')}.") from error
     except msgspec.ValidationError as error:
         raise ToolFailure(f"{tool} of {extension.name} returned an invalid result: {error}.") from error
     return _make_result(answer, extension, tool, ctx)
