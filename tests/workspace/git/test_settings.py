@@ -1,5 +1,8 @@
 """Which settings can make git run a program or follow a path."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from codeloop.workspace.git.settings import read_settings
@@ -22,3 +25,12 @@ from codeloop.workspace.git.settings import read_settings
 )
 def test_what_can_run_a_program_is_not_plain(text: str, is_harmless: bool) -> None:
     assert [setting.is_harmless for setting in read_settings(text)] == [is_harmless]
+
+
+@pytest.mark.parametrize(
+    "text", ["[core]\nhooksPath = a\0/b\n", '[url "/a\0b"]\ninsteadOf = x\n', "[a]\nb = c\0 # d\n"]
+)
+def test_names_and_values_end_at_a_nul_as_in_git(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config").write_text(text)
+    listed = subprocess.check_output(["git", "config", "--file", "config", "--list"], cwd=tmp_path, text=True)
+    assert [f"{setting.name}={setting.value}\n" for setting in read_settings(text)] == [listed]

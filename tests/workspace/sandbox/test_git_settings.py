@@ -171,3 +171,11 @@ def test_settings_to_which_a_variable_leads_are_relative_to_the_work_tree(
     path = subprocess.check_output(["git", "rev-parse", "--git-path", "hooks"], cwd=tmp_path, text=True, env=given)
     assert path == ".githooks\n"
     assert list(find_configured_files([tmp_path / ".git"], tmp_path, [tmp_path], given)) == [tmp_path / ".githooks"]
+
+
+async def test_a_command_runs_in_a_repository_whose_settings_have_a_nul(it: Attacked) -> None:
+    with (it.root / ".git/config").open("a") as config:
+        config.write("[include]\n\tpath = /a\0b\n[core]\n\tsshCommand = ./a\0b\n")
+    await it.shells.scan_work_tree(it.place, SandboxConfig())
+    outcome = await it.run("echo ran")
+    assert "ran" in outcome.output

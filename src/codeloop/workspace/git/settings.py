@@ -68,10 +68,15 @@ def read_settings(text: str) -> Iterator[GitSetting]:
         setting = _SETTING_LINE.fullmatch(rest)
         # A value on several lines is left to the caller, which treats it as one that may do anything.
         if setting is None or rest.endswith("\\"):
-            yield GitSetting(number, "", rest)
+            yield GitSetting(number, "", _cut_at_nul(rest))
             continue
         name = ".".join(filter(None, (section, subsection, setting[1].lower())))
-        yield GitSetting(number, name, _parse_value(setting[2] or ""))
+        yield GitSetting(number, _cut_at_nul(name), _cut_at_nul(_parse_value(setting[2] or "")))
+
+
+def _cut_at_nul(text: str) -> str:
+    """Return a text up to its first NUL, at which git ends it, too; no path can hold one."""
+    return text.partition("\0")[0]
 
 
 def _parse_value(text: str) -> str:
