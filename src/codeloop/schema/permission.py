@@ -176,7 +176,7 @@ class RuleInForce(Wire):
 
 
 class PermissionsInForce(Wire):
-    """The rules in force (the last that matches decides), the "always" grants, and the latest decisions."""
+    """The rules in force (the last that matches in a list decides), the "always" grants, and the latest decisions."""
 
     profile: Profile
     agent: str

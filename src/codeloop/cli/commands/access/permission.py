@@ -56,7 +56,10 @@ def list_grants(*, as_json: bool) -> None:
 @click.option("--agent", metavar="NAME", shell_complete=make_completion("agent"), help="For this agent.")
 @JSON_OPTION
 def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
-    """List the rules that count, in their order, each with where it is written: the last that matches decides."""
+    """List the rules that count, in their order, each with where it is written.
+
+    In each list the last that matches decides; a call must pass every list.
+    """
 
     async def print_rules(client: LocalClient) -> None:
         session_id = (await find_session(client, session)).id if session is not None else None
