@@ -103,26 +103,23 @@ def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
 def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) -> None:
     """Trust the change that the user has just made to one file of a trusted work tree, and the files that it names.
 
-    Raises CodeloopError, which says that the file is written.
+    Raises CodeloopError.
     """
+    top = _resolve_root(root)
+    contents = _read_contents(paths, top, directory)
+    key = encode_path(top, file)
+    digests = contents.compute_digests()
     try:
-        _trust_change(paths, _resolve_root(root), directory, file)
+        with _edit_directories(paths) as directories:
+            old = directories.get(str(top))
+            if old is not None and old.files is not None:
+                _keep_copies(paths, contents)
+                changed = {path: digests[path] for path in (key, *contents.named_paths.get(key, ())) if path in digests}
+                directories[str(top)] = TrustedDirectory(time=old.time, files={**old.files, **changed})
     except CodeloopError as error:
         raise CodeloopError(
             f"{file} is written, but the change is not trusted: {error} Trust it: codeloop trust"
         ) from error
-
-
-def _trust_change(paths: Paths, top: Path, directory: Path, file: Path) -> None:
-    contents = _read_contents(paths, top, directory)
-    key = encode_path(top, file)
-    digests = contents.compute_digests()
-    with _edit_directories(paths) as directories:
-        old = directories.get(str(top))
-        if old is not None and old.files is not None:
-            _keep_copies(paths, contents)
-            changed = {path: digests[path] for path in (key, *contents.named_paths.get(key, ())) if path in digests}
-            directories[str(top)] = TrustedDirectory(time=old.time, files={**old.files, **changed})
 
 
 def _read_contents(paths: Paths, root: Path, directory: Path | None) -> ProjectContents:
