@@ -281,3 +281,17 @@ async def test_a_choice_that_fails_is_reported_and_the_list_stays() -> None:
         assert not app.results
         await pilot.press("escape")
         await wait_until(lambda: app.results == [None])
+
+
+async def test_the_start_of_a_long_error_of_an_action_is_shown() -> None:
+    async def fail(_value: int | None) -> bool:
+        raise CodeloopError("It failed.\n" + "<p>many words</p>\n" * 500)
+
+    table = Table()
+    source = PickSource(title="Things", load=table.load, actions=(PickAction("ctrl+d", "delete", fail),))
+    app = Stage()
+    async with app.run_test(notifications=True) as pilot:
+        app.open(Picker(source, app.colours))
+        await app.sees("Fix the parser")
+        await pilot.press("ctrl+d")
+        await app.sees("It failed.")

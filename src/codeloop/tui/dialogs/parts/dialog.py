@@ -11,7 +11,7 @@ from textual.screen import ModalScreen, Screen
 from textual.theme import Theme
 
 from codeloop.client.client import Client
-from codeloop.kit.text.terminal_text import escape_controls
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.keys.key_order import MAX_HOLD_SECONDS
 from codeloop.tui.themes.styles import Styles
@@ -56,14 +56,14 @@ class Dialog(ModalScreen[Result]):
     def perform(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run an action that may open another dialog; keys typed meanwhile are held back for that one.
 
-        A CodeloopError of it is shown.
+        A CodeloopError of it is shown, its start if it is long: of a text that fills the screen, the end alone is seen.
         """
 
         async def run_work() -> None:
             try:
                 await work()
             except CodeloopError as error:
-                self.notify(escape_controls(str(error)), severity="error", timeout=15, markup=False)
+                self.notify(one_line(str(error), 400), severity="error", timeout=15, markup=False)
             finally:
                 self._acts_since = None
 
