@@ -41,6 +41,7 @@ HEAVY = [
     "cat " + "{a,b}" * 40,
     "cat " + "{a," * 500 + "}" * 500,
     "cat a" * 9_000,
+    ("cat " + "[a" * 2_000 + "/] ") * 10,
     *(
         f"{name} '{text * 8_000}'"
         for name in ("awk", "sed")

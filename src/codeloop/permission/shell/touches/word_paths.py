@@ -21,6 +21,8 @@ _NUMERIC_VARIABLE = re.compile(r"\$[$!?#]")
 # `$HOME/x`, `"$HOME"/x`, `"$HOME/x"`, `${PWD}`
 _FOLDER_VARIABLE = re.compile(r"\"?\$(?:(HOME|PWD)|\{(HOME|PWD)\})(\"?)(?=/|$|\"$)")
 _QUOTED_ESCAPE = re.compile(r'\\([$`"\\])|\\\n', re.DOTALL)
+# `[a-z]`, `[!]x]`, `[[:alpha:]_]`. The bound keeps a word of many open brackets from being searched again and again.
+_BRACKET = re.compile(r"""\[[!^]?\]?(?:\[:\w+:\]|\[(?![:.=])|[^][/$`'"\\]){1,200}+\]""")
 
 
 VariableValues = Mapping[str, tuple[str, ...]]
@@ -94,7 +96,7 @@ def _tokenize(source: str, values: Mapping[str, str]) -> list[_Token]:
 
 
 def _read_token(source: str, position: int, tokens: list[_Token], values: Mapping[str, str]) -> int:
-    """Add the token at a position, and return where the next one begins."""
+    """Add the token at a position, and return where the next one begins. Raises _UnknownPath."""
     char = source[position]
     if char == "'":
         end = source.find("'", position + 1)
@@ -120,10 +122,13 @@ def _read_token(source: str, position: int, tokens: list[_Token], values: Mappin
     if char in "$`()<>|&;":
         raise _UnknownPath
     if char == "[":
-        end = source.find("]", position + 2)
-        if end > 0 and not re.search(r"[/$`'\"\\]", source[position:end]):
+        if (bracket := _BRACKET.match(source, position)) and not ("{" in source and re.search("[{},]", bracket[0])):
             tokens.append(_Token(ANY_TEXT))
-            return end + 1
+            return bracket.end()
+        # It may still be one, of which quotes or braces hide the end. A bracket never contains a slash.
+        end = source.find("]", position + 2)
+        if end > 0 and "/" not in source[position:end]:
+            raise _UnknownPath
     if char in "*?":
         tokens.append(_Token(ANY_TEXT))
     else:
