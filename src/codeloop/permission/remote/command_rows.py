@@ -3,7 +3,7 @@
 `git push ! -n --dry-run` is a program and the words after it, where options in between are skipped. A word may list
 alternatives (`push,publish`) and contain stars; `add~` means `add` and `add-*`; `**` stands for any words. After `!`:
 options with which the command changes nothing there. After `+`: options, one of which it needs to change something.
-After `>`: a pattern that its last word must match. `not` before a row: such a command changes nothing.
+After `>`: a pattern that its last operand must match. `not` before a row: such a command changes nothing.
 """
 
 VERSION_CONTROL_ROWS = """

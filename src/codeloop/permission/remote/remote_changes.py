@@ -35,14 +35,14 @@ _MAX_WORDS = 20
 class RemoteRow(Struct, frozen=True):
     """A parsed row of `command_rows`.
 
-    `harmless_options`: the options after `!`; `required_options`: those after `+`; `last_word_pattern`: the pattern
+    `harmless_options`: the options after `!`; `required_options`: those after `+`; `target_pattern`: the pattern
     after `>`; `is_change`: false for a row that begins with `not`.
     """
 
     words: tuple[tuple[str, ...], ...]
     harmless_options: tuple[str, ...]
     required_options: tuple[str, ...]
-    last_word_pattern: str
+    target_pattern: str
     is_change: bool
 
 
@@ -163,7 +163,22 @@ def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
         word.partition("=")[0] in row.required_options or word in row.required_options for word in words
     ):
         return False
-    return not row.last_word_pattern or fnmatchcase(words[-1], row.last_word_pattern)
+    return not row.target_pattern or any(fnmatchcase(word, row.target_pattern) for word in _list_last_operands(words))
+
+
+def _list_last_operands(words: tuple[str, ...]) -> list[str]:
+    """Return the words that may be the last operand: an option behind it may or may not take the word after it."""
+    operands: list[str] = []
+    index = len(words) - 1
+    while index > 0:
+        if words[index].startswith("-"):
+            index -= 1
+            continue
+        operands.append(words[index])
+        if not words[index - 1].startswith("-") or "=" in words[index - 1]:
+            break
+        index -= 2
+    return operands
 
 
 def _may_be_one_of(words: tuple[str, ...], index: int, names: tuple[str, ...]) -> bool:
@@ -226,7 +241,7 @@ def _parse_rows() -> dict[str, tuple[RemoteRow, ...]]:
             words=tuple(_expand_alternatives(word) for word in words),
             harmless_options=options.get("!", ()),
             required_options=options.get("+", ()),
-            last_word_pattern=" ".join(options.get(">", ())),
+            target_pattern=" ".join(options.get(">", ())),
             is_change=is_change,
         )
         for name in names.split(","):
