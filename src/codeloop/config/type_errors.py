@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
 from codeloop.kit.jsonc import KeyPath, get_type_name, is_list, is_object
 
 _MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
+_BOUND = re.compile(r"Expected `\w+` ([<>]=? \S+)")
 _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}
 
 
@@ -42,19 +43,25 @@ def _list_inner_values(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, 
 
 
 def _list_union_members(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+    """Return the types of a union, or the type itself, without the bounds that `Annotated` adds."""
+    members = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+    return tuple(get_args(member)[0] if get_origin(member) is Annotated else member for member in members)
 
 
 def _describe_type_error(value: Any, kind: Any) -> str:
+    message = ""
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        missing = _MISSING_FIELD.search(str(error))
-        if missing:
-            return f"the key {missing[1]} is missing"
+        message = str(error)
+    if missing := _MISSING_FIELD.search(message):
+        return f"the key {missing[1]} is missing"
     names = [name for member in _list_union_members(kind) if member is not type(None) for name in _name_choices(member)]
+    expected = " or ".join(dict.fromkeys(names))
+    if bound := _BOUND.match(message):
+        return f"expected {expected} {bound[1]}, got {value}"
     text = ascii(value)[:60] if isinstance(value, str) else get_type_name(value)
-    return f"expected {' or '.join(dict.fromkeys(names))}, got {text if _is_choice(kind) else get_type_name(value)}"
+    return f"expected {expected}, got {text if _is_choice(kind) else get_type_name(value)}"
 
 
 def _is_choice(kind: Any) -> bool:
