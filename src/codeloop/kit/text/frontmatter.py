@@ -75,7 +75,8 @@ def _load_yaml(source: str) -> Any:
         _check_depth(loader(source), yaml.CollectionStartEvent, yaml.CollectionEndEvent)
     try:
         return loader(source).get_single_data()
-    except (RecursionError, ValueError) as error:
+    # YAML's own types read their text with these errors: `!!int ""`, `!!bool maybe`, `!!timestamp soon`.
+    except (RecursionError, ValueError, LookupError, AttributeError) as error:
         raise FrontmatterError(f"a value can't be read: {error}", 2) from error
 
 
