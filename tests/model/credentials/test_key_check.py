@@ -25,6 +25,16 @@ async def test_a_wrong_key_is_refused_in_the_services_words_without_the_key() ->
     assert found == KeyCheck("refused", "HTTP 401: invalid key: [hidden]")
 
 
+@pytest.mark.parametrize("before", ["x" * 390, ""])
+@pytest.mark.parametrize("is_json", [True, False])
+async def test_not_even_the_beginning_of_a_key_is_shown(before: str, *, is_json: bool) -> None:
+    message = before[: 390 if is_json else 290] + KEY
+    body = json.dumps({"error": {"message": message}}) if is_json else message
+    async with serving(http(body.encode(), "401 Unauthorized")) as (url, _):
+        found = await check_key("acme", url, {**HEADERS, "x-empty": ""})
+    assert found == KeyCheck("refused", f"HTTP 401: {message.removesuffix(KEY)}[hidden]")
+
+
 async def test_a_service_that_answers_everybody_proves_nothing() -> None:
     async with ModelServer([]) as server:
         assert (await check_key("acme", server.url, HEADERS)).state == "unknown"

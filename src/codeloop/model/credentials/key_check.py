@@ -58,7 +58,14 @@ def describe_refusal(body: str, headers: Mapping[str, str]) -> str:
         payload = msgspec.json.decode(body)
     except msgspec.DecodeError:
         payload = None
-    message = extract_message(body, payload)[:_MAX_MESSAGE_LENGTH]
-    for value in headers.values():
-        message = message.replace(value, "[hidden]").replace(value.removeprefix("Bearer "), "[hidden]")
-    return message
+    # Hidden before anything is cut: the beginning of a key would not be found.
+    return _hide_values(extract_message(_hide_values(body, headers), payload), headers)[:_MAX_MESSAGE_LENGTH]
+
+
+def _hide_values(text: str, headers: Mapping[str, str]) -> str:
+    """Hide the values of a request's headers, with the key, in a text."""
+    for value in filter(None, headers.values()):
+        text = text.replace(value, "[hidden]")
+        if key := value.removeprefix("Bearer "):
+            text = text.replace(key, "[hidden]")
+    return text
