@@ -179,7 +179,7 @@ def _make_repository_mark(repository: Path) -> str:
 def _read_cache(file: Path) -> _CachedId | None:
     try:
         return msgspec.json.decode(read_start(file, 2 * _MAX_POINTER_BYTES), type=_CachedId)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 

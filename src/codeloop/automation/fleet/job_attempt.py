@@ -111,5 +111,5 @@ def read_result(final_folder: Path) -> JSON | None:
     """Return the result in the final folder of a job; None if the job is not finished."""
     try:
         return msgspec.json.decode((final_folder / "result.json").read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -78,7 +78,7 @@ class ScheduleStore:
             return msgspec.json.decode(self._file.read_bytes(), type=list[Schedule])
         except FileNotFoundError:
             return []
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise CodeloopError(f"What is scheduled can't be read: {self._file}: {error}. Repair the file.") from None
 
     def find(self, schedule_id: str) -> Schedule:

@@ -104,6 +104,6 @@ def get_timings_path(folder: Path) -> Path:
 
 def read_timings(folder: Path) -> list[HookTiming]:
     """Read the counted times; empty where they can't be read."""
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.json.decode(read_start(get_timings_path(folder), HOST_FILE.value), type=list[HookTiming])
     return []

@@ -112,7 +112,7 @@ def _find_npm_entry(package: PackageName, folder: Path) -> tuple[str, str]:
     entry = f"node_modules/{package.name}"
     try:
         package_json = msgspec.json.decode((folder / entry / "package.json").read_bytes(), type=JSON)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CodeloopError(f"{package.name} can't be used: it has no package.json that can be read.") from error
     return str(package_json.get("version", "")), entry
 

@@ -44,7 +44,7 @@ def read_lock(folder: Path) -> LockFile | None:
     """Read the lock file of a package's folder; None: nothing was installed there."""
     try:
         return msgspec.json.decode(get_lock_path(folder).read_bytes(), type=LockFile)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 

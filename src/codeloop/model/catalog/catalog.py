@@ -213,7 +213,7 @@ class Catalog:
         if provider_id not in self._providers:
             try:
                 models = self._file.read_models(row)
-            except (OSError, zlib.error, msgspec.MsgspecError) as error:
+            except (OSError, zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise ModelUnavailable(
                     f"The model catalog {self._file.path} is damaged ({error}). Delete it, or install codeloop again."
                 ) from error

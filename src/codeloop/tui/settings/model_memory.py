@@ -38,7 +38,7 @@ class ModelMemory:
 
     def read(self) -> RememberedModels:
         """Return the remembered models; none if the file is missing or damaged."""
-        with suppress(OSError, msgspec.MsgspecError):
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return msgspec.json.decode(read_start(self._file, _MAX_FILE_BYTES), type=RememberedModels)
         return RememberedModels()
 

@@ -22,7 +22,7 @@ class SessionPins:
 
     def read(self) -> tuple[str, ...]:
         """Return the ids of pinned sessions, the latest last; none if the file is missing or damaged."""
-        with suppress(OSError, msgspec.MsgspecError):
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return msgspec.json.decode(read_start(self._file, _MAX_FILE_BYTES), type=tuple[str, ...])
         return ()
 

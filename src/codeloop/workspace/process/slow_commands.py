@@ -40,7 +40,7 @@ class SlowCommands:
         file = _get_file(scratch)
         if file not in self._commands_by_file:
             self._commands_by_file[file] = {}
-            with suppress(OSError, msgspec.MsgspecError):
+            with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
                 content = read_start(file, _FILE_BYTES)
                 self._commands_by_file[file] = msgspec.json.decode(content, type=dict[str, float])
         return self._commands_by_file[file]

@@ -199,7 +199,7 @@ class StatCacheFile:
         """Return the cache of the last run; None when this work tree has no cache."""
         try:
             stored_cache = msgspec.msgpack.decode(self._file.read_bytes(), type=_StoredCache)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         if stored_cache.version != _VERSION or stored_cache.root != os.fsencode(self._root):
             return None

@@ -82,7 +82,7 @@ class _SpendingSums:
         self._month_start = int(today.replace(day=1).timestamp() * 1000)
         self._stored: dict[str, DailySums] = {}
         """The sums in the file, by the path of the database and the directory whose sessions count."""
-        with suppress(OSError, msgspec.MsgspecError):
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             self._stored = _decode_sums(file.read_bytes())
         self._used: dict[str, DailySums] = {}
         """The sums that were asked for, which are up to date."""

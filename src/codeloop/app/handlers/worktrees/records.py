@@ -61,7 +61,7 @@ def read_records(project: Project) -> list[WorktreeRecord]:
     with suppress(OSError):
         for entry in sorted(parent.iterdir()):
             if entry.suffix == ".json":
-                with suppress(OSError, msgspec.DecodeError):
+                with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
                     record = msgspec.json.decode(read_start(entry, _MAX_RECORD_BYTES), type=WorktreeRecord)
                     worktree_records[record.name] = record
             elif (entry / ".git").is_file():

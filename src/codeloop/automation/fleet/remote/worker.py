@@ -184,5 +184,5 @@ def _read_owner(folder: Path) -> _FolderOwner:
     """Return the owner of a folder; one that is not alive if the file is missing or damaged."""
     try:
         return msgspec.json.decode((folder / "owner.json").read_bytes(), type=_FolderOwner)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return _FolderOwner(0, "never")

@@ -78,7 +78,7 @@ def read_credentials_file(path: Path) -> JSON:
     """Return the content of a credentials file; empty when it can't be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=JSON)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
 
 

@@ -32,7 +32,7 @@ class DraftFiles:
         """Return the draft of a session in this process; None: there is none."""
         try:
             prompt = msgspec.json.decode(read_start(self._find_path(key), PROMPT_BLOB.value), type=StoredPrompt)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
         return self._contents.unpack(prompt)
 
@@ -46,7 +46,7 @@ class DraftFiles:
         try:
             data = read_start(self._find_path(f"{key}-queue"), PROMPT_BLOB.value)
             return msgspec.json.decode(data, type=list[PromptEntry])
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return []
 
     def adopt(self, key: str) -> bool:

@@ -162,7 +162,7 @@ def _read_prompts(path: Path) -> list[StoredPrompt]:
         return []
     prompts: list[StoredPrompt] = []
     for line in lines:
-        with suppress(msgspec.MsgspecError):
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             prompts.append(msgspec.json.decode(line, type=StoredPrompt))
     return prompts
 
@@ -193,5 +193,5 @@ def _write_lines(path: Path, prompts: list[StoredPrompt]) -> None:
 def _read_mentions(path: Path) -> dict[str, Mention]:
     try:
         return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=dict[str, Mention])
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}

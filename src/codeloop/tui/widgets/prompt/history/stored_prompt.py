@@ -67,7 +67,7 @@ class ChipContents:
             return chip
         try:
             return msgspec.json.decode(read_start(self._folder / chip.file, PROMPT_BLOB.value), type=Chip)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return Chip(label=chip.label, text=chip.label)
 
     def _remove_old(self) -> None:
