@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from codeloop.lsp.client import work_progress
 from codeloop.lsp.client.document import read_text
 from codeloop.lsp.client.file_uri import parse_file_uri
 from codeloop.lsp.text_edits import apply_edits
@@ -147,6 +148,19 @@ async def test_the_first_question_waits_for_a_server_that_looks_at_the_project(t
         given = {"operation": "definition", "filePath": "b.x:1", "symbol": "double"}
         text, done = await answer(ctx, "lsp", given)
     assert (text, done) == ("a.x:1\n1: def double(n)\n2:   return n * 2", True)
+
+
+async def test_the_first_question_waits_for_a_server_that_took_long_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_progress, "_START_OF_WORK_SECONDS", 1.5)
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "a.x").write_text(A)
+    (ctx.workspace.root / "b.x").write_text(B)
+    async with world(tmp_path, "knows", "starts=1.6", "indexes=0.6", ctx=ctx):
+        given = {"operation": "definition", "filePath": "b.x:1", "symbol": "double"}
+        text, _ = await answer(ctx, "lsp", given)
+    assert text.startswith("a.x:1\n")
 
 
 async def test_a_place_in_a_file_that_the_server_does_not_open_is_shown_by_its_line(tmp_path: Path) -> None:

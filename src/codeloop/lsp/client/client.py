@@ -94,6 +94,8 @@ class LanguageClient:
         position_encoding = self._capabilities.get("positionEncoding")
         self.encoding = position_encoding if position_encoding in {"utf-8", "utf-16", "utf-32"} else "utf-16"
         self.connection.notify("initialized", {})
+        # Before that it could neither analyse the project nor report on a file, however long it took to start.
+        self.progress.started_at = self.habits.began_at = time.monotonic()
         if self.setup.settings:
             self.connection.notify("workspace/didChangeConfiguration", {"settings": self.setup.settings})
 

@@ -15,10 +15,13 @@ _MAX_TASKS = 500
 
 
 class WorkProgress:
-    """The work of one server. `active_work`: the tokens of the tasks that it has begun and not ended."""
+    """The work of one server. `active_work`: the tokens of the tasks that it has begun and not ended.
+
+    `started_at`: when the server was initialised, on the monotonic clock; until then, when its program was started.
+    """
 
     def __init__(self) -> None:
-        self._started_at = time.monotonic()
+        self.started_at = time.monotonic()
         self._progressed = asyncio.Event()
         self.active_work: set[str] = set()
 
@@ -27,7 +30,7 @@ class WorkProgress:
 
         A server that was started just now gets a moment to begin: it would answer from the few files it has read.
         """
-        seconds_to_begin = min(self._started_at + _START_OF_WORK_SECONDS - time.monotonic(), seconds)
+        seconds_to_begin = min(self.started_at + _START_OF_WORK_SECONDS - time.monotonic(), seconds)
         await self._wait_until(lambda: bool(self.active_work), seconds_to_begin)
         had_work = bool(self.active_work)
         await self._wait_until(lambda: not self.active_work, seconds)
