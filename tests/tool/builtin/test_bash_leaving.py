@@ -47,6 +47,8 @@ def doubt(root: Path, *commands: str, **environment: str) -> str:
         "git fetch --all --prune",
         "git pull --rebase origin main",
         "git ls-remote --heads origin",
+        "git push -o ci.skip origin main",
+        "git fetch --depth 1 origin",
         "echo done",
     ],
 )
@@ -71,6 +73,9 @@ def test_plain_ones_leave(root: Path, line: str) -> None:
         "git push /tmp/other/evil.git",
         "git push file:///tmp/other/evil.git",
         "git push ext::sh",
+        "git push -o origin ./evil.git",
+        "git push --push-option origin ./evil.git",
+        "git fetch --shallow-since origin ./evil.git",
         "git pull --exec=x",
         "git -c core.sshCommand=./evil push",
         "git -C sub push",
@@ -150,6 +155,7 @@ def test_a_hook_of_the_user_is_asked_about_but_for_that_of_lfs(root: Path) -> No
     hook.write_text("#!/bin/sh\nnpm test\n")
     assert "pre-push hook" in doubt(root, "git push")
     assert doubt(root, "git push --no-verify") == ""
+    assert "pre-push hook" in doubt(root, "git push -o --no-verify origin")
     assert doubt(root, "git fetch") == ""
 
 

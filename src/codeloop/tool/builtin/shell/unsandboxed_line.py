@@ -47,6 +47,8 @@ _SAFE_OPTIONS = {
     "ls-remote": frozenset(_LS_REMOTE_OPTIONS.split()),
 }
 """The git commands that a rule may allow unsandboxed, with those of their options that name no program."""
+_VALUE_OPTIONS = frozenset(("--deepen", "--depth", "--jobs", "-j", "--push-option", "-o", "--shallow-since", "--sort"))
+"""Those options whose value is the next word, unless it follows behind `=`."""
 _HOOKS_BY_COMMAND = {
     "push": ("pre-push", "reference-transaction"),
     "fetch": ("reference-transaction", "pre-auto-gc"),
@@ -131,7 +133,7 @@ class UnsandboxedLineCheck:
 
     def _find_git_doubt(self, subcommand: str, words: Sequence[str]) -> str:
         """Return why a git command, given by its name and arguments, may run other programs; "": it does not."""
-        options = [word for word in words if word.startswith("-")]
+        options, operands = _split_options(words)
         unknown = [word for word in options if word.partition("=")[0] not in _SAFE_OPTIONS[subcommand]]
         if unknown:
             return f"`git {subcommand} {unknown[0]}` may run a program"
@@ -143,7 +145,6 @@ class UnsandboxedLineCheck:
         files = [*list_user_config_files(self._home, self._environment, self._root), *own_files]
         settings_with_includes = [*self._list_environment_settings(), *read_settings_with_includes(files, self._home)]
         settings = [setting for setting, _ in settings_with_includes]
-        operands = [word for word in words if not word.startswith("-")]
         runs_hooks = subcommand != "push" or "--no-verify" not in options
         doubts = [
             self._find_hook_doubt(subcommand, common, settings) if runs_hooks else "",
@@ -292,6 +293,21 @@ class UnsandboxedLineCheck:
         path = expand_config_path(text.removeprefix("file://"), self._home)
         real = Path(os.path.realpath(folder / path))
         return any(real.is_relative_to(each) for each in self._writable)
+
+
+def _split_options(words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the options and the operands among the arguments of a git command, without the values of options."""
+    options, operands = list[str](), list[str]()
+    remaining = iter(words)
+    for word in remaining:
+        if word.startswith("-"):
+            options.append(word)
+            if word in _VALUE_OPTIONS:
+                # Whatever the value looks like, git reads it neither as an option nor as the remote.
+                next(remaining, None)
+        else:
+            operands.append(word)
+    return options, operands
 
 
 def _list_remote_addresses(settings: Iterable[GitSetting]) -> dict[str, list[str]]:
