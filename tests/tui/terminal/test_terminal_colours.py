@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.schema.errors import CodeloopError
 from codeloop.tui.settings.appearance import Appearance
 from codeloop.tui.settings.ui_settings import UiSettings
 from codeloop.tui.terminal.terminal_colours import (
@@ -95,4 +96,7 @@ def test_a_theme_for_one_ground_only_stays(tmp_path: Path) -> None:
     look = Appearance(UiSettings(theme="mine"), (tmp_path,))
     assert not look.problem
     assert not look.set_background(is_dark=False)
+    assert look.mode == "dark"
+    with pytest.raises(CodeloopError):
+        look.switch_mode()
     assert look.mode == "dark"

@@ -1,6 +1,7 @@
 """`Appearance`: the theme that is in use, and the display options."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from textual.theme import Theme
@@ -81,14 +82,11 @@ class Appearance:
     def set_background(self, *, is_dark: bool) -> bool:
         """Set whether the terminal's background is dark; return whether everything must be redrawn."""
         self._terminal = replace(self._terminal, is_dark=is_dark)
-        before, self.mode = self.mode, self._choose_mode()
-        if before == self.mode:
-            return False
-        try:
-            self.use_theme(self.theme_name)
+        before, mode = self.mode, self._choose_mode()
         # A user's theme may have colours for the other mode only.
-        except CodeloopError:
-            self.mode = before
+        with suppress(CodeloopError):
+            if mode != before:
+                self.use_theme(self.theme_name, mode)
         return self.mode != before
 
     def _choose_mode(self) -> ThemeMode:
@@ -97,17 +95,20 @@ class Appearance:
         return self._settings.mode
 
     def switch_mode(self) -> None:
-        """Use the light colours instead of the dark ones, or the dark ones again."""
-        self.mode = "light" if self.mode == "dark" else "dark"
-        self.use_theme(self.theme_name)
+        """Use the light colours instead of the dark ones, or the reverse. Raises CodeloopError: the theme has none."""
+        self.use_theme(self.theme_name, "light" if self.mode == "dark" else "dark")
 
-    def use_theme(self, name: str) -> Theme:
-        """Use another theme, and return it for the widgets. Raises CodeloopError if it can't be used."""
-        colours = load_theme(name, self.mode, self._folders)
+    def use_theme(self, name: str, mode: ThemeMode | None = None) -> Theme:
+        """Use a theme, in another mode if one is given, and return it for the widgets.
+
+        Raises CodeloopError if it can't be used; nothing has changed then.
+        """
+        mode = mode or self.mode
+        colours = load_theme(name, mode, self._folders)
         if self._terminal.depth == "256":
-            colours = fit_to_palette(colours, is_dark=self.mode == "dark")
-        self.styles, self.theme_name = Styles(colours), name
-        self.theme = make_textual_theme(colours, f"codeloop-{name}-{self.mode}")
+            colours = fit_to_palette(colours, is_dark=mode == "dark")
+        self.styles, self.theme_name, self.mode = Styles(colours), name, mode
+        self.theme = make_textual_theme(colours, f"codeloop-{name}-{mode}")
         return self.theme
 
     def list_themes(self) -> list[str]:
