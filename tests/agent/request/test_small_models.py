@@ -5,10 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.request.system_prompt import TOOLS_NOT_FOR_SMALL_MODELS, is_small
 from codeloop.app.toolbox import make_toolbox
 from codeloop.model.catalog.overrides import apply_overrides
-from codeloop.model.chat import ModelInfo, ModelRequest
+from codeloop.model.chat import ModelInfo, ModelRequest, TokenLimits
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.config import ProviderConfig
@@ -44,6 +45,16 @@ def test_the_configuration_decides() -> None:
 
 def test_what_small_models_do_without_are_tools_that_there_are() -> None:
     assert make_toolbox().tools_by_name.keys() >= TOOLS_NOT_FOR_SMALL_MODELS
+
+
+def test_one_model_of_two_services_gets_the_tools_that_each_service_has_room_for() -> None:
+    toolbox = make_toolbox()
+    toolbox.fit_specs = lambda specs, context: specs if context > 9_000 else specs[:1]
+    wide = ModelInfo(provider_id="a", id="m", name="M", limits=TokenLimits(context=90_000))
+    narrow = ModelInfo(provider_id="b", id="m", name="M", limits=TokenLimits(context=9_000))
+    cache = RequestCache()
+    counts = [len(cache.get_tools(toolbox, info, (), ())) for info in (wide, narrow, wide)]
+    assert counts == [len(toolbox.list_specs("m")), 1, len(toolbox.list_specs("m"))]
 
 
 async def ask(tmp_path: Path, info: ModelInfo) -> ModelRequest:

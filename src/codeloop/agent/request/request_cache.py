@@ -56,7 +56,7 @@ class RequestCache:
         """Return the tools offered under the rules; `further_lists`: other lists of rules that a call must pass."""
         if not info.tool_call:
             return ()
-        key = (info.id, info.small, toolbox.tools, rulesets, further_lists)
+        key = (info, toolbox.tools, rulesets, further_lists)
         if self._tools_key != key:
             self._tools_key = key
             tool_specs = toolbox.list_specs(info.id, *rulesets)
