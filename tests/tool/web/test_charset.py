@@ -23,6 +23,9 @@ from codeloop.tool.web.charset import decode_page
         ("日本".encode("euc-jp"), "text/html; charset=EUC-JP", "日本", "euc_jp"),
         ("中文".encode("gb18030"), "text/html; charset=gb2312", "中文", "gb18030"),
         ("한국".encode("euc-kr"), "text/html; charset=euc-kr", "한국", "cp949"),
+        ("日本①".encode("cp932"), "text/html; charset=Windows-31J", "日本①", "cp932"),
+        ("привет".encode("mac-cyrillic"), "text/html; charset=x-mac-cyrillic", "привет", "mac-cyrillic"),
+        ("שלום".encode("iso-8859-8"), "text/html; charset=iso-8859-8-i", "שלום", "iso8859-8"),
         ("é".encode("utf-16-le"), "text/plain; charset=utf-16", "é", "utf-16-le"),
         (codecs.BOM_UTF8 + "é".encode(), "text/html; charset=cp1251", "é", "utf-8"),
         (codecs.BOM_UTF16_LE + "é".encode("utf-16-le"), "text/html; charset=utf-8", "é", "utf-16-le"),
@@ -59,6 +62,16 @@ def test_a_codec_that_is_no_charset_is_not_used(label: str) -> None:
 def test_a_cut_last_character_does_not_make_utf8_something_else() -> None:
     assert decode_page("aé€".encode()[:-1], is_cut=True) == ("aé", "utf-8")
     assert decode_page("aé€".encode()[:-1])[1] == "cp1252"
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16", "shift_jis", "euc-jp", "gb2312", "big5"])
+def test_a_cut_last_character_is_left_out_in_a_charset_that_is_named(charset: str) -> None:
+    data = "a一".encode("utf-16-le" if charset == "utf-16" else charset)[:-1]
+    assert decode_page(data, f"text/html; charset={charset}", is_cut=True)[0] == "a"
+
+
+def test_a_cut_last_character_is_left_out_after_a_byte_order_mark() -> None:
+    assert decode_page(codecs.BOM_UTF8 + "aé".encode()[:-1], is_cut=True) == ("a", "utf-8")
 
 
 @given(st.binary(max_size=200), st.text(max_size=30))

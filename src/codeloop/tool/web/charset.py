@@ -13,9 +13,9 @@ _BYTE_ORDER_MARKS = (
 )
 # Only these labels are looked up: Python has codecs that are no character sets, such as `zip` and `rot13`.
 _KNOWN_LABEL = re.compile(
-    r"utf-?8|utf-?(16|32)(-?[lb]e)?|(us-)?ascii|latin-?1|iso-?8859-\d+|(windows|cp)-?\d+|x-cp\d+|koi8-[rut]|tis-620"
-    r"|gb(k|_?2312|18030)|big5(-hkscs)?|euc-(jp|kr)|(x-)?(shift[_-]?jis|sjis)|iso-2022-(jp|kr)|ks_c_5601-1987"
-    r"|mac(intosh|-?cyrillic|-?roman)|hz-gb-2312"
+    r"utf-?8|utf-?(16|32)(-?[lb]e)?|(us-)?ascii|latin-?1|iso-?8859-\d+|iso-8859-8-i|(windows|cp)-?\d+|windows-31j|x-cp\d+"
+    r"|koi8-[rut]|tis-620|gb(k|_?2312|18030)|big5(-hkscs)?|euc-(jp|kr)|(x-)?(shift[_-]?jis|sjis)|iso-2022-(jp|kr)|ks_c_5601-1987"
+    r"|(x-)?mac-?cyrillic|macintosh|mac-?roman|hz-gb-2312"
 )
 # The codec by which browsers decode a label, where it differs: pages that declare Latin-1 use Windows-1252, and so on.
 _CODEC_BY_LABEL = {
@@ -25,6 +25,7 @@ _CODEC_BY_LABEL = {
     "latin-1": "cp1252",
     "iso-8859-1": "cp1252",
     "iso8859-1": "cp1252",
+    "iso-8859-8-i": "iso-8859-8",
     "iso-8859-9": "cp1254",
     "iso-8859-11": "cp874",
     "tis-620": "cp874",
@@ -33,6 +34,7 @@ _CODEC_BY_LABEL = {
     "gbk": "gb18030",
     "shift_jis": "cp932",
     "shift-jis": "cp932",
+    "windows-31j": "cp932",
     "x-sjis": "cp932",
     "sjis": "cp932",
     "euc-kr": "cp949",
@@ -60,16 +62,20 @@ def decode_page(data: bytes, content_type: str = "", *, is_cut: bool = False) ->
     """
     for mark, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
-            return data[len(mark) :].decode(name, "replace"), name
+            return _decode(data[len(mark) :], name, is_cut=is_cut), name
     named = _HEADER_CHARSET.search(content_type)
     codec = _find_codec(named.group(1)) if named else None
     codec = codec or _find_declared_codec(data[:_DECLARATION_BYTES])
     if codec is not None:
-        return data.decode(codec, "replace"), codec
+        return _decode(data, codec, is_cut=is_cut), codec
     try:
-        return codecs.getincrementaldecoder("utf-8")().decode(data, final=not is_cut), "utf-8"
+        return _decode(data, "utf-8", is_cut=is_cut, errors="strict"), "utf-8"
     except UnicodeDecodeError:
         return data.decode("cp1252", "replace"), "cp1252"
+
+
+def _decode(data: bytes, codec: str, *, is_cut: bool, errors: str = "replace") -> str:
+    return codecs.getincrementaldecoder(codec)(errors).decode(data, final=not is_cut)
 
 
 def _find_declared_codec(head: bytes) -> str | None:
