@@ -16,6 +16,7 @@ from codeloop.workspace.git.settings import read_settings
         ('[branch "a"]\npushRemote = ext::sh -c evil', False),
         ('[remote "a"]\nurl = https://example.com/x.git', True),
         ('[remote "a"]\nurl = ext::sh -c evil', False),
+        ('[remote "a"]\nurl = my-helper::evil', False),
         ('[remote "a"]\nuploadpack = evil', False),
         ("[core]\nprotectHFS = true", True),
         ("[core]\nprotectHFS = false", False),  # a tree's `.g\u200cit` would be written as `.git` on a Mac

@@ -30,7 +30,7 @@ _ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "b": "\b"}
 # Settings that are harmless with some values only. A URL `x::y` makes git run the program `git-remote-x`.
 _HARMLESS_VALUES = {
     re.compile(r"remote\..*\.(url|pushurl)|submodule\..*\.url|branch\..*\.(remote|pushremote)"): re.compile(
-        r"(?!-|\w+::).*"
+        r"(?!-|[\w+.-]+::).*"
     ),
     re.compile(r"submodule\..*\.update"): re.compile(r"checkout|rebase|merge|none"),
     re.compile(r"core\.fsmonitor"): re.compile(r"false|no|off|0", re.IGNORECASE),
