@@ -62,9 +62,11 @@ def restrict_rules(
 
 
 def _widen_rule(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
-    """Widen an `ask` rule about a trait or a kind of file to all patterns, since it comes after the other rules.
+    """Widen an `ask` rule about a trait or a kind of file to all patterns; after another restriction, deny instead.
 
-    After a stricter rule of the project, which it would lift, it becomes a denial.
+    As the last rule, it would lift denials of `base` about files that have the trait, and no pattern expresses these
+    (see `_intersect`); for all patterns, the overlaps with `base` are known. But then it would lift the project's own
+    earlier restrictions, which a denial can't do.
     """
     if not is_category_pattern(rule.pattern) or rule.action != "ask":
         return rule

@@ -1,4 +1,4 @@
-"""Adds the notes of the project's memory that a prompt is about to the prompt."""
+"""Makes the part of a prompt with the notes of the project's memory that concern it."""
 
 import asyncio
 from collections.abc import Iterable
@@ -12,14 +12,15 @@ from codeloop.schema.part import MEMORY_KEY, TextPart
 
 
 async def make_notes_part(project: Project, session_id: str, part_inputs: Iterable[PartInput]) -> TextPartInput | None:
-    """Return a part with the notes that a prompt is about and that the session does not have yet; None without such."""
+    """Return a part with the notes that concern a prompt and are new to its session; None: there are none."""
     if not (project.workspace.root / NOTES_FOLDER).is_dir():
         return None
     texts = [part.text for part in part_inputs if isinstance(part, TextPartInput) and not part.synthetic]
     texts += [part.filename or part.url for part in part_inputs if isinstance(part, FilePartInput)]
     notes = find_relevant(await asyncio.to_thread(read_notes, project.workspace.root), "\n".join(texts))
-    # By note. The mark changes with the content, so that a changed note is added again.
+    # By the name of a note. The mark changes with the content, so that a changed note is added again.
     sent_marks: dict[str, str] = {}
+    # Of the notes that the session has already: all of them together are bounded.
     used_bytes = 0
     for entry in project.store.read_context(session_id).entries:
         for part in entry.parts:

@@ -119,7 +119,10 @@ NPM_SETTINGS_FILES = (
 )
 """Global npm settings of each version of Node; unreadable if they hold a token."""
 COPYING_VARIABLES = {"UV_LINK_MODE": "copy", "pnpm_config_store_dir": "{home}/.local/share/pnpm/store"}
-"""Variables for tools that hard-link files from a cache. From a layer that fails, or makes a cache in the project."""
+"""Variables for tools that hard-link files from a cache; `{home}`: the home that commands see.
+
+A hard link out of a layer fails, so uv has to copy; pnpm would make a store in the project instead.
+"""
 
 FOLDER_VARIABLES = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_ROOT", "MAMBA_ROOT_PREFIX", "PYENV_ROOT", "PIPX_HOME", "PIPX_BIN_DIR"),
