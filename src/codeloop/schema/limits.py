@@ -3,7 +3,7 @@
 from codeloop.kit.limit import Limit
 
 # === Configuration and trust ===
-CONFIG_BYTES = Limit("config.bytes", 1024 * 1024, "bytes", "a larger configuration or trust file is refused")
+CONFIG_BYTES = Limit("config.bytes", 1024 * 1024, "bytes", "a larger configuration file is refused")
 CONFIG_DEPTH = Limit("config.depth", 128, "count", "configuration nested deeper is refused")
 CONFIG_OVERLAPS = Limit(
     "config.overlaps", 64, "count", "overlaps of two wildcards; beyond, an untrusted project's `ask` becomes a `deny`"
@@ -17,9 +17,8 @@ TRUST_LOCK = Limit(
 TRUST_FILES = Limit(
     "config.trust_files", 5_000, "count", "files that trust is bound to; with more it holds only once, by --trust"
 )
-TRUST_BYTES = Limit(
-    "config.trust_bytes", 16 * 1024 * 1024, "bytes", "the size of these files; with more it holds only once"
-)
+TRUST_BYTES = Limit("config.trust_bytes", 16 * 1024 * 1024, "bytes", "their size; with more it holds only once, too")
+TRUST_LIST_BYTES = Limit("config.trust_list", 16 * 1024 * 1024, "bytes", "a larger list of trusted folders is refused")
 INSTRUCTION_BYTES = Limit(
     "config.instruction_bytes", 64 * 1024, "bytes", "a longer instruction file is cut, with a warning"
 )

@@ -87,6 +87,41 @@ def test_a_damaged_file_is_moved_aside_and_trusts_nothing(tmp_path: Path, paths:
     assert is_trusted(paths, tmp_path)
 
 
+def test_a_list_that_can_not_be_read_is_not_replaced(tmp_path: Path, paths: Paths) -> None:
+    trust_directory(paths, tmp_path)
+    os.truncate(paths.trust_file, 1 << 30)
+    for change in (trust_directory, distrust_directory):
+        with pytest.raises(CodeloopError, match=r"can't be read \(File too large\).*Trust was not changed"):
+            change(paths, tmp_path)
+    assert paths.trust_file.stat().st_size == 1 << 30
+
+
+@pytest.mark.slow
+def test_a_list_of_many_files_is_read_again(tmp_path: Path, paths: Paths) -> None:
+    projects = [tmp_path / "one", tmp_path / "two"]
+    for project in projects:
+        folder = project / ".claude/agents"
+        folder.mkdir(parents=True)
+        for number in range(4_990):
+            (folder / f"an-agent-with-quite-a-long-name-{number:04}.md").touch()
+        trust_directory(paths, project)
+    assert paths.trust_file.stat().st_size > 1024 * 1024
+    assert all(is_trusted(paths, project) for project in projects)
+    assert distrust_directory(paths, projects[0])
+
+
+def test_no_more_is_written_than_is_read(tmp_path: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    trust_directory(paths, tmp_path)
+    written = paths.trust_file.read_bytes()
+    limit = type(module.TRUST_LIST_BYTES)("config.trust_list", len(written), "bytes", "")
+    monkeypatch.setattr(module, "TRUST_LIST_BYTES", limit)
+    (tmp_path / "other").mkdir()
+    with pytest.raises(CodeloopError, match="Trust was not changed; remove a directory"):
+        trust_directory(paths, tmp_path / "other")
+    assert paths.trust_file.read_bytes() == written
+    assert is_trusted(paths, tmp_path)
+
+
 def test_a_pipe_in_its_place_does_not_hang(tmp_path: Path, paths: Paths) -> None:
     paths.state.mkdir(parents=True)
     os.mkfifo(paths.trust_file)

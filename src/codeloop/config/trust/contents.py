@@ -61,12 +61,13 @@ class ProjectContents(Struct, frozen=True):
     instructions, and programs that codeloop starts.
     `hidden`: files that are never shown. They may hold secrets (those that `{file:..}` names, or links lead out to), or
     are large programs, of which this has a digest (see `add_program`).
-    `named_paths`: the paths that a configuration file names, by the path of that file.
+    `named_texts`: the paths of instructions and references (`{file:..}`) that a configuration file names, by the path
+    of that file. Programs are not among them.
     """
 
     files: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
     hidden: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
-    named_paths: dict[str, set[str]] = struct_field(default_factory=dict[str, set[str]])
+    named_texts: dict[str, set[str]] = struct_field(default_factory=dict[str, set[str]])
 
     def compute_digests(self) -> dict[str, str]:
         """Return the SHA-256 of each file's content, by path."""
@@ -200,9 +201,9 @@ def _read_named_files(reader: _ContentReader, paths: Paths, directory: Path, fil
     expanded = _replace_references(values, file.parent, paths)
     forms = [values] if expanded == values else [values, expanded]
     folders = list_folders_down(reader.root, directory)
-    names = reader.contents.named_paths.setdefault(encode_path(reader.root, file), set())
+    names = reader.contents.named_texts.setdefault(encode_path(reader.root, file), set())
 
-    def add_named(path: Path, *, is_hidden: bool) -> None:
+    def add_text(path: Path, *, is_hidden: bool) -> None:
         plain = Path(os.path.normpath(path))
         # No file name has a NUL character, and the functions of the system raise ValueError for it.
         if plain.is_relative_to(reader.root) and "\0" not in str(plain):
@@ -211,11 +212,11 @@ def _read_named_files(reader: _ContentReader, paths: Paths, directory: Path, fil
 
     for name in _list_instructions(forms):
         for folder in folders:
-            add_named(folder / paths.expand_home(name), is_hidden=False)
+            add_text(folder / paths.expand_home(name), is_hidden=False)
     for text in iterate_texts(values):
         for match in REFERENCE_PATTERN.finditer(text):
             if match[1] == "file":
-                add_named(file.parent / paths.expand_home(match[2].strip()), is_hidden=True)
+                add_text(file.parent / paths.expand_home(match[2].strip()), is_hidden=True)
     for form in forms:
         _add_plugins(reader, paths, file, form)
         for word in (*_list_command_words(form), *_read_hook_words(reader, paths, file, form)):

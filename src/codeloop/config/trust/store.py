@@ -1,5 +1,6 @@
 """Stores the directories that the user trusts: only their projects may loosen rules or have code executed."""
 
+import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,9 +12,9 @@ from msgspec import Struct
 from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import ProjectContents, TooManyFiles, encode_path, is_read_for, read_contents
-from codeloop.kit.small_files import create_private_folder, lock, read_start
+from codeloop.kit.small_files import create_private_folder, lock, read_bounded
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
+from codeloop.schema.limits import TRUST_LIST_BYTES, TRUST_LOCK
 
 _DECODE_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
@@ -52,7 +53,7 @@ def read_trust(paths: Paths) -> TrustList:
 
 
 def _read_directories(paths: Paths) -> dict[str, TrustedDirectory]:
-    return msgspec.json.decode(read_start(paths.trust_file, CONFIG_BYTES.value), type=_TrustFile).directories
+    return msgspec.json.decode(read_bounded(paths.trust_file, TRUST_LIST_BYTES.value), type=_TrustFile).directories
 
 
 def find_trust_record(paths: Paths, root: Path) -> TrustedDirectory | None:
@@ -101,9 +102,10 @@ def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
 
 
 def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) -> None:
-    """Trust the change that the user has just made to one file of a trusted work tree, and the files that it names.
+    """Trust the change that the user has just made to one file of a trusted work tree, and the texts that it names.
 
-    Raises CodeloopError.
+    The programs that it names stay untrusted if they are new or have changed: `codeloop trust` shows them first. Raises
+    CodeloopError.
     """
     top = _resolve_root(root)
     contents = _read_contents(paths, top, directory)
@@ -114,7 +116,7 @@ def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) ->
             old = directories.get(str(top))
             if old is not None and old.files is not None:
                 _keep_copies(paths, contents)
-                changed = {path: digests[path] for path in (key, *contents.named_paths.get(key, ())) if path in digests}
+                changed = {path: digests[path] for path in (key, *contents.named_texts.get(key, ())) if path in digests}
                 directories[str(top)] = TrustedDirectory(time=old.time, files={**old.files, **changed})
     except CodeloopError as error:
         raise CodeloopError(
@@ -163,15 +165,24 @@ def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
         create_private_folder(paths.trust_file.parent)
         with lock(paths.trust_file.parent, TRUST_LOCK.seconds):
             # Read under the lock, since another process may have changed the list.
-            directories = dict(read_trust(paths).directories)
+            trust_list = read_trust(paths)
+            # A list that is there and can't be read must not be replaced by one without its directories.
+            if trust_list.warning is not None and os.path.lexists(paths.trust_file):
+                raise CodeloopError(f"{trust_list.warning} Trust was not changed.")
+            directories = dict(trust_list.directories)
             yield directories
+            data = msgspec.json.format(msgspec.json.encode(_TrustFile(directories=directories)), indent=2)
+            if len(data) >= TRUST_LIST_BYTES.value:
+                raise CodeloopError(
+                    f"{paths.trust_file} would have {len(data):,} bytes, and at most {TRUST_LIST_BYTES.value:,} are "
+                    "read of it. Trust was not changed; remove a directory: codeloop trust --remove DIRECTORY"
+                )
+            write_private(paths.trust_file, data.decode() + "\n")
             # Imported late: most runs trust nothing new.
             from codeloop.config.trust.trusted_copies import remove_unused_copies
 
             used_digests = {digest for each in directories.values() for digest in (each.files or {}).values()}
             remove_unused_copies(paths, used_digests)
-            text = msgspec.json.encode(_TrustFile(directories=directories))
-            write_private(paths.trust_file, msgspec.json.format(text, indent=2).decode() + "\n")
     except TimeoutError as error:
         where = paths.trust_file.parent
         raise CodeloopError(f"Another process holds the lock on {where}. Trust was not changed; try again.") from error
