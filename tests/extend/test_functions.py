@@ -126,6 +126,15 @@ def test_annotations_describe_and_read_parameters(hint: Any, described: Any, sen
     assert got == [received]
 
 
+@pytest.mark.parametrize("sent", [5, ["x"], {"path": "x"}])
+def test_a_path_that_is_no_text_is_refused_with_the_reason(sent: Any) -> None:
+    def take(value: Path) -> None:
+        raise AssertionError(value)
+
+    with pytest.raises(WrongArguments, match=r"Expected `str`, got `\w+` - at `\$\.value`"):
+        called(take, {"value": sent})
+
+
 def test_pydantic_models_are_parameters() -> None:
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Order", number=(int, ...), tags=(list[str], []))

@@ -277,9 +277,11 @@ def _make_path_schema(kind: type) -> JSON:
 
 
 def _decode_path(kind: type, value: Any) -> Any:
-    if issubclass(kind, PurePath) and isinstance(value, str):
-        return kind(value)
-    raise NotImplementedError
+    if not issubclass(kind, PurePath):
+        raise NotImplementedError
+    if not isinstance(value, str):
+        raise TypeError(f"Expected `str`, got `{type(value).__name__}`")
+    return kind(value)
 
 
 def _encode_other(value: Any) -> Any:
