@@ -182,6 +182,7 @@ def test_what_is_no_task_or_no_agent_is_named(tmp_path: Path) -> None:
         ("x=cat", "prompt belongs"),
         ("gone=gone-program {prompt}", "not installed"),
         ("codex:x", "no agent codex:x"),
+        ('x=sh -c "{prompt}', "No closing quotation"),
     ):
         with pytest.raises(UsageProblem, match=words):
             find_agent(agent)

@@ -171,7 +171,10 @@ def find_agent(choice: str, flags: tuple[str, ...] = ()) -> BenchAgent:
     """
     if "=" in choice:
         name, _, command = choice.partition("=")
-        words = tuple(shlex.split(command))
+        try:
+            words = tuple(shlex.split(command))
+        except ValueError as error:
+            raise UsageProblem(f"{choice!r} is no agent: its command can't be read ({error}).") from error
         if not name or "{prompt}" not in command:
             raise UsageProblem(f"{choice!r} is no agent: write NAME=COMMAND, with {{prompt}} where the prompt belongs.")
         return _check_installed(BenchAgent(name, words))

@@ -83,7 +83,12 @@ async def request_server_models(url: str, key: str = "") -> ServerAnswer:
 
 
 def _choose_scheme(address: str) -> str:
-    return "http" if is_loopback(urlsplit(f"//{address}").hostname or "") else "https"
+    try:
+        host = urlsplit(f"//{address}").hostname or ""
+    except ValueError:
+        # The address is refused later, with the scheme.
+        host = ""
+    return "http" if is_loopback(host) else "https"
 
 
 async def _read_model_ids(response: "httpx2.Response") -> tuple[str, ...] | None:
