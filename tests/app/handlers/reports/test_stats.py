@@ -1,7 +1,8 @@
 """Sums over what is stored."""
 
 import os
-from datetime import datetime, timedelta
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +33,17 @@ USED = Tokens(input=100, output=10, reasoning=1, cache=CacheTokens(read=5, write
 
 
 def filled(
-    it: ScriptedProject, *, model: str = "m", days_ago: int = 0, tools: int = 0, parent: str | None = None
+    it: ScriptedProject, *, model: str = "m", days_ago: float = 0, tools: int = 0, parent: str | None = None
 ) -> Session:
     """Store in the rig's project what `stored` does."""
     return stored(it.project.store, str(it.work), model=model, days_ago=days_ago, tools=tools, parent=parent)
 
 
 def stored(
-    store: Store, directory: str, *, model: str = "m", days_ago: int = 0, tools: int = 0, parent: str | None = None
+    store: Store, directory: str, *, model: str = "m", days_ago: float = 0, tools: int = 0, parent: str | None = None
 ) -> Session:
     """Store a session with one prompt and one step of half a dollar, `days_ago`."""
-    now = now_ms() - days_ago * 86_400_000
+    now = now_ms() - int(days_ago * 86_400_000)
     made = replace(
         session(),
         id=new_id("ses"),
@@ -99,6 +100,24 @@ async def test_the_last_days_alone_can_be_asked_for(tmp_path: Path) -> None:
         for days in (0, -1, 10**9):
             with pytest.raises(OperationError):
                 await stats(it, days=days)
+
+
+async def test_a_period_begins_at_midnight_also_before_a_change_of_the_clocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = datetime.now(UTC).timetuple().tm_yday
+    # Clocks that were put forward by twelve hours some days ago, so that the hour of the test does not matter.
+    monkeypatch.setenv("TZ", f"AAA0BBB-12,{(day - 4) % 365}/0,{(day + 100) % 365}/0")
+    time.tzset()
+    try:
+        async with open_scripted_project(tmp_path, []) as it:
+            for quarter in range(20, 33):
+                filled(it, days_ago=quarter / 4)
+            first_day = (await stats(it, days=7)).days[-1].name
+            assert first_day == f"{datetime.now().astimezone().date() - timedelta(days=6):%Y-%m-%d}"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 async def test_a_fork_costs_nothing_by_itself(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from pathlib import Path
 
 import msgspec
@@ -75,8 +75,9 @@ def _find_period_start(days: int | None) -> int:
     """Return the start of a period of `days` that ends today, in local time (ms since the epoch); 0 for None."""
     if days is None:
         return 0
-    today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    return int((today - timedelta(days=days - 1)).timestamp() * 1000)
+    first_day = datetime.now().astimezone().date() - timedelta(days=days - 1)
+    # Without a time zone it means local time as it was on that day, also before a change of the clocks.
+    return int(datetime.combine(first_day, time.min).timestamp() * 1000)
 
 
 def _read_stats(paths: list[Path], since: int, directory: str | None) -> Stats:
