@@ -7,6 +7,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from codeloop.schema.bounds.outlines import SEARCH_CALLERS_TIME
 from codeloop.tool.files.edit_finisher import FileChange
@@ -106,16 +107,27 @@ def _read_definitions(text: str) -> dict[str, list[str]]:
     return definitions
 
 
+class _Parameter(NamedTuple):
+    """A parameter. `is_optional`: a call may leave it out; `is_named`: in Python, it can only be given by its name."""
+
+    name: str
+    is_optional: bool
+    is_named: bool
+
+
 def _accepts_calls(before: str, after: str) -> bool:
     """Return whether calls that fit the parameter list `before` still fit the list `after`."""
-    old, new = dict(_list_parameters(before)), dict(_list_parameters(after))
-    keeps_order = [name for name in new if name in old] == [*old]
+    old, new = _list_parameters(before), _list_parameters(after)
+    old_order, new_order = ([each.name for each in parameters if not each.is_named] for parameters in (old, new))
+    keeps_all = {each.name for each in old} <= {each.name for each in new}
     # A parameter without a default must have been required before: else earlier calls may lack it.
-    return keeps_order and all(is_optional or (name in old and not old[name]) for name, is_optional in new.items())
+    required = {each.name for each in old if not each.is_optional}
+    can_be_given = all(each.is_optional or each.name in required for each in new)
+    return keeps_all and can_be_given and new_order[: len(old_order)] == old_order
 
 
-def _list_parameters(text: str) -> list[tuple[str, bool]]:
-    """Return the names in a parameter list, each with whether a call may leave that parameter out."""
+def _list_parameters(text: str) -> list[_Parameter]:
+    """Return the parameters in a parameter list."""
     pieces, depth = [""], 0
     for letter in text:
         depth += (letter in "([{<") - (letter in ")]}>")
@@ -123,11 +135,16 @@ def _list_parameters(text: str) -> list[tuple[str, bool]]:
             pieces.append("")
         else:
             pieces[-1] += letter
-    parameters: list[tuple[str, bool]] = []
+    parameters: list[_Parameter] = []
+    is_named = False
     for piece in pieces:
+        # What stands before a type in most languages; in Go the type follows after a blank.
+        head = piece.partition(":")[0].strip()
         # The name after marks such as those of `*args`, `&self`, `...rest`.
         if match := re.match(r"[\s*&.]*(\w+)", piece):
-            # A default, an optional parameter of TypeScript (`name?: string`), or any number of arguments.
-            is_optional = "=" in piece or "?" in piece or "*" in piece.partition(":")[0]
-            parameters.append((match[1], is_optional))
+            # Any number of arguments: `*args` and, in Go, `rest ...int`; an optional parameter of TypeScript
+            # (`name?: string`); or a default, for which the arrow of a type (`=>`) does not stand.
+            is_optional = head.startswith("*") or "..." in head or head.endswith("?") or "=" in piece.replace("=>", "")
+            parameters.append(_Parameter(match[1], is_optional, is_named or head.startswith("**")))
+        is_named = is_named or head.startswith("*")
     return parameters
