@@ -33,6 +33,11 @@ def test_a_setting_of_a_provider_does_not_take_the_path_with_it() -> None:
     assert remove_keys(environment, CATALOG) == {"PATH": "/home/me/my-long-project/bin"}
 
 
+def test_a_key_is_found_in_other_variables_without_the_line_end_behind_it() -> None:
+    key = "sk-0123456789abcdef"
+    assert remove_keys({"OPENAI_API_KEY": f"{key}\n", "MY_KEY": key}, CATALOG) == {}
+
+
 def test_short_and_empty_keys_take_nothing_else_with_them() -> None:
     assert remove_keys({"OPENAI_API_KEY": "", "A": "b"}, CATALOG, ["", "b"]) == {"A": "b"}
 

@@ -58,8 +58,8 @@ def remove_keys(environment: Mapping[str, str], catalog: Catalog, keys: Iterable
     """
     # A model runs commands in this environment: a key must not be found there, under whatever name.
     names = catalog.environment_names | SERVER_PASSWORD_VARIABLES
-    keys_in_use = {environment[name] for name in names & environment.keys() if is_key_variable(name)} | set(keys)
-    secrets = [value for value in keys_in_use if len(value) >= MIN_KEY_CHARS]
+    provider_keys = {environment[name].strip() for name in names & environment.keys() if is_key_variable(name)}
+    secrets = [value for value in provider_keys | set(keys) if len(value) >= MIN_KEY_CHARS]
     return {
         name: value
         for name, value in environment.items()
