@@ -279,6 +279,17 @@ def test_what_the_tests_need_and_is_not_installed_is_named_at_the_start(project:
     ]
 
 
+def test_long_names_outside_of_ascii_leave_room_for_the_checks(project: Path) -> None:
+    names = [f"{letter * 30}{number}" for letter in ("\u6587", "\u4ef6") for number in "ab"]
+    write(project, {"Makefile": "test:\n", **dict.fromkeys(names, "x")})
+    committed(project)
+    write(project, dict.fromkeys(names, "y"))
+    git(project, "add", *names[:2])
+    write(project, dict.fromkeys(("\u65b0" * 30, "\u589e" * 30), "x"))
+    git(project, "checkout", "-qb", "\u679d" * 40)
+    assert facts(project, "make")[-1] == "Its own checks: test: make test"
+
+
 def test_long_checks_and_what_is_not_installed_share_the_room(project: Path) -> None:
     scripts = {f"{kind}:{name * 26}"[:30]: "true" for kind in ("test", "lint", "types", "build") for name in "ab"}
     write(project, {"package.json": json.dumps({"scripts": scripts, "devDependencies": {"jest": "29"}})})

@@ -17,6 +17,8 @@ _MAX_NAMES = 40
 _MAX_NAME_CHARS = 40
 _MAX_MISSING_CHARS = 300
 _MAX_SHOWN_CHANGES = 3
+# Names outside of ASCII have up to four bytes a character; the checks must have room, too.
+_MAX_GIT_BYTES = FACTS_BYTES.value * 3 // 4
 _PACKAGE_LISTS = frozenset(("package.json", "pyproject.toml"))
 _UNLISTED_NAMES = frozenset(("node_modules", "__pycache__", "venv", "CVS"))
 
@@ -28,6 +30,7 @@ def describe_project(root: Path, directory: Path, environment: Mapping[str, str]
     if not checks and root != directory:
         checks = describe_project_checks(root, root, list_folder(root), environment.get("PATH"))
     git_line = _describe_git(root, environment) if (root / ".git").exists() else "Git repository: no"
+    git_line = _cut_line(git_line, _MAX_GIT_BYTES)
     missing = ""
     if root != directory or any(name in _PACKAGE_LISTS or "requirements" in name for name in entries):
         from codeloop.workspace.missing_modules import describe_missing_test_packages
