@@ -197,6 +197,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"type": "json_schema", "schema": {"type": "objekt"}}, "`type`: 'objekt' is not valid"),
     ({"type": "json_schema", "schema": {"properties": {"a": {"pattern": "("}}}}, "`properties.a.pattern`"),
     ({"type": "json_schema", "schema": {"$ref": "#/$defs/none"}}, "is not in the schema"),
+    ({"type": "json_schema", "schema": {"items": {"$dynamicRef": "#none"}}}, "`items.$dynamicRef`"),
+    ({"type": "json_schema", "schema": {"$schema": ["a"]}}, "`$schema`: it is not the address"),
     ({"type": "json_schema", "schema": {"$ref": "http://127.0.0.1:9/x"}}, "nothing is fetched"),
     ({"type": "json_schema", "schema": {"$ref": "file:///etc/passwd"}}, "nothing is fetched"),
     ({"type": "json_schema", "schema": {"description": "x" * 300_000}}, "longer than"),
@@ -207,6 +209,25 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"type": "yaml"}, "format.type"),
     ({}, "format.type"),
 ]
+
+
+@pytest.mark.slow
+async def test_a_dynamic_reference_is_followed() -> None:
+    schema = {
+        "$dynamicAnchor": "node",
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "below": {"$dynamicRef": "#node"}},
+    }
+    assert await validation.find_schema_problems(schema, {}) == []
+    assert await validation.find_value_problems(schema, {"below": {"name": "a"}}, {}) == []
+    (problem,) = await validation.find_value_problems(schema, {"below": {"name": 1}}, {})
+    assert problem.path == ("below", "name")
+
+
+@pytest.mark.slow
+async def test_a_number_that_is_too_large_is_named_as_the_reason() -> None:
+    (problem,) = await validation.find_value_problems({"multipleOf": 0.1}, 10**400, {})
+    assert problem.message == "it has a number that is too large to be checked"
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ MAX_MEMORY_BYTES = 1 << 30
 MAX_PROBLEMS = 20
 # Reasons that are given when no alternative of a schema fits.
 _MAX_REASONS = 4
+_REFERENCE_KEYS = ("$ref", "$dynamicRef")
 # The length of a description, from which half is kept at each end of a longer one.
 _MAX_DESCRIPTION_CHARS = 400
 
@@ -40,6 +41,8 @@ def main() -> None:
         problems = _check(request)
     except RecursionError:
         problems = [((), "it refers to itself without end, or is nested too deeply")]
+    except OverflowError:
+        problems = [((), "it has a number that is too large to be checked")]
     records = [{"path": list(path), "message": message} for path, message in problems]
     sys.stdout.write(json.dumps(records) + "\n")
 
@@ -47,6 +50,8 @@ def main() -> None:
 def _check(request: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
     """Return the path and the description of each problem."""
     schema = request["schema"]
+    if not isinstance(schema.get("$schema", ""), str):
+        return [(("$schema",), "it is not the address of a meta-schema")]
     validator = validator_for(schema, default=Draft202012Validator)
     if "value" not in request:
         try:
@@ -79,14 +84,13 @@ def _describe(error: ValidationError | SchemaError) -> str:
 
 
 def _find_lost_references(schema: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield each unresolvable `$ref`."""
+    """Yield the path and the description of each reference that can't be resolved."""
     root: Resource[Any] = Resource.from_contents(schema, default_specification=DRAFT202012)
     waiting = [(root, REGISTRY.resolver_with_root(root))]
     while waiting:
         part, resolver = waiting.pop()
-        contents: Any = part.contents
-        target = cast("dict[str, Any]", contents).get("$ref") if isinstance(contents, dict) else None
-        if isinstance(target, str):
+        contents = cast("dict[str, Any]", part.contents) if isinstance(part.contents, dict) else {}
+        for target in (contents[key] for key in _REFERENCE_KEYS if isinstance(contents.get(key), str)):
             try:
                 resolver.lookup(target)
             except Unresolvable:
@@ -99,7 +103,7 @@ def _list_paths(value: Any, target: str, path: tuple[str | int, ...] = ()) -> It
     """Yield the paths of the references to a target in a value, which is at `path`."""
     if isinstance(value, dict):
         for key, item in cast("dict[str, Any]", value).items():
-            if key == "$ref" and item == target:
+            if key in _REFERENCE_KEYS and item == target:
                 yield (*path, key)
             yield from _list_paths(item, target, (*path, key))
     elif isinstance(value, list):
