@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.hooks.configured.decision import HookDecision, decide_by_output
+from codeloop.extend.hooks.configured.matchers import matches_call, matches_name
 from codeloop.extend.hooks.configured.script_names import (
     convert_from_script_input,
     convert_to_script_inputs,
     list_script_names,
-    matches_call,
-    matches_name,
 )
 from codeloop.extend.hooks.hooks import HookFailed
 

@@ -1,13 +1,12 @@
 """Runs a row of the configuration's `hooks`: makes the event's input, and applies the decision to the output."""
 
 from codeloop.extend.hooks.configured.decision import HookDecision
+from codeloop.extend.hooks.configured.matchers import matches_call, matches_name
 from codeloop.extend.hooks.configured.run_hook import DEFAULT_TIMEOUT_SECONDS, HookScope, run_hook
 from codeloop.extend.hooks.configured.script_names import (
     convert_from_script_input,
     convert_to_script_inputs,
     list_script_names,
-    matches_call,
-    matches_name,
 )
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.schema.config import HookConfig

@@ -1,14 +1,9 @@
 """Translates names of tools and arguments between codeloop and hook scripts written for Claude Code."""
 
 import re
-from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.wildcard import matches, overlaps
-from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.wire import JSON
 
 # Our name of a tool -> its names in Claude Code's scripts: the first is sent, and matchers may use any.
@@ -45,10 +40,6 @@ _OWN_ARGUMENTS = {theirs: ours for ours, theirs in _SCRIPT_ARGUMENTS.items()}
 _PATCH_PATH = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
 # A hook is called once for each file of a patch, up to this number.
 _MAX_PATCH_FILES = 50
-# Matches `Bash` and `Bash(git *)`.
-_CONDITION = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)
-# Matches `Bash` and `Edit|Write`: names, not a regular expression.
-_PLAIN_MATCHER = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 
 
 def list_script_names(tool: str, server: tuple[str, str] | None = None) -> tuple[str, ...]:
@@ -58,56 +49,6 @@ def list_script_names(tool: str, server: tuple[str, str] | None = None) -> tuple
         return (*names, tool)
     server_name, server_tool = server
     return (*names, f"mcp__{server_name}__{server_tool}", tool)
-
-
-def matches_name(matcher: str, names: Iterable[str]) -> bool:
-    """Return whether a matcher matches any of the names: all of them (empty, `*`), `A|B`, or a regular expression."""
-    if matcher.strip() in {"", "*"}:
-        return True
-    if _PLAIN_MATCHER.fullmatch(matcher):
-        return not set(matcher.split("|")).isdisjoint(names)
-    expression = _compile_matcher(matcher)
-    return any(expression.fullmatch(name) if expression is not None else name == matcher for name in names)
-
-
-def matches_call(condition: str, names: Iterable[str], tool_input: JSON) -> bool:
-    """Return whether a condition such as `Bash(git *)` or `Edit(*.py)` matches a call; in doubt, True.
-
-    It compares each simple command of a line, the path of a file tool, the host of an address.
-    """
-    match = _CONDITION.fullmatch(condition.strip())
-    if not condition.strip() or match is None:
-        return True
-    if not matches_name(match[1], names):
-        return False
-    pattern = match[2]
-    if pattern is None:
-        return True
-    if isinstance(command := tool_input.get("command"), str):
-        # `git:*` is Claude Code's older form of `git *`.
-        pattern = f"{pattern.removesuffix(':*')} *" if pattern.endswith(":*") else pattern
-        analysis = analyse(command)
-        # The whole line and each command in it: `cd x && git push` must not slip past `Bash(git *)`.
-        texts = (command, *analysis.commands)
-        return any(matches(text, pattern) for text in texts) or any(
-            overlaps(each, pattern) for each in analysis.possible_commands
-        )
-    if isinstance(url := tool_input.get("url"), str) and pattern.startswith("domain:"):
-        return matches(urlsplit(url).hostname or "", pattern.removeprefix("domain:"))
-    path = tool_input.get("file_path", tool_input.get("path"))
-    # In doubt the hook runs: one that was left out could not refuse.
-    if not isinstance(path, str):
-        return True
-    return matches(path, pattern) or matches(path, f"*/{pattern.removeprefix('./').lstrip('/')}")
-
-
-@cache
-def _compile_matcher(matcher: str) -> re.Pattern[str] | None:
-    """Compile a matcher; None when it is invalid, so that it is compared literally."""
-    try:
-        return re.compile(matcher)
-    except re.error:
-        return None
 
 
 def convert_to_script_inputs(tool: str, arguments: JSON, directory: Path) -> list[JSON]:
