@@ -37,7 +37,7 @@ class ExitRefused(Exception):
 
 
 class _RunningRequest(Struct):
-    """A request at work. `context`: None while the extension is loaded."""
+    """A request at work. `context`: None for the request to load the extension."""
 
     task: "asyncio.Task[Any]"
     context: HostContext | None = None

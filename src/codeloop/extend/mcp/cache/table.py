@@ -1,4 +1,7 @@
-"""The table of a project's configured servers and their cached tools; starts no server, imports no package."""
+"""The table of a project's configured servers and their tools, known from the cache before any server runs.
+
+The `McpServers`, which run them, and their package are imported only when they are needed.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -71,7 +74,7 @@ class ServerTool(Struct, frozen=True):
 
 
 class RunningServers(Protocol):
-    """The running servers: see `mcp_servers.py`."""
+    """What the table uses of the `McpServers` in `mcp_servers.py`."""
 
     @property
     def is_busy(self) -> bool:
@@ -96,13 +99,13 @@ class McpTable:
         definitions: Mapping[str, ServerDefinition],
         project: McpProject,
         reserved: frozenset[str],
-        start: Callable[["McpTable"], RunningServers],
+        make_servers: Callable[["McpTable"], RunningServers],
     ) -> None:
-        """`reserved`: names that no tool of a server may get. `start`: makes the McpServers, when they are needed."""
+        """`reserved`: names that no tool of a server may get. `make_servers`: makes the McpServers of this table."""
         self.definitions = dict(definitions)
         self.project = project
         self._reserved_names = reserved
-        self._start = start
+        self._make_servers = make_servers
         self._running: RunningServers | None = None
         self._offered_listings: dict[str, Listing] = {}
 
@@ -164,7 +167,7 @@ class McpTable:
     def running(self) -> Any:
         """The McpServers, imported at first use."""
         if self._running is None:
-            self._running = self._start(self)
+            self._running = self._make_servers(self)
         return self._running
 
     @property
