@@ -19,8 +19,8 @@ class PushHabits:
 
     `pause`: seconds of silence after which the diagnostics of a text are complete, if the server names no versions, or
     reports several times on one text (`repeats_reports`). `sent_at`, `received_at`, `began_at`: when it was last sent a
-    change, last reported on a file, and was initialised, on the monotonic clock. `is_working`: whether it reports that it
-    analyses the project.
+    change, last reported on a file, and was initialised, on the monotonic clock. `is_working`: whether it reports that
+    it analyses the project.
     """
 
     def __init__(self, pause: float, *, repeats_reports: bool = False) -> None:
