@@ -72,6 +72,7 @@ def misused(text: str) -> list[dict[str, Any]]:
 
 def index(uri: str) -> None:
     """Look at the project for a while, and then say what was wrong all the time: of the text at the end of that."""
+    time.sleep(seconds_of("begins"))
     send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "begin", "title": "indexing"}}})
     time.sleep(seconds_of("indexes"))
     send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "end"}}})

@@ -157,7 +157,7 @@ async def test_the_first_question_waits_for_a_server_that_took_long_to_start(
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.x").write_text(A)
     (ctx.workspace.root / "b.x").write_text(B)
-    async with world(tmp_path, "knows", "starts=1.6", "indexes=0.6", ctx=ctx):
+    async with world(tmp_path, "knows", "starts=1.6", "begins=0.6", "indexes=0.6", ctx=ctx):
         given = {"operation": "definition", "filePath": "b.x:1", "symbol": "double"}
         text, _ = await answer(ctx, "lsp", given)
     assert text.startswith("a.x:1\n")
