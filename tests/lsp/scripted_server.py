@@ -109,7 +109,7 @@ def changed(uri: str, version: int, text: str, before: str = "") -> None:
     if "garbage" in ORDERS and "boom" in text:
         sys.stdout.buffer.write(b"lorem ipsum " * 10_000)
         sys.stdout.buffer.flush()
-    if "pull" in ORDERS or ("silent" in ORDERS and "bad" not in text):
+    if "pull" in ORDERS or "pulls later" in ORDERS or ("silent" in ORDERS and "bad" not in text):
         return
     if "held" in ORDERS and before:
         others = [said(each, *known) for each, known in TEXTS.items() if each != uri and "uses" in ORDERS]
@@ -268,6 +268,10 @@ def heard(method: str, params: Any) -> None:
         options = {"watchers": [{"globPattern": "**/*.x"}]}
         rows = [{"id": "1", "method": "workspace/didChangeWatchedFiles", "registerOptions": options}]
         send({"id": "watch", "method": "client/registerCapability", "params": {"registrations": rows}})
+    elif method == "initialized" and "pulls later" in ORDERS:
+        row = {"id": "2", "method": "textDocument/diagnostic", "registerOptions": {"interFileDependencies": True}}
+        later = {"id": "pull", "method": "client/registerCapability", "params": {"registrations": [row]}}
+        threading.Timer(0.2, send, (later,)).start()
     elif method == "workspace/didChangeWatchedFiles":
         note("; ".join(f"{Path(each['uri']).name} {each['type']}" for each in params["changes"]))
     elif method == "workspace/didChangeWorkspaceFolders":

@@ -54,11 +54,12 @@ async def test_the_first_edit_that_is_right_tells_nothing(tmp_path: Path, orders
         assert it.late() == "", "what was wrong before is not new"
 
 
+@pytest.mark.parametrize(("pull", "seconds"), [("pull", 0.1), ("pulls later", 0.5)])
 async def test_a_slow_answer_about_the_text_before_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pull: str, seconds: float
 ) -> None:
-    monkeypatch.setattr(diagnostics_tracker, "_ASSUME_CLEAN_SECONDS", 0.1)
-    async with world(tmp_path, "pull", "slow=0.6") as it:
+    monkeypatch.setattr(diagnostics_tracker, "_ASSUME_CLEAN_SECONDS", seconds)
+    async with world(tmp_path, pull, "slow=0.6") as it:
         (it.root / "a.x").write_text("bad0\n")
         assert await it.edit("a.x", "bad0\nbad1\n") == TOLD.replace(":1:", ":2:")
 

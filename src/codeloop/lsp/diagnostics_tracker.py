@@ -274,9 +274,11 @@ class DiagnosticsTracker:
         if path in self._reported or path not in client.documents:
             return
         # A server that answers pull requests gets more time: it may have to read the project before it answers.
-        seconds = LSP_LATE_DIAGNOSTICS_TIME.seconds if client.pulls_diagnostics else _ASSUME_CLEAN_SECONDS
+        was_pulling = client.pulls_diagnostics
+        seconds = LSP_LATE_DIAGNOSTICS_TIME.seconds if was_pulling else _ASSUME_CLEAN_SECONDS
         current = await client.wait_for_diagnostics(path, seconds)
-        if current is None and client.progress.active_work:
+        # Some servers register only after their start that they answer pull requests.
+        if current is None and (client.progress.active_work or (client.pulls_diagnostics and not was_pulling)):
             current = await client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)
         may_be_clean = current is None and not client.progress.active_work and not client.pulls_diagnostics
         # Many servers that push diagnostics report nothing on a file without any.
