@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench.protocols.bedrock import encode_message
 from bench.protocols.dialects import find_dialect
 from codeloop.model.chat import (
     AssistantModelMessage,
@@ -29,7 +30,7 @@ from codeloop.model.wire.structured_output import make_answer_shape, make_forced
 from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
-from tests.model.local_server import serving
+from tests.model.local_server import http, serving
 from tests.support.adapter_rows import ADAPTER_ROWS, AdapterRow, fold_turn
 from tests.support.answers import Answer, Call, Counts
 from tests.support.model_server import ModelServer
@@ -103,6 +104,22 @@ async def test_an_answer_that_does_not_stream_is_read(row: AdapterRow, opened: O
         got = await send_request(opened(row, server), tools=(TOOL,))
     assert got.ready == [(call.id, call.name, call.arguments) for call in CALLS]
     assert (got.text, got.end.reason) == ("I read.", "tool-calls")
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+@pytest.mark.parametrize("value", [b'"\xff"', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"])
+async def test_an_answer_that_can_not_be_decoded_is_an_error(row: AdapterRow, value: bytes, is_streamed: bool) -> None:
+    body = b'{"error":%b}' % value
+    if is_streamed and row.info.provider_id == "amazon-bedrock":
+        body = encode_message({":message-type": "event", ":event-type": "contentBlockStart"}, value)
+    elif is_streamed:
+        body = b"data: %b\n\n" % body
+    async with serving(http(body)) as (url, _):
+        model = row.open(f"{url}/v1")
+        got = await send_request(model)
+        await model.aclose()
+    assert got.end.reason == "error"
+    assert "is not what the protocol says" in got.message
 
 
 async def test_reasoning_goes_back_over_three_steps(row: AdapterRow, opened: Open) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import msgspec
+
 from codeloop.model.chat import Finished, FinishReason, ModelEvent, ReasoningDelta, TextDelta
 from codeloop.model.wire.tool_calls import OpenCall, ToolCallAssembler
 from codeloop.schema.message import NO_TOKENS, Tokens
@@ -70,6 +72,10 @@ class AnswerBlocks:
         return events
 
 
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no JSON of the expected shape, not UTF-8, or nested too deeply."""
+
+
 class ResponseReader:
     """Turns a service's events of one answer into ModelEvents; each protocol has a subclass.
 
@@ -90,14 +96,23 @@ class ResponseReader:
     def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
         """Take the data of the next events; text that belongs together becomes one delta."""
         for payload in payloads:
-            self._read_event(payload)
+            try:
+                self._read_event(payload)
+            except _UNREADABLE as error:
+                # The marker that ends streams of chat completions is no event; some gateways send it elsewhere, too.
+                if payload != b"[DONE]":
+                    self._set_error({"message": f"an event is not what the protocol says: {error}"})
             if self.is_done:
                 break
         return self._blocks.take_events()
 
     def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that was not streamed: one JSON document."""
-        raise NotImplementedError
+        try:
+            self._read_document(body)
+        except _UNREADABLE as error:
+            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
+        return self._blocks.take_events()
 
     def finish(self) -> list[ModelEvent]:
         """Return the remaining events and Finished. Only after `has_ended`."""
@@ -111,6 +126,10 @@ class ResponseReader:
         return [*events, Finished(reason, self.tokens)]
 
     def _read_event(self, payload: bytes) -> None:
+        """Decode an event and read it. What msgspec raises is left to the caller, as in `_read_document`."""
+        raise NotImplementedError
+
+    def _read_document(self, body: bytes) -> None:
         raise NotImplementedError
 
     def _set_error(self, error: JSON) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
+from codeloop.model.chat import FinishReason, UsageUpdate
 from codeloop.model.protocols.anthropic.request import METADATA_KEY
 from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader
@@ -58,32 +58,21 @@ class AnthropicReader(ResponseReader):
         self._decode = msgspec.json.Decoder(AnthropicEvent).decode
         self._usage: JSON = {}
 
-    def read_document(self, body: bytes) -> list[ModelEvent]:
+    def _read_document(self, body: bytes) -> None:
         """Take an answer that did not stream: the message itself."""
-        try:
-            message = self._decode(body)
-        except msgspec.DecodeError as error:
-            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
-            return []
+        message = self._decode(body)
         if message.type == "error" or message.error is not None:
             self._set_error({"error": message.error})
-            return []
+            return
         self._add_usage(message.usage)
         for index, block in enumerate(list_objects(message.content)):
             self._begin_block(index, block)
             self._blocks.end_block(index)
         self._reason = read_text(message.stop_reason)
         self.has_ended = bool(self._reason)
-        return self._blocks.take_events()
 
     def _read_event(self, payload: bytes) -> None:
-        try:
-            event = self._decode(payload)
-        except msgspec.DecodeError as error:
-            # The marker that ends streams of chat completions is no event; some gateways send it here too.
-            if payload != b"[DONE]":
-                self._set_error({"message": f"an event is not what the protocol says: {error}"})
-            return
+        event = self._decode(payload)
         # Nearly all events are of this type, so it is tested first.
         if event.type == "content_block_delta" and event.delta is not None:
             self._add_delta(event.index, event.delta)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import FinishReason, ModelEvent
+from codeloop.model.chat import FinishReason
 from codeloop.model.protocols.bedrock.request import METADATA_KEY
 from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader
@@ -75,22 +75,17 @@ class BedrockReader(ResponseReader):
         super().__init__()
         self._decode = msgspec.json.Decoder(BedrockEvent).decode
 
-    def read_document(self, body: bytes) -> list[ModelEvent]:
+    def _read_document(self, body: bytes) -> None:
         """Take an answer that did not stream: what Converse returns."""
-        try:
-            answer: Any = msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
-            return []
+        answer: Any = msgspec.json.decode(body)
         if not is_object(answer) or not is_object(output := answer.get("output")):
             self._set_error(answer)
-            return []
+            return
         message = output.get("message")
         for index, block in enumerate(list_objects(message.get("content") if is_object(message) else None)):
             self._read_block(index, block)
         self.tokens = parse_usage(answer.get("usage"))
         self._end_answer(read_text(answer.get("stopReason")))
-        return self._blocks.take_events()
 
     def _read_block(self, index: int, block: Any) -> None:
         if is_object(use := block.get("toolUse")):
@@ -104,11 +99,7 @@ class BedrockReader(ResponseReader):
             self._blocks.add_text("text", index, read_text(block.get("text")))
 
     def _read_event(self, payload: bytes) -> None:
-        try:
-            event = self._decode(payload)
-        except msgspec.MsgspecError as error:
-            self._set_error({"message": f"an event is not what the protocol says: {error}"})
-            return
+        event = self._decode(payload)
         if event.content_block_delta is not None:
             self._add_delta(event.content_block_delta)
         elif is_object(start := event.content_block_start):

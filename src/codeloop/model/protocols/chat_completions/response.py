@@ -92,11 +92,7 @@ class ChatCompletionsReader(ResponseReader):
         if payload == b"[DONE]":
             self.is_done = self.has_ended = True
             return
-        try:
-            chunk = self._decode(payload)
-        except msgspec.DecodeError as error:
-            self._set_error({"message": f"an event is not what the protocol says: {error}"})
-            return
+        chunk = self._decode(payload)
         if chunk.choices:
             self._read_choice(chunk.choices[0])
         if chunk.usage is not None:

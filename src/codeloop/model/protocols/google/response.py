@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
+from codeloop.model.chat import FinishReason, UsageUpdate
 from codeloop.model.protocols.google.request import METADATA_KEY
 from codeloop.model.wire.json_values import read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader
@@ -85,24 +85,14 @@ class GoogleReader(ResponseReader):
         self._block_number = 0
         self._has_counts = False
 
-    def read_document(self, body: bytes) -> list[ModelEvent]:
+    def _read_document(self, body: bytes) -> None:
         """Take an answer that did not stream: one chunk, or a list of them."""
-        try:
-            chunks = msgspec.json.decode(body, type=list[GoogleChunk] if body.startswith(b"[") else GoogleChunk)
-        except msgspec.MsgspecError as error:
-            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
-            return []
+        chunks = msgspec.json.decode(body, type=list[GoogleChunk] if body.startswith(b"[") else GoogleChunk)
         for chunk in chunks if isinstance(chunks, list) else [chunks]:
             self._read_chunk(chunk)
-        return self._blocks.take_events()
 
     def _read_event(self, payload: bytes) -> None:
-        try:
-            chunk = self._decode(payload)
-        except msgspec.MsgspecError as error:
-            self._set_error({"message": f"an event is not what the protocol says: {error}"})
-            return
-        self._read_chunk(chunk)
+        self._read_chunk(self._decode(payload))
 
     def _read_chunk(self, chunk: GoogleChunk) -> None:
         if chunk.error is not None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import FinishReason, ModelEvent, UsageUpdate
+from codeloop.model.chat import FinishReason, UsageUpdate
 from codeloop.model.protocols.google_interactions.request import METADATA_KEY
 from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader
@@ -55,30 +55,19 @@ class InteractionReader(ResponseReader):
         super().__init__()
         self._decode = msgspec.json.Decoder(InteractionEvent).decode
 
-    def read_document(self, body: bytes) -> list[ModelEvent]:
+    def _read_document(self, body: bytes) -> None:
         """Take an answer that did not stream: the interaction itself."""
-        try:
-            answer = self._decode(body)
-        except msgspec.MsgspecError as error:
-            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
-            return []
+        answer = self._decode(body)
         if answer.error is not None:
             self._set_error({"error": answer.error})
-            return []
+            return
         for index, step in enumerate(list_objects(answer.steps)):
             self._begin_step(index, step)
             self._blocks.end_block(index)
         self._end_answer({"status": answer.status, "usage": answer.usage})
-        return self._blocks.take_events()
 
     def _read_event(self, payload: bytes) -> None:
-        try:
-            event = self._decode(payload)
-        except msgspec.MsgspecError as error:
-            # The marker that ends streams of chat completions is no event; some gateways send it here too.
-            if payload != b"[DONE]":
-                self._set_error({"message": f"an event is not what the protocol says: {error}"})
-            return
+        event = self._decode(payload)
         if event.event_type == "step.delta" and event.delta is not None:
             self._add_delta(event.index, event.delta)
             return

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from codeloop.kit.jsonc import is_object
-from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, TextDelta
+from codeloop.model.chat import FinishReason, ReasoningDelta, TextDelta
 from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT
 from codeloop.model.protocols.responses.request import METADATA_KEY
 from codeloop.model.wire.json_values import list_objects, read_count, read_text
@@ -63,24 +63,12 @@ class ResponsesReader(ResponseReader):
         self._decode = msgspec.json.Decoder(ResponsesEvent).decode
         self._open_items: dict[int, OpenOutputItem] = {}
 
-    def read_document(self, body: bytes) -> list[ModelEvent]:
+    def _read_document(self, body: bytes) -> None:
         """Take an answer that did not stream: the response itself."""
-        try:
-            event = self._decode(body)
-        except msgspec.DecodeError as error:
-            self._set_error({"message": f"the answer is not what the protocol says: {error}"})
-            return []
-        self._end_answer(msgspec.to_builtins(event))
-        return self._blocks.take_events()
+        self._end_answer(msgspec.to_builtins(self._decode(body)))
 
     def _read_event(self, payload: bytes) -> None:
-        try:
-            event = self._decode(payload)
-        except msgspec.DecodeError as error:
-            # The marker that ends streams of chat completions is no event; some gateways send it here too.
-            if payload != b"[DONE]":
-                self._set_error({"message": f"an event is not what the protocol says: {error}"})
-            return
+        event = self._decode(payload)
         match event.type:
             case "response.output_text.delta" | "response.refusal.delta":
                 self._add_text("text", event.output_index, read_text(event.delta))
