@@ -11,7 +11,9 @@ from codeloop.app.detect_language_server import has_language_server
 from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import find_settings
 from codeloop.app.toolbox import BUILTIN_PARAMETERS_FILE, BUILTIN_TOOLS, list_builtin_tools
-from codeloop.schema.wire import replace
+from codeloop.lsp.servers.choice import select_servers
+from codeloop.lsp.servers.server_row import load_server_rows
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import BuiltinTool
 from scripts.build_tools import encode_tool_schemas
 from tests.support.scripted_project import make_startup
@@ -48,6 +50,34 @@ def test_a_language_server_is_offered_where_it_would_be_found(
     settings = find_settings(replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True))
     assert has_language_server(settings) is is_there
     assert any(each.state == "found" and each.row.name == "mine" for each in choose_servers(settings)) is is_there
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "file", "is_there"),
+    [
+        ("pyright", {"command": ["./server"]}, "a.py", True),
+        ("pyright", {"command": ["./server"], "extensions": [".x"]}, "a.py", False),
+        ("ty", {"extensions": [".x"]}, "a.x", True),
+        ("ty", {"extensions": [".x"]}, "a.py", False),
+        ("ty", {"command": ["./gone"]}, "a.py", False),
+        ("deno", {"command": ["./server"]}, "a.ts", True),
+        ("ruff", {"command": ["./server"], "extensions": [".x"]}, "a.x", False),
+    ],
+)
+def test_a_known_language_server_counts_as_it_is_configured(
+    tmp_path: Path, name: str, entry: JSON, file: str, is_there: bool
+) -> None:
+    work = tmp_path / "work"
+    (work / ".venv" / "bin").mkdir(parents=True)
+    for program in ("server", ".venv/bin/ty"):
+        (work / program).touch(0o755)
+    (work / file).touch()
+    others = {each.name: {"disabled": True} for each in load_server_rows() if each.name != name}
+    start = make_startup(tmp_path / "home", work, lsp={**others, name: entry})
+    settings = find_settings(replace(start, trust=True, environment={**start.environment, "PATH": "/nowhere"}))
+    usable = [each for each in choose_servers(settings) if not each.row.is_linter]
+    assert bool(select_servers(usable, work / file, work)) is is_there
+    assert has_language_server(settings) is is_there
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.schema.bounds.language_tools import LSP_SEARCHED_FOLDERS
 from codeloop.schema.config import LspServerConfig
+from codeloop.schema.wire import replace
 
 _FOREIGN_CODE_FOLDERS = frozenset(("node_modules", "venv", "env", "vendor", "__pycache__"))
 """Folders of code that is not the project's own: searching them would take long, and prove nothing."""
@@ -62,17 +63,23 @@ def has_language_server(settings: ProjectSettings) -> bool:
 
 
 def _list_rows(lsp_config: bool | dict[str, LspServerConfig] | None, *, trusted: bool) -> list[_ServerRow]:
-    """Return the rows of the servers that may run: known ones that are not disabled, and configured commands."""
-    rows = [row for row in msgspec.json.decode(_SERVERS_FILE.read_bytes(), type=list[_ServerRow]) if not row.is_linter]
+    """Return the rows of the servers that may run, known and configured ones, without linters."""
+    rows = msgspec.json.decode(_SERVERS_FILE.read_bytes(), type=list[_ServerRow])
     if isinstance(lsp_config, dict):
-        disabled_names = {name for name, each in lsp_config.items() if each.disabled}
-        rows = [row for row in rows if row.name not in disabled_names]
-        rows += [
-            _ServerRow(name, languages=dict.fromkeys(each.extensions or (), ""), commands=[each.command])
-            for name, each in lsp_config.items()
-            if each.command and not each.disabled
-        ]
-    return rows if trusted else [row for row in rows if not row.runs_project_code]
+        known_names = {row.name for row in rows}
+        rows += [_ServerRow(name, languages={}, commands=[]) for name in lsp_config if name not in known_names]
+        rows = [_apply_config(row, lsp_config.get(row.name)) for row in rows]
+    return [row for row in rows if not row.is_linter and (trusted or not row.runs_project_code)]
+
+
+def _apply_config(row: _ServerRow, entry: LspServerConfig | None) -> _ServerRow:
+    """Return a row with its configuration applied, as `lsp.servers.choice` applies it; a disabled one has no command."""
+    if entry is None:
+        return row
+    languages = row.languages if entry.extensions is None else dict.fromkeys(entry.extensions, "")
+    if entry.disabled or not entry.command:
+        return replace(row, languages=languages, commands=[] if entry.disabled else row.commands)
+    return replace(row, languages=languages, commands=[entry.command], needs=[], runs_project_code=False)
 
 
 def _has_program(row: _ServerRow, root: Path, path: str) -> bool:
