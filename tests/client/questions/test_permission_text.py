@@ -7,6 +7,7 @@ from codeloop.client.questions.requester import Requester
 from codeloop.schema.permission import PermissionRequest
 
 HOOK = ".git/hooks/post-commit"
+ACCENTED = "a\u0301"
 
 
 def rows(*also: str, columns: int = 80, most: int = 10) -> list[str]:
@@ -26,6 +27,13 @@ def test_what_is_decided_besides_is_not_cut_off_at_the_end_of_a_row(columns: int
 
 def test_of_a_very_long_row_the_end_is_shown_and_that_something_is_left_out() -> None:
     shown = rows(f"edit: {'a' * 9000}, {HOOK}")
+    assert HOOK in shown[-1]
+    assert "  … more of this line" in shown
+
+
+def test_of_a_long_row_of_characters_without_a_width_the_end_is_shown_and_that_something_is_left_out() -> None:
+    """A letter with an accent put over it is two characters in one cell."""
+    shown = rows(f"edit: {ACCENTED * 5000}, {HOOK}")
     assert HOOK in shown[-1]
     assert "  … more of this line" in shown
 

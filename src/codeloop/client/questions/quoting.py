@@ -19,25 +19,30 @@ def quote_text(text: str, columns: int, max_rows: int) -> list[str]:
     A longer text is cut in the middle, where a row has the number of omitted lines.
     """
     room = max(columns - len(QUOTE_MARK) - 1, 20)
+    # A longer line is cut before wrapping: it may have megabytes.
+    max_chars = room * (max_rows + 1)
     lines = text.rstrip("\n").split("\n")
-    head, tail = list[str](), list[str]()
-    for line in lines:
+    head, tail, tail_lines = list[str](), list[str](), lines
+    for index, line in enumerate(lines):
+        head += _quote_line(line[:max_chars], room)
         if len(head) > max_rows:
             break
-        # Cut before wrapping: a line may have megabytes.
-        head += _quote_line(line[: room * (max_rows + 1)], room)
-    if len(head) <= max_rows:
+        # Combining marks take no cell, so the beginning of a line may fit although the line does not.
+        if len(line) > max_chars:
+            tail_lines = [line[max_chars:], *lines[index + 1 :]]
+            break
+    else:
         return head
     # The end of a command may matter as much as its beginning, and must not be hidden by a long middle.
     tail_rows = max_rows // 3
-    for line in reversed(lines):
+    for line in reversed(tail_lines):
         if len(tail) >= tail_rows:
             break
-        tail = _quote_line(line[-room * (max_rows + 1) :], room) + tail
-    rows = [*head[: max_rows - tail_rows - 1], *tail[len(tail) - tail_rows :]]
-    omitted = len(lines) - sum(row.startswith(QUOTE_MARK) for row in rows)
+        tail = _quote_line(line[-max_chars:], room) + tail
+    head, tail = head[: max_rows - tail_rows - 1], tail[len(tail) - tail_rows :]
+    omitted = len(lines) - sum(row.startswith(QUOTE_MARK) for row in (*head, *tail))
     note = f"{omitted:,} more line{'' if omitted == 1 else 's'}" if omitted > 0 else "more of this line"
-    return [*rows[: max_rows - tail_rows - 1], CUT_MARK + note, *rows[max_rows - tail_rows - 1 :]]
+    return [*head, CUT_MARK + note, *tail]
 
 
 def _quote_line(line: str, room: int) -> list[str]:
