@@ -68,6 +68,7 @@ def test_a_matcher_is_about_tools_of_mcp_servers(matcher: str) -> None:
         ("Edit|Write(src/*)", "write", {"file_path": "/p/src/a.py"}, True),
         ("WebFetch(domain:example.com)", "webfetch", {"url": "https://example.com/a"}, True),
         ("WebFetch(domain:example.com)", "webfetch", {"url": "https://example.com.evil.org/"}, False),
+        ("WebFetch(domain:example.com)", "webfetch", {"url": "https://[example.com/"}, True),
         ("mcp__.*", "bash", {"command": "ls"}, False),
         ("Bash(ls", "bash", {"command": "pwd"}, True),
     ],

@@ -48,7 +48,12 @@ def matches_call(condition: str, names: Iterable[str], tool_input: JSON) -> bool
             overlaps(each, pattern) for each in analysis.possible_commands
         )
     if isinstance(url := tool_input.get("url"), str) and pattern.startswith("domain:"):
-        return matches(urlsplit(url).hostname or "", pattern.removeprefix("domain:"))
+        try:
+            host = urlsplit(url).hostname or ""
+        # An address such as `https://[x`.
+        except ValueError:
+            return True
+        return matches(host, pattern.removeprefix("domain:"))
     path = tool_input.get("file_path", tool_input.get("path"))
     # In doubt the hook runs: one that was left out could not refuse.
     if not isinstance(path, str):
