@@ -73,7 +73,7 @@ def _list_rows(lsp_config: bool | dict[str, LspServerConfig] | None, *, trusted:
 
 
 def _apply_config(row: _ServerRow, entry: LspServerConfig | None) -> _ServerRow:
-    """Return a row with its configuration applied, as `lsp.servers.choice` applies it; a disabled one has no command."""
+    """Return a row with its configuration applied, as in `lsp.servers.choice`; a disabled one has no command."""
     if entry is None:
         return row
     languages = row.languages if entry.extensions is None else dict.fromkeys(entry.extensions, "")
