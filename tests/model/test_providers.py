@@ -15,6 +15,7 @@ from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnsupportedProtocol, WrongKeyOrigin
 from codeloop.model.provider import Provider, make_endpoint
 from codeloop.model.providers import NO_KEY_REASON, NO_MODEL_MESSAGE, Providers
+from codeloop.model.usable_models import list_offers
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.limits import MODEL_FIRST_BYTE, MODEL_IDLE
 from codeloop.schema.wire import JSON
@@ -98,6 +99,14 @@ async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requ
 def test_an_invalid_option_is_no_missing_address(options: JSON, reason: str, world: World) -> None:
     world.config = {"provider": {"mine": {"options": {"apiKey": KEY, **options}, "models": {"m": {}}}}}
     assert world.providers().explain_unusable(world.row("mine"), set()) == reason
+
+
+async def test_a_malformed_base_url_is_said_of_its_provider_alone(world: World) -> None:
+    world.config = {
+        "provider": {"mine": {"options": {"apiKey": KEY, "baseURL": "http://[::1/v1"}, "models": {"m": {}}}}
+    }
+    _, reasons = await list_offers(world.providers())
+    assert reasons["mine"] == "its configuration is wrong"
 
 
 def test_switched_off_providers_are_gone_and_named_as_such(world: World) -> None:

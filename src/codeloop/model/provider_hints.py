@@ -6,7 +6,6 @@ precedence over a stored one. Only `make_hints` in `providers.py` makes them, si
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -20,7 +19,7 @@ from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.provider import Provider, SettingFinder, describe_key_setup, has_device_sign_in, resolve_url
 from codeloop.model.wire.endpoint import KEY_HEADERS
-from codeloop.net.hosts import is_loopback
+from codeloop.net.hosts import find_url_host, is_loopback
 
 
 class KeySource(NamedTuple):
@@ -125,7 +124,7 @@ class ProviderHints(Struct, frozen=True):
         # The catalog knows the models of a vendor, but not those that are installed on this machine.
         names: list[str] = [*self.list_models()]
         url = resolve_url(self.provider.url, self.environment) or ""
-        if is_loopback(urlsplit(url).hostname or ""):
+        if is_loopback(find_url_host(url)):
             for found in await discover_servers([LocalServer(self.provider.id, self.provider.name, url)]):
                 names = [*found.models]
         alternatives = [name for name in names if name != self.info.id]

@@ -1,7 +1,6 @@
 """Lists the models that can be used now, and why the others can't (`codeloop models`); finds one by a short name."""
 
 from collections.abc import Collection, Iterator
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -11,7 +10,7 @@ from codeloop.model.catalog.services import find_service
 from codeloop.model.chat import ModelInfo
 from codeloop.model.provider import Provider
 from codeloop.model.providers import DISABLED_REASON, Providers
-from codeloop.net.hosts import is_loopback
+from codeloop.net.hosts import find_url_host, is_loopback
 from codeloop.schema.message import ModelRef
 
 SILENT_REASON = "local server not answering"
@@ -35,7 +34,7 @@ async def list_offers(
     stored_keys = providers.credentials.read_entries().keys()
     listed = [each for each in providers.list_all() if ids is None or each.id in ids]
     reasons = {each.id: providers.explain_unusable(each, stored_keys) for each in listed}
-    local_urls = {each.id: each.url for each in listed if is_loopback(urlsplit(each.url).hostname or "")}
+    local_urls = {each.id: each.url for each in listed if is_loopback(find_url_host(each.url))}
     served_models = {each.server.id: each.models for each in await providers.discover_local_servers()}
     # A server may run without a list of models, so accepting a connection is enough.
     listening_urls = await find_listening_urls(url for name, url in local_urls.items() if not reasons[name])

@@ -6,7 +6,7 @@ Offline mode (`--offline` or `CODELOOP_OFFLINE=1`): only this machine and privat
 import os
 from collections.abc import Mapping
 from ipaddress import IPv6Address, ip_address
-from urllib.parse import SplitResult
+from urllib.parse import SplitResult, urlsplit
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -37,6 +37,14 @@ def is_local_host(host: str) -> bool:
 def add_brackets(host: str) -> str:
     """Return a host as it is written in a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
+
+
+def find_url_host(url: str) -> str:
+    """Return the host of a URL, in lower case; "" if the URL has none or is malformed."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def format_host_header(url: SplitResult) -> str:

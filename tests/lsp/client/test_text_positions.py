@@ -54,6 +54,12 @@ def test_messages_are_found_however_the_stream_is_cut(cuts: list[int]) -> None:
     assert found == [0, 1, 2, 3, 4]
 
 
+def test_the_fields_of_a_header_come_in_any_order() -> None:
+    message = b"Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n" + encode_message({"id": 1})
+    reader = MessageReader()
+    assert sum(len(list(reader.feed(message))) for _ in range(3000)) == 3000
+
+
 @pytest.mark.parametrize(
     "data", [b"x" * 70_000, b"Content-Length: 99999999999\r\n\r\n", b"Content-Length: 2\r\n\r\n[]"]
 )

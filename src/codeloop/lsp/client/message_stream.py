@@ -1,6 +1,6 @@
 """The messages of JSON-RPC in a stream of bytes: each is JSON after a header with its length.
 
-A server may be broken or hostile, so the size of a message, and what is skipped before it, are bounded.
+A server may be broken or hostile, so the size of a message, and of all that is skipped between messages, are bounded.
 """
 
 import re
@@ -14,9 +14,11 @@ from codeloop.schema.bounds.language_tools import LSP_GARBAGE, LSP_MESSAGE
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-# `Content-Length: 52`, then at most four further fields, such as `Content-Type`, and an empty line.
+# `Content-Length: 52` before or after `Content-Type: ...`, then at most four further fields, and an empty line.
 _HEADER_PATTERN = re.compile(
-    rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n", re.IGNORECASE
+    rb"(?:Content-Type:[^\r\n]{1,200}\r\n)?"
+    rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n",
+    re.IGNORECASE,
 )
 _decode = msgspec.json.Decoder().decode
 
@@ -41,6 +43,7 @@ class MessageReader:
         self._length = -1
         """The bytes of the message whose header was read; -1: a header comes next."""
         self._skipped_bytes = 0
+        """Of the whole stream."""
 
     def feed(self, data: bytes) -> Iterator[JSON]:
         """Add bytes and yield the messages that are complete. Raises InvalidStream."""

@@ -41,8 +41,8 @@ class PushHabits:
             return False
         if self.names_versions:
             return not self._repeats_reports or document.is_quiet(self.pause)
-        has_settled = document.is_quiet(self.pause) and self.measure_seconds_left(document) == 0
-        return has_settled and not document.older_text_count
+        is_silent = document.is_quiet(self.pause) and self.measure_seconds_left(document) == 0
+        return is_silent and not document.older_text_count
 
     def has_settled(self, document: OpenDocument) -> bool:
         """Return whether no further report will be about the current text, as far as the server's habits tell."""

@@ -70,7 +70,7 @@ async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deploym
         raise KeyRefused(message) if answer.status_code == _UNAUTHORIZED_STATUS else ModelUnavailable(message)
     try:
         rows = msgspec.json.decode(answer.content[: DISCOVER_BYTES.value], type=_DeploymentList).data
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise ModelUnavailable("its answer is no list of deployments") from None
     return [
         Deployment(row.id, row.model or row.id)

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 
 from codeloop.model.catalog.services import choose_protocol_for_host
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.prices import LONG_REQUEST_TOKENS, Prices, PriceTier
+from codeloop.net.hosts import find_url_host
 from codeloop.schema.config import ModelConfig, ModelCostConfig, ModelLimitConfig, PricesConfig, ProviderConfig
 from codeloop.schema.wire import replace
 
@@ -39,7 +39,8 @@ def apply_overrides(
     protocol, url = config.options.get("protocol"), config.options.get("baseURL") or config.api
     if not protocol and not url:
         return enabled_models
-    host = urlsplit(str(url)).hostname or ""
+    # A malformed URL is refused with advice when the provider is used.
+    host = find_url_host(str(url))
     return {
         name: msgspec.structs.replace(model, protocol=str(protocol or choose_protocol_for_host(model.npm, host)))
         for name, model in enabled_models.items()

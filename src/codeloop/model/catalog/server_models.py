@@ -10,7 +10,7 @@ from msgspec import Struct
 from codeloop.model.base_url import guess_base_url, parse_origin, redact_url
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.errors import NetworkError
-from codeloop.net.hosts import is_loopback, require_reachable
+from codeloop.net.hosts import find_url_host, is_loopback, require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError
@@ -83,12 +83,8 @@ async def request_server_models(url: str, key: str = "") -> ServerAnswer:
 
 
 def _choose_scheme(address: str) -> str:
-    try:
-        host = urlsplit(f"//{address}").hostname or ""
-    except ValueError:
-        # The address is refused later, with the scheme.
-        host = ""
-    return "http" if is_loopback(host) else "https"
+    # A malformed address is refused later, with the scheme.
+    return "http" if is_loopback(find_url_host(f"//{address}")) else "https"
 
 
 async def _read_model_ids(response: "httpx2.Response") -> tuple[str, ...] | None:

@@ -95,13 +95,13 @@ async def request_code(sign_in: DeviceSignIn) -> DeviceCode:
     match answer.json:
         case {"device_code": str(secret), "user_code": str(code), "verification_uri": str(page), **more}:
             # A service could name any time: the dialog waits for ours at most.
-            lifetime = min(float(more.get("expires_in") or DEVICE_CODE_TIME.seconds), DEVICE_CODE_TIME.seconds)
+            lifetime = min(_read_seconds(more.get("expires_in")) or DEVICE_CODE_TIME.seconds, DEVICE_CODE_TIME.seconds)
             return DeviceCode(
                 page_url=page,
                 user_code=code,
                 device_code=secret,
                 expires_at=time.monotonic() + lifetime,
-                poll_seconds=float(more.get("interval") or _POLL_STEP_SECONDS),
+                poll_seconds=_read_seconds(more.get("interval")) or _POLL_STEP_SECONDS,
             )
         case _:
             raise ModelUnavailable(
@@ -116,8 +116,8 @@ async def wait_for_tokens(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
     Raises `ModelUnavailable`: it was refused, or ran out.
     """
     interval, form = code.poll_seconds, {"device_code": code.device_code, "grant_type": _DEVICE_GRANT}
-    while time.monotonic() < code.expires_at:
-        await asyncio.sleep(interval)
+    while (seconds_left := code.expires_at - time.monotonic()) > 0:
+        await asyncio.sleep(min(interval, seconds_left))
         answer = await _post_form(sign_in, sign_in.service.exchange_path, form)
         if (tokens := _parse_tokens(sign_in, answer)) is not None:
             return tokens
@@ -126,7 +126,7 @@ async def wait_for_tokens(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
                 continue
             case "slow_down":
                 # RFC 8628, 3.5: five seconds more from now on.
-                interval = max(float(answer.json.get("interval") or 0), interval + _POLL_STEP_SECONDS)
+                interval = max(_read_seconds(answer.json.get("interval")), interval + _POLL_STEP_SECONDS)
             case reason:
                 why = _FAILURE_REASONS.get(str(reason)) or answer.describe_error()
                 raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {why}. Sign in again.")
@@ -159,7 +159,7 @@ class DeviceSigner:
                 return token
             form = {"grant_type": "refresh_token", "refresh_token": str(stored.get("refresh") or "")}
             answer = await _post_form(self._sign_in, self._sign_in.service.exchange_path, form)
-            tokens = _parse_tokens(self._sign_in, answer)
+            tokens = _parse_tokens(self._sign_in, answer, form["refresh_token"])
             if tokens is None:
                 raise ModelUnavailable(
                     f"The sign-in at {self._sign_in.service.name} has run out ({answer.describe_error()}). "
@@ -177,18 +177,29 @@ def _get_valid_token(sign_in: JSON) -> str | None:
     return token if token and is_valid else None
 
 
-def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer) -> JSON | None:
-    """Return the tokens of an answer as they are stored; None: it has none."""
+def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer, refresh_token: str = "") -> JSON | None:
+    """Return the tokens of an answer as they are stored; None: it has none.
+
+    `refresh_token`: the one in use, which stays valid if the answer has no new one (RFC 6749, 6).
+    """
     data = answer.json
     if answer.status != 200 or not isinstance(token := data.get("access_token"), str) or not token:
         return None
-    lifetime = float(data.get("expires_in") or 0)
+    lifetime = _read_seconds(data.get("expires_in"))
     return {
         "access": token,
-        "refresh": str(data.get("refresh_token") or ""),
+        "refresh": str(data.get("refresh_token") or refresh_token),
         "expires": int((time.time() + lifetime) * 1000) if lifetime else 0,
         CLIENT_ID_KEY: sign_in.client_id,
     }
+
+
+def _read_seconds(value: Any) -> float:
+    """Return a positive number that a service sent, as such or as text; 0 for anything else."""
+    try:
+        return max(float(value), 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0
 
 
 async def _post_form(sign_in: DeviceSignIn, path: str, form: Mapping[str, str]) -> CloudAnswer:

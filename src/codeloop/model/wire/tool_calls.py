@@ -16,7 +16,7 @@ def is_object_text(text: str) -> bool:
         return False
     try:
         return isinstance(msgspec.json.decode(text), dict)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
 
 

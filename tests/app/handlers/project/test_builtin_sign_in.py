@@ -25,6 +25,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, PROVIDER_LIST, NoArguments
 from codeloop.schema.wire import replace
+from tests.model.local_server import http, serving
 from tests.support.answers import Answer
 from tests.support.http_service import Reply, ServiceRequest, run_http_service
 from tests.support.model_server import ModelServer
@@ -143,6 +144,43 @@ async def test_a_token_that_runs_out_is_renewed_once_for_requests_at_a_time(tmp_
         assert "The refresh token is invalid." in found.message
 
 
+async def test_a_renewal_without_a_new_refresh_token_keeps_the_old_one(tmp_path: Path) -> None:
+    github = GitHub(lasts=60)
+
+    def answer(asked: ServiceRequest) -> Reply:
+        status, token = github.answer(asked)
+        if github.renewals:
+            # RFC 6749, 6: the refresh token in use stays valid then.
+            token = {key: value for key, value in token.items() if key != "refresh_token"}
+        return status, token
+
+    async with ModelServer([Answer(text="ready")]) as server, run_http_service(answer) as cloud:
+        options = {"clientId": "Iv1.ours", "signInURL": cloud.url}
+        async with opened(tmp_path, {COPILOT: options}) as client:
+            await sign_in(client)
+        await send_request(
+            open_model(tmp_path, {"options": {**options, "baseURL": server.url}, "models": {"a": {}}}, "a")
+        )
+        assert github.renewals == 1
+        assert stored(tmp_path)[COPILOT]["refresh"] == "ghr_0"
+
+
+@pytest.mark.parametrize(("field", "value"), [("interval", "soon"), ("interval", -1), ("expires_in", [])])
+async def test_times_of_a_code_that_are_no_times_count_as_missing(tmp_path: Path, field: str, value: Any) -> None:
+    github = GitHub()
+
+    def answer(asked: ServiceRequest) -> Reply:
+        status, fields = github.answer(asked)
+        return status, {**fields, field: value}
+
+    async with (
+        run_http_service(answer) as cloud,
+        opened(tmp_path, {COPILOT: {"clientId": "Iv1.ours", "signInURL": cloud.url}}) as client,
+    ):
+        started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=COPILOT, method=0))
+        assert "ABCD-1234" in started.instructions
+
+
 @pytest.mark.parametrize(("says", "words"), [("access_denied", "refused on the page"), ("expired_token", "run out")])
 async def test_a_code_that_is_refused_or_too_late_stores_nothing(tmp_path: Path, says: str, words: str) -> None:
     async with (
@@ -239,6 +277,14 @@ async def test_where_azure_lists_nothing_the_deployment_is_named(tmp_path: Path,
         assert stored(tmp_path)["azure"]["key"] == KEYED["key"]
         assert await azure(client, deployment="my-gpt") == "Deployed there: my-gpt."
         assert models_of(tmp_path) == {"my-gpt": {}}
+
+
+async def test_a_list_of_deployments_that_is_not_utf_8_is_no_list(tmp_path: Path) -> None:
+    async with (
+        serving(http(b'{"data":[{"id":"\xff"}]}')) as (url, _),
+        opened(tmp_path, {"azure": {"baseURL": f"{url}/openai/v1"}}) as client,
+    ):
+        assert "its answer is no list of deployments" in await azure(client, **KEYED)
 
 
 async def test_a_key_that_azure_refuses_is_not_stored(tmp_path: Path) -> None:

@@ -144,6 +144,9 @@ async def test_parallel_calls_are_ready_as_soon_as_each_is_complete(openai: Any,
     assert got.end.reason == "tool-calls"
 
 
+DEEP_ARGUMENTS = '{"p":' + "[" * 3000 + "]" * 3000 + "}"
+
+
 def one(index: int | None, call_id: str | None, name: str | None, arguments: Any) -> str:
     piece = {"index": index, "id": call_id, "name": name, "arguments": arguments}
     return tool(**{key: value for key, value in piece.items() if value is not None})
@@ -196,6 +199,11 @@ def one(index: int | None, call_id: str | None, name: str | None, arguments: Any
             [json.dumps({"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "a", "function": None}]}}]})],
             [("a", "", "{}")],
             id="null function",
+        ),
+        pytest.param(
+            [one(0, "a", "x", DEEP_ARGUMENTS), one(1, "b", "y", "{}")],
+            [("a", "x", DEEP_ARGUMENTS), ("b", "y", "{}")],
+            id="nested deeply",
         ),
     ],
 )
