@@ -270,3 +270,13 @@ def test_a_line_in_the_grammar_needs_no_other_parser() -> None:
         "import sys; from codeloop.permission.shell.analysis import analyse; analyse('git log -3 | head; cd src && ls')"
     )
     subprocess.run([sys.executable, "-c", f"{asked}; sys.exit('tree_sitter' in sys.modules)"], check=True)
+
+
+@pytest.mark.parametrize("script", ["s|[|]|;a;touch P #|e", "s|[|]|;s|w P|p|", "s,[[:punct:],],;a;touch P #,e"])
+def test_a_script_of_sed_with_its_delimiter_in_a_bracket_is_not_proved(script: str) -> None:
+    assert prove(f"sed -i '{script}' f", MachineFacts()).unproven
+
+
+@pytest.mark.parametrize("script", ["s|[^/]*$||", "s:[a-z]*:x:g", "s#[[:space:]]*$##;s,a[/]b,c,"])
+def test_a_script_of_sed_that_only_edits_is_proved(script: str) -> None:
+    assert prove(f"sed -i '{script}' f", MachineFacts()).unproven == ""

@@ -20,31 +20,34 @@ HARMLESS_GIT_OPTIONS = LeadingOptions(
 """Options of git itself that neither choose another repository nor set anything; `-C` is followed."""
 
 _DIFF_FLAGS = """
--a -B -b -D -M -p -R -r -s -t -u -W -w -z --abbrev --anchored --binary --cached --check --color
---color-moved --color-words --combined-all-paths --compact-summary --cumulative --diff-filter --dirstat
+-a -B -b -D -M -p -R -r -s -t -u -W -w -z --abbrev --binary --cached --check --color
+--color-moved --color-words --combined-all-paths --compact-summary --cumulative --dirstat
 --exit-code --find-copies --find-copies-harder --find-renames --full-index --function-context
 --histogram --ignore-all-space --ignore-blank-lines --ignore-cr-at-eol --ignore-space-at-eol
---ignore-space-change --ignore-submodules --indent-heuristic --inter-hunk-context --merge-base --minimal
+--ignore-space-change --ignore-submodules --indent-heuristic --merge-base --minimal
 --name-only --name-status --no-color --no-ext-diff --no-patch --no-prefix --no-renames --no-textconv
 --numstat --patch --patch-with-raw --patch-with-stat --patience --pickaxe-all --pickaxe-regex --quiet
---raw --relative --shortstat --src-prefix --dst-prefix --staged --stat --submodule --summary --text
---unified --word-diff --word-diff-regex --diff-algorithm
+--raw --relative --shortstat --staged --stat --submodule --summary --text
+--word-diff
 """
-_DIFF_WITH_VALUE = "-G -l -S -U --unified --diff-filter --diff-algorithm"
+_DIFF_WITH_VALUE = """
+-G -l -S -U --unified --anchored --diff-algorithm --diff-filter --dst-prefix --inter-hunk-context --src-prefix
+--word-diff-regex
+"""
 _LOG_FLAGS = """
 -E -F -P -g -i -c -m --abbrev-commit --all --all-match --ancestry-path --author-date-order
 --basic-regexp --bisect --boundary --branches --cc --cherry --cherry-mark --cherry-pick --children
---clear-decorations --count --date-order --decorate --dense --do-walk --exclude --extended-regexp
---first-parent --fixed-strings --follow --format --full-diff --full-history --glob --graph
+--clear-decorations --count --date-order --decorate --dense --do-walk --extended-regexp
+--first-parent --fixed-strings --follow --format --full-diff --full-history --graph
 --ignore-missing --invert-grep --left-only --left-right --log-size --max-parents --merge --merges
 --min-parents --no-abbrev-commit --no-decorate --no-merges --no-notes --no-walk --not --notes --oneline
 --parents --perl-regexp --pretty --regexp-ignore-case --relative-date --remotes --remove-empty --reverse
 --right-only --show-pulls --simplify-by-decoration --simplify-merges --source --sparse --tags
---topo-order --walk-reflogs --encoding --expand-tabs
+--topo-order --walk-reflogs --expand-tabs
 """
 _LOG_WITH_VALUE = """
 -L -n --after --author --before --committer --date --grep --max-age --max-count --min-age --since --skip
---until --decorate-refs --decorate-refs-exclude
+--until --decorate-refs --decorate-refs-exclude --encoding --exclude --glob
 """
 _LISTING_FLAGS = """
 -i --column --color --no-color --ignore-case --no-column --omit-empty
@@ -54,10 +57,10 @@ _HISTORY_ROW = make_row(_DIFF_FLAGS + _LOG_FLAGS, _DIFF_WITH_VALUE + _LOG_WITH_V
 
 READ_ONLY_GIT_ROWS: dict[str, ReadOnlyRow] = {
     "blame": make_row(
-        """-b -c -C -e -f -k -l -M -n -p -s -t -w --abbrev --color-by-age --color-lines --date --first-parent
+        """-b -c -C -e -f -k -l -M -n -p -s -t -w --abbrev --color-by-age --color-lines --first-parent
         --incremental --line-porcelain --porcelain --progress --root --show-email --show-name --show-number
         --show-stats""",
-        "-L --since",
+        "-L --date --since",
     ),
     "branch": make_row(
         "-a -l -r -v -vv --all --list --remotes --show-current --verbose --abbrev" + _LISTING_FLAGS, _LISTING_WITH_VALUE
@@ -68,20 +71,21 @@ READ_ONLY_GIT_ROWS: dict[str, ReadOnlyRow] = {
     "check-attr": make_row("-a -z --all --cached --stdin"),
     "check-ignore": make_row("-n -q -v -z --no-index --non-matching --quiet --stdin --verbose"),
     "config": make_row(
-        """-l -z --bool --default --get --get-all --get-regexp --global --int --list --local --name-only --null
-        --path --show-origin --show-scope --system --type --worktree""",
+        """-l -z --bool --get --get-all --get-regexp --global --int --list --local --name-only --null
+        --path --show-origin --show-scope --system --worktree""",
+        "--default --type",
         operand_pattern=r"[^.\s]+\.(?s:.*)",
     ),
     "count-objects": make_row("-H -v --human-readable --verbose"),
     "describe": make_row(
-        "--abbrev --all --always --candidates --contains --debug --dirty --exact-match --first-parent --long --tags",
-        "--exclude --match",
+        "--abbrev --all --always --contains --debug --dirty --exact-match --first-parent --long --tags",
+        "--candidates --exclude --match",
     ),
     "diff": make_row(_DIFF_FLAGS, _DIFF_WITH_VALUE),
     "diff-files": make_row(_DIFF_FLAGS + " -0 -1 -2 -3 -q", _DIFF_WITH_VALUE),
     "diff-index": make_row(_DIFF_FLAGS + " -m", _DIFF_WITH_VALUE),
     "diff-tree": make_row(_DIFF_FLAGS + " -c -m -v --cc --no-commit-id --root --stdin", _DIFF_WITH_VALUE),
-    "for-each-ref": make_row("--ignore-case --omit-empty --exclude", "--count " + _LISTING_WITH_VALUE),
+    "for-each-ref": make_row("--ignore-case --omit-empty", "--count --exclude " + _LISTING_WITH_VALUE),
     "grep": make_row(
         """-a -c -E -F -G -H -h -I -i -L -l -n -o -P -p -q -r -v -W -w -z --all-match --and --basic-regexp --break
         --cached --color --column --count --extended-regexp --files-with-matches --files-without-match
@@ -93,15 +97,16 @@ READ_ONLY_GIT_ROWS: dict[str, ReadOnlyRow] = {
     "log": _HISTORY_ROW,
     "ls-files": make_row(
         """-c -d -f -i -k -m -o -s -t -u -v -z --abbrev --cached --deduplicate --deleted --directory --eol
-        --error-unmatch --exclude-standard --format --full-name --ignored --killed --modified
+        --error-unmatch --exclude-standard --full-name --ignored --killed --modified
         --no-empty-directory --others --stage --unmerged""",
-        "-x -X --exclude --exclude-from",
+        "-x -X --exclude --exclude-from --format",
     ),
     "ls-tree": make_row(
-        "-d -l -r -t -z --abbrev --format --full-name --full-tree --long --name-only --name-status --object-only"
+        "-d -l -r -t -z --abbrev --full-name --full-tree --long --name-only --name-status --object-only",
+        "--format",
     ),
     "merge-base": make_row("-a --all --fork-point --independent --is-ancestor --octopus"),
-    "name-rev": make_row("--all --always --name-only --tags --exclude --refs"),
+    "name-rev": make_row("--all --always --name-only --tags", "--exclude --refs"),
     "reflog": _HISTORY_ROW,
     "remote": make_row("-v --all --push --verbose"),
     "rev-list": make_row(_LOG_FLAGS + " --objects --objects-edge --quiet --disk-usage --timestamp", _LOG_WITH_VALUE),

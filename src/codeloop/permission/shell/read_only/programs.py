@@ -87,8 +87,8 @@ _PROGRAM_ROWS: dict[str, ReadOnlyRow] = {
     "fd": make_row(
         """-0 -a -F -g -H -I -i -L -p -s -u -1 -q --absolute-path --fixed-strings --glob --hidden --no-ignore
         --ignore-case --follow --full-path --case-sensitive --unrestricted --no-ignore-vcs --print0 --prune
-        --quiet --regex --and""",
-        """-c -d -E -e -j -S -t --color --max-depth --min-depth --exact-depth --exclude --extension --threads
+        --quiet --regex""",
+        """--and -c -d -E -e -j -S -t --color --max-depth --min-depth --exact-depth --exclude --extension --threads
         --size --type --max-results --changed-within --changed-before""",
     ),
     "fgrep": make_row(_GREP_FLAGS, _GREP_WITH_VALUE, allows_unknown_words=True),
@@ -126,7 +126,7 @@ _PROGRAM_ROWS: dict[str, ReadOnlyRow] = {
     "nl": make_row(
         "-p", "-b -d -f -h -i -l -n -s -v -w --body-numbering --number-format --number-width", allows_unknown_words=True
     ),
-    "node": make_row("--version -v", max_operands=0),
+    "node": make_row("--version -v", max_operands=0, needs_option=True),
     "nproc": make_row("--all --ignore", allows_unknown_words=True),
     "od": make_row("-a -b -c -d -f -i -l -o -s -v -x", "-A -j -N -S -t -w", allows_unknown_words=True),
     "paste": make_row("-s -z --serial --zero-terminated", "-d --delimiters", allows_unknown_words=True),
@@ -139,7 +139,7 @@ _PROGRAM_ROWS: dict[str, ReadOnlyRow] = {
         r"[aflujwx]+|[0-9]+",
         separates_values=True,
     ),
-    "python": make_row("--version -V -VV", max_operands=0),
+    "python": make_row("--version -V -VV", max_operands=0, needs_option=True),
     "readlink": make_row(
         "-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --no-newline", allows_unknown_words=True
     ),
@@ -161,7 +161,7 @@ _PROGRAM_ROWS: dict[str, ReadOnlyRow] = {
         --encoding --regexp --file --glob --iglob --threads --max-columns --max-count --replace --type
         --type-not --sort --sortr --color --colors --max-filesize --context-separator""",
     ),
-    "ruby": make_row("--version -v", max_operands=0),
+    "ruby": make_row("--version -v", max_operands=0, needs_option=True),
     "seq": make_row("-w --equal-width", "-f -s --format --separator", allows_unknown_words=True),
     "sleep": make_row(operand_pattern=r"[0-9.]+[smh]?", max_operands=1),
     "sort": make_row(
@@ -224,22 +224,35 @@ _FIND_VALUE_PREDICATE_NAMES = """
 -group -uid -gid -links -inum -samefile -lname -ilname -printf -fstype -used
 """
 _FIND_VALUE_PREDICATES = frozenset(_FIND_VALUE_PREDICATE_NAMES.split())
+
+
+def _make_sed_pattern(delimiter: str) -> str:
+    """Return the regular expression that matches a pattern of sed up to its delimiter.
+
+    A bracket expression has to close before the delimiter, without an escaped `]`: implementations differ in what ends
+    it, and what is the text of a replacement to one of them is a file to write or a command to run to another.
+    """
+    # A class such as `[:alpha:]` has colons of its own.
+    character_class = "" if delimiter == ":" else r"\[:[a-z]++:\]|"
+    bracket = rf"\[\^?+\]?+(?:{character_class}[^][{delimiter}\\\n]|\\[^]{delimiter}\n])*+\]"
+    return rf"(?:[^[{delimiter}\\\n]|\\[^\n]|{bracket})*+"
+
+
 # Addresses and commands of sed. A script counts only if all of it matches: `e` runs programs, `w` writes files.
-_SED_ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n]|\\[^\n])*/)"
+_SED_ADDRESS = rf"(?:[0-9]+(?:~[0-9]+)?|\$|/{_make_sed_pattern('/')}/)"
 _SED_COMMAND = (
     rf"\s*(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?)?\s*!?\s*"
-    r"(?:[pdq=]|s/(?:[^/\\\n]|\\[^\n])*/(?:[^/\\\n]|\\[^\n])*/[gpiI0-9]*)\s*"
+    rf"(?:[pdq=]|s/{_make_sed_pattern('/')}/(?:[^/\\\n]|\\[^\n])*/[gpiI0-9]*)\s*"
 )
 _READING_SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
-# A slash in brackets: implementations of sed differ in whether it ends the pattern, so neither reading is certain.
-_SED_BRACKET = re.compile(r"\[\^?(?:\]|[^\]]*/)")
 _SED_FLAGS = "-E -n -r -s -u -z --quiet --silent --regexp-extended --separate --null-data"
 _SED_ROW = make_row(_SED_FLAGS, "-e --expression")
 # Within a proof `sed -i` may edit files: it only has to be certain that it runs no program.
 _EDITING_SED_ROW = make_row(f"{_SED_FLAGS} -i --in-place", "-e --expression")
 _SED_REPLACE = "|".join(
-    rf"s{delimiter}(?:[^{delimiter}\\\n]|\\[^\n])*{delimiter}(?:[^{delimiter}\\\n]|\\[^\n])*{delimiter}[gpiImM0-9]*"
-    for delimiter in ("/", r"\|", "#", ",", "@", "!", ":", "%")
+    rf"s{re.escape(delimiter)}{_make_sed_pattern(delimiter)}{re.escape(delimiter)}"
+    rf"(?:[^{delimiter}\\\n]|\\[^\n])*{re.escape(delimiter)}[gpiImM0-9]*"
+    for delimiter in "/|#,@!:%"
 )
 _EDITING_SED_COMMAND = (
     rf"(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?[ \t]*+)?(?:![ \t]*+)?"
@@ -283,7 +296,7 @@ def _check_sed_scripts(parsed: ParsedWords, harmless: re.Pattern[str]) -> None:
     scripts = [value for option, value in parsed.values if option in {"-e", "--expression"}]
     if not scripts:
         scripts = [parsed.operands[0].value] if parsed.operands else []
-    if not scripts or not all(harmless.fullmatch(script) and not _SED_BRACKET.search(script) for script in scripts):
+    if not scripts or not all(map(harmless.fullmatch, scripts)):
         raise Harmful("its script may write or execute")
 
 

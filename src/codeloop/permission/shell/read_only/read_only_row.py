@@ -24,6 +24,7 @@ class ReadOnlyRow(Struct, frozen=True):
     `operand_pattern`: of the other words; `max_operands`: how many of them are allowed. `allows_unknown_words`: none of
     the program's options can do harm, so words that are only known at run time may be options. `separates_values`: the
     program reads letters behind one dash in a way of its own, so an option with a value has to stand alone.
+    `needs_option`: without an option the program runs what it reads from its input, as interpreters do.
     """
 
     flags: frozenset[str]
@@ -32,6 +33,7 @@ class ReadOnlyRow(Struct, frozen=True):
     max_operands: int = ANY_NUMBER
     allows_unknown_words: bool = False
     separates_values: bool = False
+    needs_option: bool = False
 
 
 class ParsedWords(Struct, frozen=True):
@@ -62,6 +64,7 @@ def make_row(
     *,
     allows_unknown_words: bool = False,
     separates_values: bool = False,
+    needs_option: bool = False,
 ) -> ReadOnlyRow:
     """Make a row from options that are written with blanks between them."""
     return ReadOnlyRow(
@@ -71,6 +74,7 @@ def make_row(
         max_operands=max_operands,
         allows_unknown_words=allows_unknown_words,
         separates_values=separates_values,
+        needs_option=needs_option,
     )
 
 
@@ -131,6 +135,8 @@ def _split_option(text: str, row: ReadOnlyRow) -> tuple[str, str, bool]:
 def check_words(words: Sequence[Word], row: ReadOnlyRow) -> ParsedWords:
     """Check a command's words against a row. Raises Harmful."""
     parsed = parse_words(words, row)
+    if row.needs_option and not parsed.options:
+        raise Harmful("it may run what it reads from its input")
     if parsed.highest_operand_count > row.max_operands:
         raise Harmful("it has more words than it reads")
     for operand in parsed.operands:
