@@ -36,6 +36,10 @@ _PASSED_VARIABLES = re.compile(
 # A rejected push is recognised by git's message, which is in English because of LC_ALL=C.
 _REJECTION_PATTERN = re.compile(r"refusing|rejected|non-fast-forward|fetch first|stale info", re.IGNORECASE)
 
+# The escape sequences in names that git quotes: octal numbers of ASCII characters, and those of C.
+_ESCAPE_SEQUENCE = re.compile(r"\\([0-7]{3}|.)")
+_ESCAPED_CHARACTERS = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
+
 
 class GitProblem(CodeloopError):
     """Git failed, or took too long. The message contains git's error text, if there is one."""
@@ -156,7 +160,7 @@ class JobRepository:
         log = await self._run_with_git_dir("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
         for entry in log.split("\x01"):
             sha, _, message = entry.strip().partition("\0")
-            if f"\n{REQUEST_TRAILER}: {key}" in f"{message}\n":
+            if f"\n{REQUEST_TRAILER}: {key}\n" in f"{message}\n":
                 return RequestCommit(sha, message)
         return None
 
@@ -176,7 +180,9 @@ class JobRepository:
 
     async def read_file_lines(self, commit: str, path: str) -> list[str]:
         """Return the lines of a file of a commit; [] if the commit has no such file."""
-        return (await self._run_or_none(f"--git-dir={self._folder}", "show", f"{commit}:{path}") or "").splitlines()
+        text = await self._run_or_none(f"--git-dir={self._folder}", "show", f"{commit}:{path}")
+        # Not `splitlines`, for which a form feed ends a line, too: the numbers of lines are git's.
+        return [line.removesuffix("\r") for line in text.split("\n")] if text else []
 
     async def make_patch(self, before: str, after: str) -> str:
         """Return the difference of two trees as a patch that `git apply` takes."""
@@ -290,11 +296,11 @@ def _parse_added_lines(diff: str) -> dict[str, frozenset[int]]:
     # Only the head is searched for the name: an added line `++ x` looks like `+++ x` in the diff.
     lines: dict[str, set[int]] = {}
     path, is_head = "", False
-    for line in diff.splitlines():
+    for line in diff.split("\n"):
         if line.startswith("diff --git "):
             path, is_head = "", True
         elif is_head and line.startswith("+++ "):
-            name = line[4:].split("\t")[0].strip('"')
+            name = _read_name(line[4:])
             path = name.removeprefix("b/") if name != "/dev/null" else ""
         elif hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
             is_head = False
@@ -302,3 +308,15 @@ def _parse_added_lines(diff: str) -> dict[str, frozenset[int]]:
             if path:
                 lines.setdefault(path, set()).update(range(start, start + count))
     return {name: frozenset(numbers) for name, numbers in lines.items() if numbers}
+
+
+def _read_name(text: str) -> str:
+    """Return the name of a file from the head of a diff: `b/NAME`, or quoted as in C."""
+    # A name with a blank has a tab after it.
+    name = text.partition("\t")[0]
+    if not name.startswith('"'):
+        return name
+    return _ESCAPE_SEQUENCE.sub(
+        lambda match: chr(int(match[1], 8)) if len(match[1]) == 3 else _ESCAPED_CHARACTERS.get(match[1], match[1]),
+        name[1:-1],
+    )
