@@ -170,6 +170,16 @@ def test_systemd_gets_a_timer_that_is_persistent_and_loses_it_again(tmp_path: Pa
     assert (list(units.iterdir()), (programs / "active").read_text()) == ([], "")
 
 
+def test_systemd_gets_what_it_expands_escaped_and_all_else_as_it_is(tmp_path: Path) -> None:
+    """It expands variables in arguments, but neither in the values of variables nor in the name of the program."""
+    programs = tmp_path / "bin"
+    stand_in(programs, "systemctl", SYSTEMCTL)
+    desk = Desk(tmp_path, {"PATH": f"{programs}:{os.environ['PATH']}:/odd/$HOME/50%"})
+    assert desk.run("schedule", "add", "@daily", "--name", "odd", "look").returncode == 0
+    service = (tmp_path / ".config" / "systemd" / "user" / "codeloop-odd.service").read_text()
+    assert ':/odd/$HOME/50%%"\n' in service
+
+
 def test_what_can_not_be_installed_is_not_scheduled(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     stand_in(programs, "systemctl", "import sys; sys.exit('offline')")

@@ -148,8 +148,12 @@ def _make_cron_command(schedule: Schedule) -> str:
 
 
 def _quote_unit(word: str) -> str:
-    """Quote a word for a unit file. systemd expands `%h` and `$HOME` within quotes, too, so these are escaped."""
-    quoted = word.replace("\\", r"\\").replace('"', r"\"").replace("%", "%%").replace("$", "$$")
+    """Quote a variable or a word of RUN_DUE_COMMAND for a unit file.
+
+    systemd expands `%h` within quotes, too, so that is escaped. `$` stays: it expands variables in the arguments of a
+    command alone, which have none here.
+    """
+    quoted = word.replace("\\", r"\\").replace('"', r"\"").replace("%", "%%")
     return f'"{quoted}"'
 
 
