@@ -144,6 +144,18 @@ async def test_the_branch_that_is_checked_out_in_the_tree_is_merged(tmp_path: Pa
         assert (merged["into"], (root / "mine.txt").read_text()) == ("main", "m\n")
 
 
+async def test_a_tree_whose_record_is_lost_is_merged_into_the_branch_that_is_named(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        folder, _ = await make(it, name="one")
+        commit(folder, {"mine.txt": "m\n"})
+        folder.with_name("one.json").unlink()
+        refused = await it.post("/worktree/one/merge", {}, 400)
+        assert "Name the branch to merge into" in refused["data"]["message"]
+        merged = await it.post("/worktree/one/merge", {"into": "main"})
+        assert (merged["into"], (root / "mine.txt").read_text()) == ("main", "m\n")
+
+
 async def test_a_merge_into_a_branch_that_is_nowhere_checked_out(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:

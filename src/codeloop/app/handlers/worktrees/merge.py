@@ -25,7 +25,7 @@ async def merge_worktree(project: Project, args: MergeWorktree) -> WorktreeMerge
     """Merge a work tree's branch into the branch that it was made from. Raises OperationError."""
     record, tree = await _find_ready_worktree(project, args.name)
     into = args.into or (record.base if record.is_branch else None)
-    if into is None or record.branch is None:
+    if into is None:
         raise OperationError(
             "BadRequest",
             f"{record.name} was made from a commit, not from a branch. Name the branch to merge into, with --into.",
@@ -36,7 +36,7 @@ async def merge_worktree(project: Project, args: MergeWorktree) -> WorktreeMerge
         raise OperationError(
             "BadRequest",
             f"No branch is checked out in {tree.root}. Finish or abort what is under way there (`git status`), or "
-            f"`git switch {record.branch}`.",
+            f"`git switch {record.branch or 'BRANCH'}`.",
         )
     merger = BranchMerger(open_worktrees(project, "WorktreeNotGitError"))
     message = args.message or f"Changes of {record.name}"
