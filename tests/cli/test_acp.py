@@ -248,6 +248,21 @@ def test_commands_run_by_name_and_unknown_ones_are_said_to_be(tmp_path: Path) ->
             assert "Undone: “/greet Ann”" in editor.texts()
 
 
+def test_the_arguments_of_a_command_may_begin_on_its_second_line(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    folder = desk.home / "config" / "command"
+    folder.mkdir(parents=True)
+    (folder / "greet.md").write_text("---\ndescription: Greets\n---\nGreet $ARGUMENTS\n")
+    with serving(steps(Answer(text="Hello."))) as model:
+        desk.use(model)
+        with editing(desk) as editor:
+            session_id = editor.begin(desk)["sessionId"]
+            editor.until(lambda: any(each["sessionUpdate"] == "available_commands_update" for each in editor.updates))
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("/greet\nAnn and Bea"))
+            assert editor.texts() == "Hello."
+            assert b"Greet Ann and Bea" in model.requests[0].body
+
+
 @pytest.mark.slow
 def test_what_another_client_says_in_the_session_is_shown(tmp_path: Path) -> None:
     desk = Desk(tmp_path)

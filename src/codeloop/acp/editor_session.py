@@ -136,9 +136,9 @@ class EditorSession:
         model = self.choices.resolve_model(self.session, self.available)
         command: Command | None = None
         # Editors send commands as the text of a prompt.
-        name, _, arguments = text.removeprefix("/").partition(" ")
-        name = name.strip()
+        words = text.removeprefix("/").split(maxsplit=1)
         if is_command(text):
+            name = words[0]
             if name in BUILT_IN_COMMANDS:
                 return self._answer_without_turn(
                     run_built_in_command(self.client, self.session.id, name, model), message_id
@@ -154,7 +154,7 @@ class EditorSession:
             invoke_command = InvokeCommand(
                 session_id=self.session.id,
                 command=command.name,
-                arguments=arguments.strip(),
+                arguments="".join(words[1:]).strip(),
                 agent=self.choices.agent,
                 model=f"{model.provider_id}/{model.model_id}" if self.choices.model is not None else None,
                 message_id=message_id,
