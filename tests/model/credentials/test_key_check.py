@@ -35,6 +35,12 @@ async def test_not_even_the_beginning_of_a_key_is_shown(before: str, *, is_json:
     assert found == KeyCheck("refused", f"HTTP 401: {message.removesuffix(KEY)}[hidden]")
 
 
+async def test_a_refusal_that_is_nested_too_deeply_is_shown_as_text() -> None:
+    async with serving(http(b"[" * 3000 + b"]" * 3000, "401 Unauthorized")) as (url, _):
+        found = await check_key("acme", url, HEADERS)
+    assert found.state == "refused"
+
+
 async def test_a_service_that_answers_everybody_proves_nothing() -> None:
     async with ModelServer([]) as server:
         assert (await check_key("acme", server.url, HEADERS)).state == "unknown"

@@ -99,7 +99,10 @@ def test_the_file_and_its_folder_are_private_even_under_a_loose_umask(credential
     assert not credentials.is_open_to_others()
 
 
-@pytest.mark.parametrize("content", [b'{"acme": {"type"', b"[]", b"", b"\xff\xfe", b"null", b" " * 2_000_000])
+BAD_TEXT = b'{"acme": {"type": "api", "key": "\xff"}}'
+
+
+@pytest.mark.parametrize("content", [b'{"acme": {"type"', b"[]", b"", b"\xff\xfe", b"null", BAD_TEXT, b" " * 2_000_000])
 def test_a_broken_file_is_reported_and_left_as_it_is(credentials: Credentials, content: bytes) -> None:
     credentials.path.parent.mkdir()
     credentials.path.write_bytes(content)

@@ -64,6 +64,12 @@ async def test_what_a_person_reads_of_a_failure(answer: Answer, kind: Any, says:
     assert len(got.message) < 900
 
 
+async def test_an_error_that_is_nested_too_deeply_is_shown_as_text(openai: Any, asking: Any) -> None:
+    async with ModelServer([Answer(status=400, body='{"error":' + "[" * 3000 + "]" * 3000 + "}")]) as server:
+        got = await asking(openai(server))
+    assert '{"error":[[[' in got.message
+
+
 async def test_what_came_before_an_error_in_the_stream_stays(openai: Any, asking: Any) -> None:
     events = (chunk({"content": "one"}), json.dumps({"error": {"message": "overloaded", "code": 529}}))
     async with ModelServer([Answer(events=events)]) as server:

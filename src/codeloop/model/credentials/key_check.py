@@ -56,7 +56,7 @@ def describe_refusal(body: str, headers: Mapping[str, str]) -> str:
     """Return the message in the body of an error, without the key of the request's headers."""
     try:
         payload = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         payload = None
     # Hidden before anything is cut: the beginning of a key would not be found.
     return _hide_values(extract_message(_hide_values(body, headers), payload), headers)[:_MAX_MESSAGE_LENGTH]

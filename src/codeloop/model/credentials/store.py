@@ -197,7 +197,8 @@ class Credentials:
         try:
             if len(data) > CREDENTIALS_BYTES.value:
                 raise msgspec.DecodeError(f"it is longer than {CREDENTIALS_BYTES.value} bytes")
-            return msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+            # As text: the decoder would pass over bytes in an entry that are not UTF-8.
+            return msgspec.json.decode(data.decode(), type=dict[str, msgspec.Raw])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ModelUnavailable(
                 f"The credentials {self.path} are broken ({error}); they are left as they are.\n"

@@ -241,7 +241,7 @@ class ServiceErrors(Struct, frozen=True):
 def _parse_json(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
