@@ -24,18 +24,30 @@ _TAR_ROW = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --excl
 --checkpoint-action=- --rsh-command=- --suffix=- --starting-file=- --label=- --record-size=- --remove-files!deep"""
 # Letters of tar's options that take a value.
 _TAR_VALUE_LETTERS = "fCTXIgbKNVLFH"
+_TAR_ATTACHED_VALUE = re.compile(rf"(?s)(?<=[{_TAR_VALUE_LETTERS}]).*")
+# An option before the folders of find; the second row: those of BSD and macOS, where `-f` stands before a folder.
+_FIND_OPTION = re.compile(
+    r"--?|-[HLP]+|-[DO].*"
+    r"|-[EHLPXdfsx]+"
+)
 _FIND_READING_PREDICATE = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cnewer)")
 _FIND_WRITING_PREDICATE = re.compile(r"-(fprint0?|fprintf|fls)")
-# A file that a sed script reads or writes: the delimiter of an `s` command, one of `rRwW`, the path.
+# A file that a sed script reads or writes: one of `rRwW`, and the path. Before it stands the start of a command, the
+# end of an address (`/text/I`, `\|text|`) or a whole `s` command; any character but a backslash may be a delimiter.
 _SED_FILE = re.compile(
-    r"(?:^|[;{}\n\d$/!,]|\bs([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiIemM\d]*)\s*([rRwW])\s*([^\s;}][^\n]*)"
+    r"(?:^|[;{}\n\d$/!,|#@%:][IM]*"
+    r"|\\([^\s\\])(?:\\.|(?!\1)[^\\])*\1[IM]*"
+    r"|\bs([^\s\\])(?:\\.|(?!\2)[^\\])*\2(?:\\.|(?!\2)[^\\])*\2[gpiIemM\d]*"
+    r")\s*([rRwW])\s*([^\s;}][^\n]*)"
 )
 # A longer script counts as one that may read and write any file.
 _MAX_SCRIPT_CHARS = 2_000
+# A part of an awk statement; a string may have any character.
+_AWK_EXPRESSION = r'(?:"(?:\\.|[^"\\\n])*"|[^;}\n"])*?'
 # The file that an awk script prints into: `print x > FILE`, a string or an expression.
-_AWK_OUTPUT = re.compile(r"(?:print|printf)\b[^;}\n]*?>{1,2}\s*(\"[^\"]*\"|[^;}\n]+)")
+_AWK_OUTPUT = re.compile(rf"print(?:f)?\b{_AWK_EXPRESSION}>{{1,2}}\s*(\"[^\"]*\"|[^;}}\n]+)")
 # The file that an awk script reads: `getline x < FILE`.
-_AWK_INPUT = re.compile(r"getline\b[^;}\n<]*<\s*(\"[^\"]*\"|[^;}\n)]+)")
+_AWK_INPUT = re.compile(rf"getline\b{_AWK_EXPRESSION}<\s*(\"[^\"]*\"|[^;}}\n)]+)")
 # A URL without its query and fragment.
 _URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
 
@@ -43,9 +55,10 @@ _URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
 def _read_tar(words: Sequence[str]) -> list[Use]:
     arguments = Arguments(parse_row(_TAR_ROW), _add_dashes(words))
     options = [word for word in _add_dashes(words) if word.startswith("-")]
-    letters = "".join(word[1:] for word in options if not word.startswith("--"))
-    long_options = " ".join(word for word in options if word.startswith("--"))
-    changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|del)", long_options))
+    # Of `-C/usr` only the `C` is a letter.
+    letters = "".join(_TAR_ATTACHED_VALUE.sub("", word[1:]) for word in options if not word.startswith("--"))
+    long_options = " ".join(word.partition("=")[0] for word in options if word.startswith("--"))
+    changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|delete)", long_options))
     extracts = bool("x" in letters or re.search(r"--(ext|get)", long_options)) and not (
         "O" in letters or "--to-std" in long_options
     )
@@ -79,7 +92,7 @@ def _add_dashes(words: Sequence[str]) -> list[str]:
 
 
 def _read_find(words: Sequence[str]) -> list[Use]:
-    start = next((index for index, word in enumerate(words) if not re.match(r"-[HLPDO]", word)), len(words))
+    start = next((index for index, word in enumerate(words) if not _FIND_OPTION.fullmatch(word)), len(words))
     end = next((index for index in range(start, len(words)) if re.match(r"[-(!,]", words[index])), len(words))
     roots = list(words[start:end]) or ["."]
     uses: list[Use] = [("n", root) for root in roots]
@@ -184,7 +197,7 @@ def _read_sed(arguments: Arguments) -> list[Use]:
 
 
 def _read_sed_script(script: str) -> list[Use]:
-    uses: list[Use] = [("r" if letter in "rR" else "w", path) for _, letter, path in _SED_FILE.findall(script)]
+    uses: list[Use] = [("r" if letter in "rR" else "w", path) for *_, letter, path in _SED_FILE.findall(script)]
     return [*uses, ("w", ANYWHERE)] if ANYWHERE in script else uses
 
 
@@ -277,7 +290,7 @@ def _make_settings_reader(name: str) -> Callable[[Sequence[str]], list[Use]]:
     pattern, file = _CONFIGURATION_FILES[name]
 
     def read_words(words: Sequence[str]) -> list[Use]:
-        plain = " ".join(word for word in words if not word.startswith("--"))
+        plain = " ".join(word for word in words if not re.match(r"--|-g$", word))
         uses: list[Use] = [("w", file)] if re.match(pattern, plain) else []
         return [*uses, *read_words_of_unknown_program(words)]
 
@@ -294,8 +307,8 @@ def _read_cpio(words: Sequence[str]) -> list[Use]:
 
 def _read_7z(words: Sequence[str]) -> list[Use]:
     out = [word[2:] for word in words if word.startswith("-o")]
-    files = [word for word in words[1:] if not word.startswith("-")]
-    if words[:1] and words[0] in {"x", "e"}:
+    command, *files = [word for word in words if not word.startswith("-")] or [""]
+    if command.lower() in {"x", "e"}:
         return [*(("r", file) for file in files[:1]), *(("X", folder) for folder in out or ["."])]
     return [*(("b", file) for file in files[:1]), *(("R", file) for file in files[1:])]
 
