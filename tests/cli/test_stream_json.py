@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from codeloop.schema.permission import NOBODY_MESSAGE
 from tests.cli.program import UNCONFINED, Desk, bash, call, events, is_prompt, serving, steps
 from tests.support.answers import Answer, Call
 from tests.support.http_connection import ReceivedRequest
@@ -247,6 +248,12 @@ def test_the_program_is_asked_interrupts_and_ends_the_run(tmp_path: Path) -> Non
             host.answer(host.until_type("control_request"), behavior="deny", message="Not that one.")
             assert "Not that one." in host.until_type("user")["message"]["content"][0]["content"]
             assert host.until_type("result")["permission_denials"][0]["tool_name"] == "bash"
+
+            host.write(user("run: touch third"))
+            empty = {"subtype": "success", "request_id": host.until_type("control_request")["request_id"]}
+            host.write(json.dumps({"type": "control_response", "response": empty}))
+            assert NOBODY_MESSAGE in host.until_type("user")["message"]["content"][0]["content"]
+            host.until_type("result")
 
             host.write(user("sleep"))
             host.write(user("run: touch fourth"))  # waits for its turn

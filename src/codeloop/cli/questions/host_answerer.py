@@ -64,7 +64,7 @@ class HostAnswerer(Answerer):
         if waiting is not None and not waiting.done():
             answer = response.get("response")
             is_answer = response.get("subtype") == "success" and is_object(answer)
-            waiting.set_result(answer if is_answer else {"behavior": "deny", "message": str(response.get("error"))})
+            waiting.set_result(answer if is_answer else {"behavior": "deny", "message": response.get("error")})
 
     def close(self) -> None:
         """Refuse the questions that wait, and all later ones: the program is gone."""
