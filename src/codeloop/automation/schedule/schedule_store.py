@@ -97,15 +97,19 @@ class ScheduleStore:
             return [*schedules, schedule]
 
         create_private_folder(self.folder)
-        self._change(append_schedule)
+        # Another process may remove the folder meanwhile, with what it took for the last schedule.
+        while not self._change(append_schedule):
+            create_private_folder(self.folder)
 
     def remove(self, schedule_id: str) -> None:
         """Remove a schedule; after the last one also the folder, unless a process makes runs."""
         others = self._change(lambda schedules: [each for each in schedules if each.id != schedule_id])
         if not others:
             # A process that makes runs has its lock in the folder; it then stays until the next removal.
-            with suppress(TimeoutError, FileNotFoundError), lock(self.run_lock, 0):
-                shutil.rmtree(self.folder)
+            with suppress(TimeoutError, FileNotFoundError), lock(self.run_lock, 0), lock(self.folder, 0):
+                # Another process may have added a schedule since.
+                if not self.list_all():
+                    shutil.rmtree(self.folder)
 
     def begin_run(self, now: datetime, schedule_id: str | None = None) -> Schedule | None:
         """Store that the first due schedule begins a run, and return that schedule; None: none is due.

@@ -1,0 +1,52 @@
+"""The file of schedules, when several processes change it at once."""
+
+import contextlib
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from codeloop.automation.schedule import schedule_store
+from codeloop.automation.schedule.schedule_store import Schedule, ScheduleStore
+from codeloop.kit.small_files import lock
+
+
+def make_schedule(name: str) -> Schedule:
+    return Schedule(
+        id=name, when="@daily", prompt="look", directory="/", flags=[], timeout=1, timer="cron", environment={},
+        last_due=0,
+    )  # fmt: skip
+
+
+def test_what_another_process_adds_while_the_last_schedule_is_removed_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other_store = ScheduleStore(tmp_path), ScheduleStore(tmp_path)
+    store.add(make_schedule("old"))
+
+    @contextlib.contextmanager
+    def lock_late(path: Path, seconds: float) -> Generator[None]:
+        if path == store.run_lock:
+            other_store.add(make_schedule("new"))
+        with lock(path, seconds):
+            yield
+
+    monkeypatch.setattr(schedule_store, "lock", lock_late)
+    store.remove("old")
+    assert [each.id for each in store.list_all()] == ["new"]
+
+
+def test_a_folder_that_another_process_removes_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ScheduleStore(tmp_path)
+    folders: list[Path] = []
+
+    def create_late(folder: Path) -> None:
+        folders.append(folder)
+        if len(folders) > 1:
+            folder.mkdir(parents=True)
+
+    monkeypatch.setattr(schedule_store, "create_private_folder", create_late)
+    store.add(make_schedule("new"))
+    assert [each.id for each in store.list_all()] == ["new"]
+    store.remove("new")
+    assert not store.folder.exists()
