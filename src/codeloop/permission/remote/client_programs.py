@@ -1,10 +1,13 @@
 """Programs whose options decide whether they change something remote: HTTP clients, remote shells and copies."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from codeloop.net.hosts import is_loopback
+from codeloop.permission.shell.touches.arguments import Arguments, parse_row
+from codeloop.permission.shell.touches.path_rows import PATH_ROWS
 
+_WRITE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
 _METHOD_NAME = re.compile(r"[A-Z]+")
 # `name=value`, `name:=json`, `name=@file` or `name@file` of HTTPie; `name==value` is a part of the URL.
@@ -22,11 +25,52 @@ _CURL_SENDING_OPTIONS = frozenset(
 )
 _CURL_VALUE_OPTION_NAMES = """
 --cacert --cert --config --connect-timeout --cookie --cookie-jar --dump-header --header --interface --key --limit-rate
---max-redirs --max-time --noproxy --oauth2-bearer --output --output-dir --proxy --range --referer --resolve --retry
+--max-redirs --max-time --noproxy --oauth2-bearer --output --output-dir --range --referer --resolve --retry
 --retry-delay --retry-max-time --unix-socket --user --user-agent --write-out
 """
 _CURL_VALUE_OPTIONS = frozenset(_CURL_VALUE_OPTION_NAMES.split())
 _WGET_VALUE_LETTERS = "OoPtTUeiaARDIXQwB"
+_HTTPIE_VALUE_LETTERS = "aAops"
+_HTTPIE_VALUE_OPTIONS = frozenset(
+    {"--auth", "--auth-type", "--cert", "--cert-key", "--ciphers", "--format-options", "--max-redirects", "--output"}
+    | {
+        "--pretty",
+        "--print",
+        "--proxy",
+        "--session",
+        "--session-read-only",
+        "--ssl",
+        "--style",
+        "--timeout",
+        "--verify",
+    }
+)
+_SSH_VALUE_LETTERS = "BbcDEeFIiJLlmOoPpQRSWw"
+_GH_METHOD = re.compile(r"(?:-i*X|--method(?==|$))=?((?s:.*))")
+_GH_FIELD = re.compile(r"-i*[fF]|--(?:raw-)?field(?:=|$)|--input(?:=|$)")
+# The field of a GraphQL query: group 1 is its text.
+_GH_QUERY = re.compile(r"(?:-i*[fF]=?|--(?:raw-)?field=)?query=((?s:.*))")
+
+
+def _list_operands(words: Sequence[str], value_letters: str, value_options: Collection[str] = ()) -> list[str]:
+    """Return the words that are neither options nor their values. `value_options`: the long options with a value."""
+    operands: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            operands += rest
+        elif not word.startswith("-") or word == "-":
+            operands.append(word)
+        elif word in value_options or _takes_next_word(word, value_letters):
+            next(rest, "")
+    return operands
+
+
+def _takes_next_word(word: str, value_letters: str) -> bool:
+    """Return whether the letters behind one dash end with the first that takes a value: `-qO`, but not `-qOfile`."""
+    if word.startswith("--"):
+        return False
+    return next((index for index, letter in enumerate(word) if letter in value_letters), 0) == len(word) - 1
 
 
 def _curl_sends(words: Sequence[str]) -> bool:
@@ -36,15 +80,18 @@ def _curl_sends(words: Sequence[str]) -> bool:
     while rest:
         word = rest.pop(0)
         name, has_value, value = word.partition("=")
+        # curl accepts a shortened option.
+        name = next((each for each in _CURL_SENDING_OPTIONS if len(name) > 3 and each.startswith(name)), name)
         if not word.startswith("-") or word == "-":
             urls.append(word)
-        elif name in {"--request", "--url"}:
+        elif name in {"--request", "--url", "--proxy"}:
             if not has_value:
                 value = rest.pop(0) if rest else ""
-            if name == "--url":
-                urls.append(value)
-            else:
+            if name == "--request":
                 method = value
+            else:
+                # What goes through a proxy is not sent to this machine alone.
+                urls.append(value)
         elif name in _CURL_SENDING_OPTIONS or name in _CURL_VALUE_OPTIONS:
             sends = sends or name in _CURL_SENDING_OPTIONS
             rest = rest if has_value else rest[1:]
@@ -59,6 +106,7 @@ def _curl_sends(words: Sequence[str]) -> bool:
             if index < len(letters):
                 value = letters[index + 1 :] or (rest.pop(0) if rest else "")
                 method = value if letters[index] == "X" else method
+                urls += [value] if letters[index] == "x" else []
                 sends = sends or letters[index] in _CURL_SENDING_LETTERS
     writes = method.upper() not in _READ_METHODS if method else sends and not is_get
     return writes and not _is_local(urls)
@@ -70,27 +118,33 @@ def _wget_sends(words: Sequence[str]) -> bool:
         name, has_value, value = word.partition("=")
         if skip:
             skip = False
-        elif name in {"--post-data", "--post-file", "--body-data", "--body-file"}:
+        # It accepts shortened options.
+        elif name.startswith(("--post-", "--body-")):
             sends, skip = True, not has_value
-        elif name == "--method":
+        elif name.startswith("--me"):
             method = value if has_value else "".join(words[index + 1 : index + 2])
             sends, skip = sends or method.upper() not in _READ_METHODS, not has_value
         elif word.startswith("-"):
-            skip = not word.startswith("--") and word[-1] in _WGET_VALUE_LETTERS
+            skip = _takes_next_word(word, _WGET_VALUE_LETTERS)
         else:
             urls.append(word)
     return sends and not _is_local(urls)
 
 
 def _httpie_sends(words: Sequence[str]) -> bool:
-    """Return whether there is a method that writes, or items of a body, which mean POST."""
-    operands = [word for word in words if not word.startswith("-")]
-    urls = [word for word in operands[:2] if not _METHOD_NAME.fullmatch(word)][:1]
-    if not operands or _is_local(urls) or (urls and urls[0].startswith((":", "/"))):
+    """Return whether there is a method that writes, or a body, which means POST."""
+    operands = _list_operands(words, _HTTPIE_VALUE_LETTERS, _HTTPIE_VALUE_OPTIONS)
+    # In small letters, too: `http delete x.y`; but `http localhost` has no method.
+    has_method = bool(operands) and (
+        _METHOD_NAME.fullmatch(operands[0]) is not None or operands[0].upper() in _READ_METHODS | _WRITE_METHODS
+    )
+    method, *rest = operands if has_method else ["", *operands]
+    if not operands or _is_local(rest[:1]) or (rest and rest[0].startswith((":", "/"))):
         return False
-    if _METHOD_NAME.fullmatch(operands[0]):
-        return operands[0] not in _READ_METHODS
-    return any(_HTTPIE_BODY_ITEM.match(word) for word in operands[1:])
+    if method:
+        return method.upper() not in _READ_METHODS
+    has_raw_body = any(word.partition("=")[0] == "--raw" for word in words)
+    return has_raw_body or any(_HTTPIE_BODY_ITEM.match(word) for word in rest[1:])
 
 
 def _api_changes(words: Sequence[str]) -> bool:
@@ -99,40 +153,41 @@ def _api_changes(words: Sequence[str]) -> bool:
     if index is None or "--help" in words:
         return False
     rest = words[index + 1 :]
-    method, has_fields = "", False
-    for index, word in enumerate(rest):
-        name, has_value, value = word.partition("=")
-        if name in {"-X", "--method"}:
-            method = value if has_value else "".join(rest[index + 1 : index + 2])
-        elif word.startswith("-X"):
-            method = word[2:]
-        has_fields = has_fields or name in {"--field", "--raw-field", "--input"} or word.startswith(("-f", "-F"))
     if "graphql" in rest:
-        query = next((word for word in rest if re.match(r"query=\s*(query\b|\{)", word)), "")
-        return not query or "mutation" in query
-    return method.upper() not in _READ_METHODS if method else has_fields
+        queries = [match[1] for match in map(_GH_QUERY.match, rest) if match is not None]
+        only_reads = all(re.match(r"\s*(query\b|\{)", query) and "mutation" not in query for query in queries)
+        return not (queries and only_reads)
+    method = ""
+    for index, word in enumerate(rest):
+        if match := _GH_METHOD.fullmatch(word):
+            method = match[1] or "".join(rest[index + 1 : index + 2])
+    return method.upper() not in _READ_METHODS if method else any(map(_GH_FIELD.match, rest))
 
 
-def _ssh_connects(words: Sequence[str]) -> bool:
-    hosts = [word for word in words if not word.startswith("-")]
-    return bool(hosts) and not {"-V", "-G", "-Q"} & set(words) and not _is_local(hosts[:1])
+def _ssh_connects(words: Sequence[str], value_letters: str = _SSH_VALUE_LETTERS) -> bool:
+    hosts = _list_operands(words, value_letters)[:1]
+    # What stands behind the host is the remote command.
+    return bool(hosts) and not {"-V", "-G", "-Q"} & set(words[: words.index(hosts[0])]) and not _is_local(hosts)
 
 
-def _copies_out(words: Sequence[str]) -> bool:
-    """Return whether it copies to another machine; copying from one changes nothing there."""
-    operands = [word for word in words if not word.startswith("-")]
+def _autossh_connects(words: Sequence[str]) -> bool:
+    # Its own `-M PORT`.
+    return _ssh_connects(words, _SSH_VALUE_LETTERS + "M")
+
+
+def _rsync_copies_out(words: Sequence[str]) -> bool:
     is_dry_run = any(word == "--dry-run" or re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words)
-    return (
-        bool(operands)
-        and not is_dry_run
-        and _REMOTE_TARGET.match(operands[-1]) is not None
-        and not _is_local(operands[-1:])
-    )
+    return not is_dry_run and _copies_out("rsync", words)
 
 
 def _scp_copies_out(words: Sequence[str]) -> bool:
-    # Without the options: none of them is a dry run, as `-n` of rsync is.
-    return _copies_out([word for word in words if not word.startswith("-")])
+    return _copies_out("scp", words)
+
+
+def _copies_out(program: str, words: Sequence[str]) -> bool:
+    """Return whether it copies to another machine; copying from one changes nothing there."""
+    targets = Arguments(parse_row(PATH_ROWS[program]), words).operands[-1:]
+    return any(map(_REMOTE_TARGET.match, targets)) and not _is_local(targets)
 
 
 def _is_local(urls: Sequence[str]) -> bool:
@@ -152,8 +207,9 @@ CHANGE_CHECKS: dict[str, Callable[[Sequence[str]], bool]] = {
     "wget": _wget_sends,
     **dict.fromkeys(("http", "https", "xh", "xhs"), _httpie_sends),
     **dict.fromkeys(("gh", "glab"), _api_changes),
-    **dict.fromkeys(("ssh", "slogin", "mosh", "sftp", "ssh-copy-id", "autossh"), _ssh_connects),
+    **dict.fromkeys(("ssh", "slogin", "mosh", "sftp", "ssh-copy-id"), _ssh_connects),
+    "autossh": _autossh_connects,
     "scp": _scp_copies_out,
-    "rsync": _copies_out,
+    "rsync": _rsync_copies_out,
 }
 """Program -> a check of its arguments: whether they change something remote."""
