@@ -44,7 +44,7 @@ NO_CHECK_PROBLEM = "no check was run"
 GOAL_INSTRUCTIONS = """<system-reminder>Work until this goal is reached; nobody is there to take over what you leave.
 {how} Tests, their configuration and build files are protected: changing one, or leaving tests out, makes the result \
 "not done"{free}. If the goal can't be reached so, say why and end.</system-reminder>"""
-CHECKS_RULE = "Each time you end, codeloop itself runs: {commands}. The goal is reached when {they} exit with 0."
+CHECKS_RULE = "Each time you end, codeloop itself runs: {commands}. The goal is reached when {they_exit} with 0."
 JUDGE_RULE = (
     "Each time you end, codeloop runs the checks again that you ran last, and a judge decides by their results alone."
 )
@@ -56,10 +56,8 @@ NOT_REACHED_REMINDER = (
 def describe_goal(goal: Goal) -> str:
     """Return the instructions about a goal that are added to the user's prompt."""
     commands = ", ".join(f"`{command}`" for command in goal.checks)
-    they = "it" if len(goal.checks) == 1 else "they all"
-    how = CHECKS_RULE.format(commands=commands, they=they) if goal.checks else JUDGE_RULE
-    if len(goal.checks) == 1:
-        how = how.replace("it exit with", "it exits with")
+    they_exit = "it exits" if len(goal.checks) == 1 else "they all exit"
+    how = CHECKS_RULE.format(commands=commands, they_exit=they_exit) if goal.checks else JUDGE_RULE
     free = f" (but for {', '.join(goal.unprotect)})" if goal.unprotect else ""
     return GOAL_INSTRUCTIONS.format(how=how, free=free)
 
@@ -275,7 +273,7 @@ class GoalRounds:
 
 def _exits_as_its_check(command: str) -> bool:
     """Return whether a line is a single check, so that its exit code is the check's."""
-    return is_check(command) and not any(each in command for each in ("||", ";", "|", "&", "\n", "`", "$("))
+    return is_check(command) and not any(each in command for each in (";", "|", "&", "\n", "`", "$("))
 
 
 def _read_test_counts(part: ToolPart) -> TestCounts | None:

@@ -76,6 +76,13 @@ async def test_a_model_that_refuses_a_budget_gets_an_effort_and_no_temperature(a
     assert not {"temperature", "top_p"} & (first.keys() | second.keys())
 
 
+async def test_a_budget_below_0_is_the_least_effort(anthropic: Any, asking: Any) -> None:
+    info = ModelInfo(provider_id="anthropic", id="claude-opus-4-8", name="Opus")
+    async with ModelServer([Answer(text="ok")]) as server:
+        await asking(anthropic(server, info=info), options={"thinking": {"type": "enabled", "budgetTokens": -1}})
+    assert server.requests[0].json["output_config"] == {"effort": "low"}
+
+
 async def test_no_temperature_is_sent_unless_the_user_sets_one(anthropic: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(anthropic(server))

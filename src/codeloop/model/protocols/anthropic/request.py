@@ -124,7 +124,7 @@ class AnthropicRequestEncoder:
         options = collect_options(self._info, request, self._quirks)
         match options.get("thinking"):
             case {"type": "enabled", "budget_tokens": int(budget)} if self._is_adaptive:
-                effort = next(effort for min_budget, effort in EFFORT_BY_BUDGET if budget >= min_budget)
+                effort = next(effort for least, effort in EFFORT_BY_BUDGET if max(budget, 0) >= least)
                 return {
                     **options,
                     "thinking": {"type": "adaptive", "display": "summarized"},
