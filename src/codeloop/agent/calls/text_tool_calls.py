@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from codeloop.schema.wire import JSON
+from codeloop.tool.repair.arguments import encode_arguments
 from codeloop.tool.repair.calls import match_tool
 from codeloop.tool.repair.loose_json import read_json, to_value
 from codeloop.workspace.syntax_tree import parse_python
@@ -137,10 +138,11 @@ def _find_groups(text: str, tools: frozenset[str]) -> Iterator[CallGroup]:
         call = TextToolCall(match[form], _read_argument_tags(match[f"{form}_body"]))
         yield CallGroup(match.start(), match.end(), (call,))
     for match in _NAMED_FORMS.finditer(text):
-        arguments, end = read_json(text, match.end()) or (None, 0)
-        if isinstance(arguments, dict):
+        value, end = read_json(text, match.end()) or (None, 0)
+        arguments = encode_arguments(cast("JSON", value)) if isinstance(value, dict) else None
+        if arguments is not None:
             name = next(filter(None, match.groups()))
-            yield CallGroup(match.start(), end, (TextToolCall(name, _encode(cast("JSON", arguments))),))
+            yield CallGroup(match.start(), end, (TextToolCall(name, arguments),))
     for match in _JSON_FORMS.finditer(text):
         value, end = read_json(text, match.end()) or (None, 0)
         items = cast("list[Any]", value) if isinstance(value, list) else [value]
@@ -155,10 +157,6 @@ def _read_argument_tags(text: str) -> str:
     for match in _ARGUMENT_TAG.finditer(text):
         name, value = [group for group in match.groups() if group is not None]
         arguments[name] = value
-    return _encode(arguments)
-
-
-def _encode(arguments: object) -> str:
     return msgspec.json.encode(arguments).decode()
 
 
@@ -177,7 +175,7 @@ def _read_python(code: str) -> list[TextToolCall]:
                 # Gemma writes `default_api.read(...)`.
                 name = ast.unparse(call.func).rpartition(".")[2]
                 arguments = {word.arg: to_value(word.value) for word in call.keywords}
-                calls.append(TextToolCall(name, _encode(arguments)))
+                calls.append(TextToolCall(name, msgspec.json.encode(arguments).decode()))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return []
     return calls
@@ -204,6 +202,6 @@ def _read_json_call(value: Any) -> TextToolCall | None:
         return None
     name = next((fields[key] for key in _NAME_KEYS if isinstance(fields.get(key), str)), None)
     arguments = next((fields[key] for key in _ARGUMENTS_KEYS if key in fields), None)
-    if name is None or not isinstance(arguments, dict | str):
-        return None
-    return TextToolCall(str(name), arguments if isinstance(arguments, str) else _encode(cast("JSON", arguments)))
+    if isinstance(arguments, dict):
+        arguments = encode_arguments(cast("JSON", arguments))
+    return TextToolCall(str(name), arguments) if name is not None and isinstance(arguments, str) else None

@@ -49,7 +49,7 @@ def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | No
         if not isinstance(value, dict) or text[end:].strip():
             return None
         notes.append(REPAIRED_NOTE)
-        return _encode(cast("JSON", value))
+        return encode_arguments(cast("JSON", value))
     match schema:
         case {"required": [str(name)], "properties": {**properties}}:
             property_schema = properties.get(name)
@@ -59,7 +59,7 @@ def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | No
     match property_schema, bare_value:
         case {"type": "string"}, [dict()]:
             # A list of one object, which has the parameters by their names.
-            return _encode(cast("list[JSON]", bare_value)[0])
+            return encode_arguments(cast("list[JSON]", bare_value)[0])
         case {"type": "string"}, str() if bare_value.strip():
             pass
         case {"type": "string"}, [str(), *others] if all(isinstance(each, str) for each in others):
@@ -70,7 +70,7 @@ def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | No
         case _:
             return None
     notes.append(BARE_VALUE_NOTE.format(name))
-    return _encode({name: cast("Any", bare_value)})
+    return encode_arguments({name: cast("Any", bare_value)})
 
 
 def _read_bare_value(text: str) -> Any:
@@ -83,8 +83,8 @@ def _read_bare_value(text: str) -> Any:
     return None if text.startswith(_MARKUP_STARTS) or _LABEL_START.match(text) else text
 
 
-def _encode(value: JSON) -> str | None:
-    # Python's literals include sets and bytes, which JSON has not.
+def encode_arguments(value: JSON) -> str | None:
+    """Return arguments as JSON; None if they hold what JSON has not, such as Python's `...` or half a character."""
     with suppress(TypeError, ValueError, OverflowError, RecursionError):
         return msgspec.json.encode(value).decode()
     return None
