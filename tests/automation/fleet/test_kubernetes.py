@@ -247,6 +247,28 @@ def test_a_client_certificate_and_a_pods_account_open_a_cluster(tmp_path: Path) 
         server.close()
 
 
+@pytest.mark.parametrize(("status_code", "words"), [(403, "answered 403: no reason given"), (200, "no object")])
+def test_an_answer_of_a_proxy_that_is_not_utf_8_is_a_problem_of_the_api(status_code: int, words: str) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        body = b'{"message": "\xfcber"}'
+        writer.write(b"HTTP/1.1 %d X\r\ncontent-length: %d\r\n\r\n%s" % (status_code, len(body), body))
+        await writer.drain()
+        writer.close()
+
+    async def read_job() -> None:
+        async with await asyncio.start_server(answer, "127.0.0.1") as proxy:
+            url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+            api = KubernetesApi(ClusterAccess(url, "work", None, str))
+            try:
+                await api.read_job("a")
+            finally:
+                await api.aclose()
+
+    with pytest.raises(ApiProblem, match=words):
+        asyncio.run(read_job())
+
+
 def test_a_watch_that_was_refused_is_right_again_when_the_access_is(tmp_path: Path) -> None:
     server = KubernetesServer(tmp_path, {}, {}, TOKEN)
     tokens = [TOKEN]

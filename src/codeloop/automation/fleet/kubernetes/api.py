@@ -111,7 +111,7 @@ class KubernetesApi:
                     yield event
         except NetworkError as error:
             raise ApiProblem(f"The watch was cut ({error.kind}).") from None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             raise ApiProblem("The API sent a change that is no JSON.") from None
         finally:
             response.close()
@@ -168,7 +168,7 @@ class KubernetesApi:
     ) -> JSON:
         try:
             return msgspec.json.decode(await self._fetch(method, path, body, query), type=dict[str, Any])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             raise ApiProblem(
                 f"{self._access.url} answered with something that is no object. Is it a cluster?"
             ) from None
@@ -212,7 +212,7 @@ class KubernetesApi:
         finally:
             response.close()
         answer: JSON = {}
-        with suppress(msgspec.DecodeError):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
             answer = msgspec.json.decode(error_body, type=dict[str, Any])
         raise _make_problem(response.status, answer)
 
