@@ -50,7 +50,7 @@ async def send_message(
 
 
 def make_goal(options: Options) -> Goal | None:
-    """Return the goal that the options describe, whose text is the message; None without `--goal`."""
+    """Return the checks and rules of `--goal`; None without it. Its TEXT is not in it: `read_message` puts it first."""
     if options.goal is None:
         return None
     return Goal(

@@ -25,7 +25,11 @@ class NotLoadable(Exception):
 
 
 class LoadedFunctions(Struct):
-    """The functions of an extension: tools by name, hooks by name in the order of the file."""
+    """The functions of an extension: tools by name, hooks by name in the order of the file.
+
+    `policies`: the names of hooks whose failure refuses the action that they judge. `problems`: why functions can't
+    be tools.
+    """
 
     tools: dict[str, FunctionTool | ProgramTool] = struct_field(default_factory=dict[str, FunctionTool | ProgramTool])
     hooks: dict[str, list[Callable[..., Any]]] = struct_field(default_factory=dict[str, list[Callable[..., Any]]])

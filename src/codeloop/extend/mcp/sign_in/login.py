@@ -118,7 +118,11 @@ class _UserChannel:
 
 
 class _SignInFlow:
-    """One sign-in. It also implements the token storage that the package's flow asks for."""
+    """One sign-in. It also implements the storage that the package's flow asks for: of its tokens and of our client.
+
+    The client is what a provider calls a program like this one: an id, perhaps with a secret, from the configuration
+    or from the registration.
+    """
 
     def __init__(
         self,
@@ -135,16 +139,17 @@ class _SignInFlow:
         self._scope = scope
         self._challenge = challenge
         self._tokens: Any = None
-        self._client: Any = None
+        self._client_info: Any = None
         self._provider: OAuthClientProvider | None = None
 
     async def run(self, name: str, sign_ins: SignIns) -> str:
+        """Sign in at the server of this name and store the tokens; return a line for the user. Raises CodeloopError."""
         silence_package_logging()
         provider = self._provider = self._make_provider()
-        async with make_http_client({}, _force_refusal(provider, self._challenge), lambda _status: None) as client:
+        async with make_http_client({}, _force_refusal(provider, self._challenge), lambda _status: None) as http:
             try:
                 headers = {**self._config.headers, "accept": "application/json, text/event-stream"}
-                async with client.stream("POST", self._config.url, json=_INITIALIZE_REQUEST, headers=headers) as answer:
+                async with http.stream("POST", self._config.url, json=_INITIALIZE_REQUEST, headers=headers) as answer:
                     status = answer.status_code
             except (*list_request_errors(), *_list_flow_errors()) as error:
                 raise _convert_error(name, error) from error
@@ -158,7 +163,7 @@ class _SignInFlow:
             token_endpoint=str(metadata.token_endpoint) if metadata else "",
             revocation_endpoint=str(metadata.revocation_endpoint or "") if metadata else "",
             resource=context.get_resource_url() if context.should_include_resource_param(_PROTOCOL_VERSION) else "",
-            client=self._client.model_dump(mode="json", exclude_none=True) if self._client else {},
+            client=self._client_info.model_dump(mode="json", exclude_none=True) if self._client_info else {},
         )
         sign_ins.put(name, entry.renew(self._tokens.model_dump(mode="json", exclude_none=True)))
         return f"Signed in at {name}."
@@ -175,7 +180,7 @@ class _SignInFlow:
             self._scope, redirect_uris=[redirect], client_name="codeloop", token_endpoint_auth_method=method
         )
         if settings.client_id:
-            self._client = OAuthClientInformationFull(
+            self._client_info = OAuthClientInformationFull(
                 client_id=settings.client_id,
                 client_secret=settings.client_secret or None,
                 redirect_uris=[redirect],
@@ -196,17 +201,17 @@ class _SignInFlow:
         self._tokens = tokens
 
     async def get_client_info(self) -> Any:
-        return self._client
+        return self._client_info
 
     async def set_client_info(self, client_info: Any) -> None:
-        self._client = client_info
+        self._client_info = client_info
 
     async def _show_address(self, url: str) -> None:
         metadata = self._provider.context.oauth_metadata if self._provider is not None else None
         methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [_BASIC_METHOD]
         # The methods that the provider accepts are known only now, after the discovery.
         if self._settings.client_id and self._settings.client_secret and "client_secret_post" not in methods:
-            self._client.token_endpoint_auth_method = _BASIC_METHOD
+            self._client_info.token_endpoint_auth_method = _BASIC_METHOD
         self._user.show(url)
 
 
