@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.net.chunked_body import ChunkedBody
 from codeloop.net.errors import NetworkError
+from codeloop.net.http1 import Connection
 from codeloop.schema.limits import MODEL_INFLATED
 
 
@@ -137,3 +138,8 @@ async def test_an_answer_that_is_cut_in_its_headers_is_asked_for_again(openai: A
     got = await asking(RetryingModel(openai(f"http://127.0.0.1:{port}/v1"), sleep=lambda _: asyncio.sleep(0)))
     server.close()
     assert (got.text, len(asked)) == ("hi", 2)
+
+
+async def test_a_name_that_can_not_be_looked_up_is_an_error_of_the_network() -> None:
+    with pytest.raises(NetworkError, match="the name is not known"):
+        await Connection.open("a" * 64 + ".example", 80, None)

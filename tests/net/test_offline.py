@@ -28,6 +28,10 @@ from tests.support.model_server import ModelServer
         ("evil-local", True),
         ("local.example", False),
         ("8.8.8.8", False),
+        ("[::ffff:8.8.8.8]", False),
+        ("::ffff:10.0.0.7", True),
+        ("134744072", False),
+        ("0x08080808", False),
         ("2606:4700::1111", False),
     ],
 )

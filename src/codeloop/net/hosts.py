@@ -4,6 +4,7 @@ Offline mode (`--offline` or `CODELOOP_OFFLINE=1`): only this machine and privat
 """
 
 import os
+import re
 from collections.abc import Mapping
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import SplitResult, urlsplit
@@ -58,6 +59,7 @@ def format_host_header(url: SplitResult) -> str:
 
 OFFLINE_VARIABLE = "CODELOOP_OFFLINE"
 OFFLINE_MESSAGE = f"codeloop is offline (--offline or {OFFLINE_VARIABLE})"
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 _PRIVATE_NAME_ENDINGS = (".local", ".lan", ".internal", ".home.arpa")
 """Endings of names in private networks (RFC 6762, RFC 8375, ICANN's `internal`, and `lan` of many routers)."""
 
@@ -79,9 +81,12 @@ def is_reachable_offline(host: str) -> bool:
     if is_local_host(plain) or plain.endswith(_PRIVATE_NAME_ENDINGS):
         return True
     try:
-        return classify_non_public(plain) is not None
+        address = ip_address(plain.partition("%")[0])
+        ipv4 = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return classify_non_public(str(ipv4 or address)) is not None
     except ValueError:
-        return "." not in plain
+        # A number, such as 134744072, is an address to the system: that is no name.
+        return "." not in plain and not _NUMBER.fullmatch(plain)
 
 
 def require_reachable(host: str, environment: Mapping[str, str] = os.environ) -> None:

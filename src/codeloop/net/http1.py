@@ -17,6 +17,7 @@ READ_BYTES = 256 * 1024
 STATUS_LINE_START = b"HTTP/1."
 STATUS_PATTERN = re.compile(r"[1-9][0-9]{2}")
 CONNECTION_REFUSED = "connection refused"
+UNKNOWN_NAME = "the name is not known"
 # `int` accepts signs, blanks and underscores, which no length may have.
 LENGTH_PATTERN = re.compile(r"[0-9]{1,18}")
 
@@ -46,6 +47,9 @@ class Connection:
             )
         except OSError as error:
             raise NetworkError(_classify_error(error), _describe_error(error)) from None
+        except UnicodeError:
+            # A part of the name is empty or too long.
+            raise NetworkError("refused", UNKNOWN_NAME) from None
         return cls(reader, writer)
 
     async def send(self, head: bytes, body: bytes) -> None:
@@ -166,7 +170,7 @@ def _describe_error(error: OSError) -> str:
         case ConnectionRefusedError():
             return CONNECTION_REFUSED
         case gaierror(errno=number) if number == EAI_NONAME:
-            return "the name is not known"
+            return UNKNOWN_NAME
         # The name server is away, as without a network, or failed: nothing is known about the name.
         case gaierror():
             return "the name could not be looked up"

@@ -317,6 +317,12 @@ async def test_the_first_failing_test_run_names_what_tests_need_and_is_not_insta
     assert note not in (await run(ctx, "sh -c 'exit 1 # npm test'")).output, "it is said once"
 
 
+async def test_a_folder_of_the_path_that_can_not_be_looked_at_is_passed_over(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.workspace.environment["PATH"] = f"/usr/bin:/bin:/{'a' * 300}"
+    assert "nosuchprogram is not installed." in (await run(ctx, "nosuchprogram")).output
+
+
 async def test_a_missing_module_is_answered_with_the_group_that_has_it(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "pyproject.toml").write_text('[dependency-groups]\ntest = ["absent-tool>=1"]\n')

@@ -69,3 +69,8 @@ def test_only_attributes_that_convert_count() -> None:
     assert found.decide("d/x.bat", "x.bat", is_folder=False)
     assert found.decide("x.txt", "x.txt", is_folder=False) is None
     assert join_relative("", os.curdir) == "."
+
+
+def test_a_mark_of_utf8_at_the_start_is_no_part_of_a_pattern() -> None:
+    assert parse_ignore_file(b"\xef\xbb\xbfa.txt\n", "").decide("a.txt", "a.txt", is_folder=False)
+    assert parse_attributes(b"\xef\xbb\xbf*.a filter=x\n", "", ("filter",)).decide("b.a", "b.a", is_folder=False)

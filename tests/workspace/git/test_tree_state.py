@@ -1,8 +1,10 @@
 """What is staged, changed and new, as `git status` has it, from the files of the repository alone."""
 
+import hashlib
 import os
 import shutil
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -201,3 +203,24 @@ def test_a_branch_without_a_commit_and_one_in_a_file_of_all_references(tree: Pat
     assert read_head_commit(folder, folder) == commit
     git(tree, "checkout", "-q", "--orphan", "empty")
     assert read_head_commit(folder, folder) == b""
+
+
+def test_a_tree_whose_mode_is_no_number_is_not_read(tmp_path: Path) -> None:
+    content = b"9 x\0" + b"a" * 20
+    raw = b"tree %d\0%b" % (len(content), content)
+    name = hashlib.sha1(raw, usedforsecurity=False).hexdigest()
+    loose = tmp_path / "objects" / name[:2] / name[2:]
+    loose.parent.mkdir(parents=True)
+    loose.write_bytes(zlib.compress(raw))
+    assert GitObjects(tmp_path).read_tree(bytes.fromhex(name)) is None
+
+
+def test_an_object_that_is_a_change_of_itself_is_not_read(tmp_path: Path) -> None:
+    name = b"\xff" * 20
+    packs = tmp_path / "objects/pack"
+    packs.mkdir(parents=True)
+    # Kind 7: a delta, which names its base.
+    (packs / "a.pack").write_bytes(b"PACK" + bytes([0x73]) + name + zlib.compress(b"abc"))
+    index = b"\xfftOc\0\0\0\2" + bytes(4 * 255) + (1).to_bytes(4, "big") + name + bytes(4) + (4).to_bytes(4, "big")
+    (packs / "a.idx").write_bytes(index)
+    assert GitObjects(tmp_path).read_tree(name) is None

@@ -1,6 +1,7 @@
 """The patterns of .gitignore and .gitattributes files, matched as git does."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -84,7 +85,7 @@ class Patterns(Struct, frozen=True, dict=True):
 
 def parse_ignore_file(text: bytes, base: str) -> Patterns:
     """Parse a .gitignore. A line that git would not understand is skipped."""
-    return Patterns(base, _parse_lines(text.decode("utf-8", "surrogateescape").split("\n")))
+    return Patterns(base, _parse_lines(_decode(text).split("\n")))
 
 
 def read_ignore_file(file: Path, base: str, max_bytes: int) -> Patterns:
@@ -94,9 +95,14 @@ def read_ignore_file(file: Path, base: str, max_bytes: int) -> Patterns:
 
 def parse_attributes(text: bytes, base: str, attributes: Sequence[str]) -> Patterns:
     """Parse a .gitattributes: the patterns of the lines that set one of these attributes."""
-    rows = (line.split() or [""] for line in text.decode("utf-8", "surrogateescape").splitlines())
+    rows = (line.split() or [""] for line in _decode(text).splitlines())
     patterns = (row[0] for row in rows if any(setting.partition("=")[0] in attributes for setting in row[1:]))
     return Patterns(base, _parse_lines(patterns))
+
+
+def _decode(text: bytes) -> str:
+    """Return the text of a file of patterns, without the mark that some editors put at the start of UTF-8."""
+    return text.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape")
 
 
 def _parse_lines(lines: Iterable[str]) -> tuple[Pattern, ...]:

@@ -1,6 +1,7 @@
 """Reads the commits and trees of a repository, loose or packed, without running git. The sizes read are bounded."""
 
 import os
+import re
 import zlib
 from bisect import bisect_left
 from pathlib import Path
@@ -18,6 +19,7 @@ _OBJECT_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _DELTA_BY_OFFSET, _DELTA_BY_ID = 6, 7
 # The longest chain of deltas that git makes by default.
 _MAX_DELTAS = 50
+_MODE = re.compile(rb"[0-7]+")
 _PACKED_REFS_BYTES = 256 * 1024
 _REF_BYTES = 4096
 _REF_PREFIX = "ref: "
@@ -78,14 +80,14 @@ class GitObjects:
         while start < len(content):
             end = content.find(b"\0", start)
             mode, _, name = content[start:end].partition(b" ")
-            if end < 0 or not mode.isdigit():
+            if end < 0 or not _MODE.fullmatch(mode):
                 return None
             entries[os.fsdecode(name)] = GitTreeEntry(int(mode, 8), content[end + 1 : end + 21])
             start = end + 21
         return entries
 
-    def _read_object(self, object_id: bytes) -> _GitObject | None:
-        """Return an object; None: it is missing, too large or broken."""
+    def _read_object(self, object_id: bytes, max_deltas: int = _MAX_DELTAS) -> _GitObject | None:
+        """Return an object; None: it is missing, too large or broken, or made by more than `max_deltas` deltas."""
         digits = object_id.hex()
         loose = read_start_or_empty(self._folder / digits[:2] / digits[2:], _MAX_OBJECT_BYTES)
         if loose:
@@ -103,16 +105,16 @@ class GitObjects:
                     offset = _find_offset(file, object_id)
                 if offset is not None:
                     with open_regular(index.with_suffix(".pack")) as file:
-                        return self._read_packed(file, offset)
+                        return self._read_packed(file, offset, max_deltas)
             except (OSError, IndexError, ValueError):
                 return None
         return None
 
-    def _read_packed(self, pack: int, offset: int) -> _GitObject | None:
+    def _read_packed(self, pack: int, offset: int, max_deltas: int) -> _GitObject | None:
         """Read an object at an offset of a pack, resolving deltas. Raises IndexError, ValueError, OSError."""
         # From the object that is read, each delta leads to its base, until one is a whole object.
         deltas: list[bytes] = []
-        while len(deltas) <= _MAX_DELTAS:
+        while len(deltas) <= max_deltas:
             header = _parse_packed_header(os.pread(pack, 32, offset))
             if header.size > _MAX_OBJECT_BYTES:
                 return None
@@ -124,7 +126,7 @@ class GitObjects:
             else:
                 deltas.append(data)
                 if header.base_id:
-                    base = self._read_object(header.base_id)
+                    base = self._read_object(header.base_id, max_deltas - len(deltas))
             if base is not None:
                 content = base.content
                 for delta in reversed(deltas):

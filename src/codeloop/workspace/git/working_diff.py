@@ -43,6 +43,8 @@ _DIFF_ARGUMENTS = (
     *("diff", "--raw", "--numstat", "-z", "--no-renames", "--no-color", "--ignore-submodules=dirty"),
     *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"),
 )
+# With -z, an empty field separates the rows of files from the patches.
+_ROWS_END = b"\0\0"
 # git takes a file for binary if there is a NUL in its first bytes.
 _SAMPLE_BYTES = 8_000
 _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
@@ -85,7 +87,8 @@ async def list_changes(git: Git, base: str | None, context: int | None) -> list[
             temporary_git.run(*_DIFF_ARGUMENTS, *patches, tree, "--", max_bytes=max_bytes),
             temporary_git.run("ls-files", "--others", "--exclude-standard", "-z", max_bytes=_NAMES_BYTES),
         )
-    if not names.is_complete:
+    # Without the end of the rows (see `_parse_diff`), files are missing and not only patches.
+    if not names.is_complete or not (output.is_complete or _ROWS_END in output.data):
         raise _make_count_error(git)
     changed_files = await asyncio.to_thread(_parse_diff, output.data, is_complete=output.is_complete)
     # A name that ends with a slash is a nested repository, which git does not look into.
@@ -199,9 +202,9 @@ def _parse_diff(data: bytes, *, is_complete: bool = True) -> list[ChangedFile]:
 
     Not `is_complete`: the output was cut off, so the last patch is left out.
     """
-    # With -z, an empty field separates the rows from the patches. A file has two rows: `:100644 100644 1a2b 3c4d M`,
-    # followed by its name as a field, and `3 1 name` with tabs, the added and deleted lines.
-    rows, _, text = data.partition(b"\0\0")
+    # A file has two rows: `:100644 100644 1a2b 3c4d M`, followed by its name as a field, and `3 1 name` with tabs, the
+    # added and deleted lines.
+    rows, _, text = data.partition(_ROWS_END)
     patches = _split_patches(text, is_complete=is_complete)
     # The status letters by name.
     statuses: dict[bytes, str] = {}

@@ -10,6 +10,8 @@ import pytest
 from codeloop.schema.api.files import VcsDiffQuery, VcsFileDiff
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import VCS_DIFF, VCS_GET, VCS_STATUS, NoArguments
+from codeloop.workspace.git.repository import Git, GitFailed
+from codeloop.workspace.git.working_diff import list_changes
 from tests.support.scripted_project import ScriptedProject, open_scripted_project, wait_for_result
 from tests.workspace.snapshot.trees_on_disk import everything, git, repository, write
 
@@ -351,3 +353,13 @@ async def test_a_git_that_hangs_is_stopped_and_one_that_is_missing_is_named(
         with pytest.raises(CodeloopError, match="not found on the PATH"):
             await diffs(it)
         assert (await it.client.call(VCS_GET, NoArguments())).branch is None
+
+
+async def test_more_changed_files_than_can_be_listed_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codeloop.workspace.git.working_diff._NAMES_BYTES", 300)
+    root = repository(tmp_path / "work", {f"{number}.txt": "a\n" for number in range(9)})
+    write(root, {f"{number}.txt": "b\n" for number in range(9)})
+    with pytest.raises(GitFailed, match="differ"):
+        await list_changes(Git(root, os.environ), git(root, "rev-parse", "HEAD").strip(), None)

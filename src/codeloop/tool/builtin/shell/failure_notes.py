@@ -57,11 +57,19 @@ def _suggest_program(name: str, ctx: ToolContext) -> str:
         for folder in (*PROJECT_PROGRAM_FOLDERS, "bin")
         if os.access(directory / folder / name, os.X_OK)
     ]
-    installed = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
+    installed = {name for folder in path.split(":") for name in _list_names(folder)}
     # `python` may only be installed as `python3`.
     versions = sorted(each for each in installed if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
     suggestions = in_project or versions[:1] or find_similar(name, installed, most_edits=1)
     return f"{name} is not installed.{format_suggestion(suggestions)}"
+
+
+def _list_names(folder: str) -> list[str]:
+    """Return the names in a folder; none if it is missing, or closed to the user, as one of root on the PATH is."""
+    try:
+        return [each.name for each in Path(folder).iterdir()] if folder else []
+    except OSError:
+        return []
 
 
 def _find_folder_of_cd(command: str, missing: str, folder: Path) -> Path:
