@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 
 from codeloop.acp.connection import EditorConnection
 
@@ -31,3 +32,17 @@ async def test_an_id_that_is_in_use_is_refused_and_the_running_request_can_still
     await asyncio.sleep(0)
     assert [(each["id"], each["error"]["code"]) for each in sent[1:]] == [(7, -32800)]
     await connection.close()
+
+
+@pytest.mark.parametrize("line", [b'{"method":"\xff"}', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"])
+async def test_a_line_that_can_not_be_decoded_is_answered_with_an_error(line: bytes) -> None:
+    sent: list[bytes] = []
+
+    async def handle(_method: str, _params: Any) -> None:
+        pass
+
+    connection = EditorConnection(sent.append, handle)
+    await connection.receive(line)
+    await connection.close()
+    (answer,) = sent
+    assert msgspec.json.decode(answer)["error"]["code"] == -32700

@@ -54,7 +54,7 @@ class EditorConnection:
             return
         try:
             message = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             self._send(_make_failure(None, PARSE_ERROR, f"This line is not JSON: {error}"))
             return
         if isinstance(message, list) and message:

@@ -184,6 +184,8 @@ async def test_a_searxng_that_gives_no_json_says_what_to_set(tmp_path: Path) -> 
             await call(tools("searxng", server.url, None)[0], make_context(tmp_path), query="q")
 
 
+# Each `?` is replaced by a byte that is not UTF-8.
+BAD_HIT = {"title": "?", "url": "?"}
 ALL: list[tuple[Name, str]] = [("exa", ""), ("tavily", "/search"), ("brave", "/web/search"), ("searxng", "/search")]
 
 
@@ -198,6 +200,12 @@ ALL: list[tuple[Name, str]] = [("exa", ""), ("tavily", "/search"), ("brave", "/w
         (answer("slow down", status="429 Too Many Requests"), "Too many searches"),
         (redirect("https://elsewhere.test/"), "redirects"),
         (answer("<html>", "application/json"), "not JSON"),
+        (
+            json_answer({"result": BAD_HIT, "results": [BAD_HIT], "web": {"results": [BAD_HIT]}}).replace(
+                b"?", b"\xff"
+            ),
+            "not JSON",
+        ),
         (answer("[1]", "application/json"), "not JSON-RPC|unknown form"),
         (b"", "can't be reached"),
         (answer("x" * 5_000_000, "application/json"), "more than"),

@@ -66,7 +66,7 @@ class StreamInput:
 def _decode(line: bytes) -> JSON:
     try:
         message = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageProblem(f"the line is not JSON ({error}). A message is one line, as {EXAMPLE_LINE}") from None
     if not is_object(message):
         raise UsageProblem(f"the line is not an object. A message is one, as {EXAMPLE_LINE}")

@@ -139,7 +139,7 @@ async def _find_answer(service: SearchService, response: SearchResponse, request
                 message = msgspec.json.decode(data, type=_RpcMessage) if data.strip() else _RpcMessage()
                 if message.id == request_id and (message.result is not None or message.error is not None):
                     return message
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ToolFailure(f"{service.name} sent a response that is not JSON-RPC.") from None
     except EventTooLong:
         raise ToolFailure(f"{service.name} sent more than {WEBSEARCH_BYTES.value:,} bytes.") from None

@@ -167,7 +167,7 @@ async def fetch_json(service: SearchService, request: SearchRequest, answer_type
         return msgspec.json.decode(data, type=answer_type)
     except msgspec.ValidationError as error:
         raise ToolFailure(f"{service.name} sent a response of an unknown form: {error}.") from None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ToolFailure(f"{service.name} sent a response that is not JSON.") from None
 
 
