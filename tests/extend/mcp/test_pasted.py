@@ -29,6 +29,12 @@ X, B = {"type": "local", "command": ["x"]}, {"type": "remote", "url": "https://b
             {"b": {**B, "headers": {"X": "{env:X_KEY:-a/b}"}}},
         ),
         ('{"mcpServers": {"b": {"serverUrl": "https://b"}}}', "", {"b": B}),
+        (
+            '{"x": {"command": "x", "env": {"ON": true, "NONE": null, "PORT": 80}}}',
+            "",
+            {"x": {**X, "environment": {"ON": "true", "PORT": "80"}}},
+        ),
+        ('{"b": {"url": "https://b", "headers": {"V": 2, "W": null}}}', "", {"b": {**B, "headers": {"V": "2"}}}),
         ('{"mcpServers": {"a": {"command": "y"}, "x": {"command": "x"}}}', "x", {"x": X}),
     ],
 )

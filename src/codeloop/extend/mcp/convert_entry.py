@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 from msgspec import Struct
 
 from codeloop.schema.wire import JSON
@@ -44,7 +45,7 @@ def _convert_remote(data: JSON) -> JSON | None:
     if address is None:
         return None
     entry: JSON = {"type": "remote", "url": address}
-    if headers := as_object(data.get("headers")):
+    if headers := _make_texts(as_object(data.get("headers"))):
         entry["headers"] = headers
     return entry
 
@@ -58,11 +59,20 @@ def _convert_local(data: JSON) -> JSON | None:
     words = [command] if isinstance(command, str) else cast("list[Any]", command)
     more_words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
     entry: JSON = {"type": "local", "command": [*map(str, words), *map(str, more_words)]}
-    if environment := as_object(data.get("env")) or as_object(data.get("environment")):
-        entry["environment"] = {key: str(value) for key, value in environment.items()}
+    if environment := _make_texts(as_object(data.get("env")) or as_object(data.get("environment"))):
+        entry["environment"] = environment
     if isinstance(data.get("cwd"), str):
         entry["cwd"] = data["cwd"]
     return entry
+
+
+def _make_texts(values: JSON) -> JSON:
+    """Return variables or headers with texts as values: `true` and 1 become "true" and "1"; null sets nothing."""
+    return {
+        name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def _convert_references(value: Any) -> Any:
