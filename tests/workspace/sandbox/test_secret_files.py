@@ -15,6 +15,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
+from codeloop.workspace.sandbox.paths.secret_files import holds_token
 from codeloop.workspace.sandbox.policy import PolicyInput
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
@@ -156,3 +157,12 @@ async def test_a_secret_stays_out_of_sight_whatever_is_done_to_the_folders_aroun
     )
     outcome = await it.run(f"grep -rsho {SECRET} .; ls 1000 > /dev/null && echo done")
     assert outcome.output == "done\n"
+
+
+def test_a_token_in_a_subfolder_of_settings_counts(tmp_path: Path) -> None:
+    below = tmp_path / "git/config.d"
+    below.mkdir(parents=True)
+    (below / "work").write_text("[user]\n\tname = a\n")
+    assert not holds_token(tmp_path / "git")
+    (below / "work").write_text("password = hunter2\n")
+    assert holds_token(tmp_path / "git")

@@ -6,6 +6,7 @@ A reader returns uses: pairs of a role, whose letters are explained in `path_row
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from posixpath import basename, dirname, join, splitext
 
 from codeloop.kit.guarded_paths import SECRET_NAMES
@@ -42,6 +43,8 @@ _SED_FILE = re.compile(
 )
 # A longer script counts as one that may read and write any file.
 _MAX_SCRIPT_CHARS = 2_000
+# Without one of these, the first operand of awk is its script.
+_AWK_SCRIPT_OPTIONS = frozenset({"-e", "--source", "-f", "--file", "-E", "--exec"})
 # A part of an awk statement; a string may have any character.
 _AWK_EXPRESSION = r'(?:"(?:\\.|[^"\\\n])*"|[^;}\n"])*?'
 # The file that an awk script prints into: `print x > FILE`, a string or an expression.
@@ -227,7 +230,8 @@ def _list_backups(arguments: Arguments) -> list[Use]:
 def _read_awk(arguments: Arguments) -> list[Use]:
     uses = _read_scripts(arguments, ("-e", "--source"), _read_awk_script)
     if any(option in {"-i", "--include"} and value == "inplace" for option, value in arguments.option_values):
-        uses += [("b", text) for text in arguments.operands[1:]]
+        has_script = not any(option in _AWK_SCRIPT_OPTIONS for option, _ in arguments.option_values)
+        uses += [("b", text) for text in arguments.operands[has_script:]]
     return uses
 
 
@@ -265,12 +269,18 @@ def _read_remote_copy(arguments: Arguments) -> list[Use]:
     return [("X", target)] if any(re.match(r"[\w.@\[\]-]+:|rsync:", text) for text in sources) else []
 
 
-def _make_archiver_reader(unpacking: str) -> Callable[[Sequence[str]], list[Use]]:
-    """Return the reader of a program that unpacks into the current directory if its words match `unpacking`."""
+def _make_archiver_reader(unpacking: str, *, names_folder: bool = False) -> Callable[[Sequence[str]], list[Use]]:
+    """Return the reader of a program that unpacks if its words match `unpacking`.
+
+    It unpacks into the folder that its last word (`names_folder`) or an option names, or else into the current one.
+    """
 
     def read_words(words: Sequence[str]) -> list[Use]:
-        unknown_words = read_words_of_unknown_program(words)
-        return [*unknown_words, ("X", ".")] if re.match(unpacking, " ".join(words)) else list(unknown_words)
+        uses = list(read_words_of_unknown_program(words))
+        if re.match(unpacking, " ".join(words)):
+            folders = [word for option, word in pairwise(words) if option in {"-C", "--dir"}]
+            uses += [("X", folder) for folder in (words[-1:] if names_folder else folders or ["."])]
+        return uses
 
     return read_words
 
@@ -320,8 +330,8 @@ WORD_READERS: dict[str, Callable[[Sequence[str]], list[Use]]] = {
     "pip3": _make_settings_reader("pip"),
     "bsdcpio": _read_cpio,
     "cpio": _read_cpio,
-    "dpkg": _make_archiver_reader(r".*(-[xX]\b|--extract|--vextract|-R\b|--raw-extract)"),
-    "dpkg-deb": _make_archiver_reader(r".*(-[xXR]\b|--extract|--vextract|--raw-extract)"),
+    "dpkg": _make_archiver_reader(r".*(-[xX]\b|--extract|--vextract|-R\b|--raw-extract)", names_folder=True),
+    "dpkg-deb": _make_archiver_reader(r".*(-[xXR]\b|--extract|--vextract|--raw-extract)", names_folder=True),
     "jar": _make_archiver_reader(r"-?\w*x|.*--extract"),
     "pax": _make_archiver_reader(r"(.* )?-\w*r"),
     "dd": _read_dd,

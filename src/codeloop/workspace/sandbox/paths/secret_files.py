@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +55,8 @@ _KEY_PATTERN = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
 _SECRET_FOLDER_FIRST_NAMES = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
 _SETTINGS_BYTES = 64 * 1024
 """Bytes from the start of a file of settings that are searched for a token."""
+_MAX_SETTINGS_FILES = 500
+"""The most files of a folder of settings that are searched for a token."""
 _FIXTURE_BYTES = 64 * 1024
 """The largest file of a test that is compared with git's; larger ones stay hidden."""
 
@@ -174,12 +177,14 @@ def find_home_secrets(home: Path) -> Iterator[Path]:
 
 
 def holds_token(path: Path, further_pattern: bytes | None = None) -> bool:
-    """Return whether a settings file, or a file in a folder of settings, holds a token or a password.
+    """Return whether a settings file, or a file at any depth of a folder of settings, holds a token or a password.
 
-    `further_pattern`: a pattern of tokens for this file alone.
+    A folder with very many files counts as if one did. `further_pattern`: a pattern of tokens for this file alone.
     """
     if path.is_dir():
-        return any(_contains(each, _TOKEN_PATTERN) for each in path.iterdir())
+        names = islice((Path(top, name) for top, _, names in os.walk(path) for name in names), _MAX_SETTINGS_FILES + 1)
+        files = list(names)
+        return len(files) > _MAX_SETTINGS_FILES or any(_contains(each, _TOKEN_PATTERN) for each in files)
     return _contains(path, _TOKEN_PATTERN) or (further_pattern is not None and _contains(path, further_pattern))
 
 
