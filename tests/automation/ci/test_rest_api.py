@@ -18,6 +18,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import replace
 from tests.automation.ci.github_server import BOT, REPOSITORY, GitHubServer
 from tests.automation.ci.host_server import Fault, serving_host
+from tests.model.local_server import http, serving
 
 
 @pytest.fixture
@@ -90,6 +91,15 @@ async def test_what_fails_for_good_says_what_to_do(host: GitHubServer, fault: Fa
     with pytest.raises(HostProblem, match=words):
         await github.read_thread(number, is_pull=False)
     await github.close()
+
+
+@pytest.mark.parametrize("body", [b'[{"title":"\xff"}]', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"])
+async def test_an_answer_that_can_not_be_decoded_is_no_json(body: bytes) -> None:
+    async with serving(http(body)) as (url, _):
+        github = GitHub(url, REPOSITORY, "token", "")
+        with pytest.raises(HostProblem, match="something that is no JSON"):
+            await github.read_thread(1, is_pull=False)
+        await github.close()
 
 
 async def test_a_revoked_token_names_the_secret_and_is_not_shown(host: GitHubServer) -> None:

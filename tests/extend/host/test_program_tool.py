@@ -55,6 +55,7 @@ async def test_a_program_is_described_called_and_ended(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("#!/bin/sh\necho hello\n", "for --schema it has to print one JSON object"),
+        ('#!/bin/sh\nprintf \'{"description": "\\377"}\'\n', "for --schema it has to print one JSON object"),
         ('#!/bin/sh\necho \'{"description": "d", "parameters": {}}\'\n', "JSON Schema of an object"),
         ("#!/bin/sh\necho broken >&2; exit 2\n", "broken"),
         ("#!/nowhere\n", "can't be started"),

@@ -156,7 +156,7 @@ class RestApi:
             return HostAnswer(
                 response.status, response.headers, msgspec.json.decode(bytes(text)) if text.strip() else None
             )
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             if response.status < 400:
                 raise HostProblem(f"{self._name} answered {path} with something that is no JSON.") from None
             # A proxy in front of the host may explain an error in HTML.

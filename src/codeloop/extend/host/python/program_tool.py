@@ -64,7 +64,7 @@ async def load_program(path: str) -> ProgramTool:
         schema = msgspec.json.decode(output, type=_ProgramSchema)
     except TimeoutError:
         raise ProgramFailed(f"{_SCHEMA_OPTION} was not answered in {PROGRAM_SCHEMA.seconds:g} s.") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         expected = 'one JSON object with "description" and "parameters" (a JSON Schema)'
         raise ProgramFailed(f"for {_SCHEMA_OPTION} it has to print {expected}: {error}.") from error
     if schema.parameters.get("type") != "object" or not is_object(schema.parameters.setdefault("properties", {})):
