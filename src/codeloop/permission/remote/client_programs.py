@@ -25,7 +25,7 @@ _CURL_SENDING_OPTIONS = frozenset(
 )
 _CURL_VALUE_OPTION_NAMES = """
 --cacert --cert --config --connect-timeout --cookie --cookie-jar --dump-header --header --interface --key --limit-rate
---max-redirs --max-time --noproxy --oauth2-bearer --output --output-dir --range --referer --resolve --retry
+--max-redirs --max-time --noproxy --oauth2-bearer --output --output-dir --range --referer --retry
 --retry-delay --retry-max-time --unix-socket --user --user-agent --write-out
 """
 _CURL_VALUE_OPTIONS = frozenset(_CURL_VALUE_OPTION_NAMES.split())
@@ -46,6 +46,8 @@ _HTTPIE_VALUE_OPTIONS = frozenset(
     }
 )
 _SSH_VALUE_LETTERS = "BbcDEeFIiJLlmOoPpQRSWw"
+# Options by which `localhost` is that of another machine: a host to jump over, a proxy, another name of the host.
+_SSH_OTHER_HOST = re.compile(r"-\w*[JF]|(?i:(-o)?\s*(proxy|hostname))")
 _GH_METHOD = re.compile(r"(?:-i*X|--method(?==|$))=?((?s:.*))")
 _GH_FIELD = re.compile(r"-i*[fF]|--(?:raw-)?field(?:=|$)|--input(?:=|$)")
 # The field of a GraphQL query: group 1 is its text.
@@ -92,6 +94,10 @@ def _curl_sends(words: Sequence[str]) -> bool:
             else:
                 # What goes through a proxy is not sent to this machine alone.
                 urls.append(value)
+        elif name in {"--connect-to", "--resolve"}:
+            # The host of a URL stands for another one then: the value is no host of this machine.
+            urls.append("")
+            rest = rest if has_value else rest[1:]
         elif name in _CURL_SENDING_OPTIONS or name in _CURL_VALUE_OPTIONS:
             sends = sends or name in _CURL_SENDING_OPTIONS
             rest = rest if has_value else rest[1:]
@@ -166,8 +172,12 @@ def _api_changes(words: Sequence[str]) -> bool:
 
 def _ssh_connects(words: Sequence[str], value_letters: str = _SSH_VALUE_LETTERS) -> bool:
     hosts = _list_operands(words, value_letters)[:1]
+    if not hosts:
+        return False
     # What stands behind the host is the remote command.
-    return bool(hosts) and not {"-V", "-G", "-Q"} & set(words[: words.index(hosts[0])]) and not _is_local(hosts)
+    options = words[: words.index(hosts[0])]
+    is_elsewhere = any(map(_SSH_OTHER_HOST.match, options))
+    return not {"-V", "-G", "-Q"} & set(options) and (is_elsewhere or not _is_local(hosts))
 
 
 def _autossh_connects(words: Sequence[str]) -> bool:
