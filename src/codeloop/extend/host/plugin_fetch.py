@@ -35,13 +35,14 @@ class PluginFetch:
         self._first_byte_seconds = first_byte_seconds
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
-        """Send `body` to the base URL plus `path`. Raises NetworkError."""
+        """Send `body` to the base URL plus `path`. Raises NetworkError, and what `read_credential` raises."""
         request = FetchedRequest(join_url(self._base_url, path), "POST", headers, body.decode())
+        credential = self._read_credential()
         stream = _FetchStream()
         name = self._extension.name
         asking = self._host.ask(
             self._extension,
-            lambda number: PluginRequest(number, name, request, self._read_credential()),
+            lambda number: PluginRequest(number, name, request, credential),
             # A response may stream for as long as the model works; the caller has its own limits between two chunks.
             math.inf,
             receive_piece=stream.pieces.put_nowait,
