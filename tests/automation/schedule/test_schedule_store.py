@@ -1,6 +1,7 @@
 """The file of schedules, when several processes change it at once."""
 
 import contextlib
+import shutil
 from collections.abc import Generator
 from pathlib import Path
 
@@ -50,3 +51,22 @@ def test_a_folder_that_another_process_removes_is_made_again(tmp_path: Path, mon
     assert [each.id for each in store.list_all()] == ["new"]
     store.remove("new")
     assert not store.folder.exists()
+
+
+def test_a_schedule_that_waits_for_the_removal_of_the_folder_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ScheduleStore(tmp_path)
+    removed: list[Path] = []
+
+    @contextlib.contextmanager
+    def lock_removed_folder(path: Path, seconds: float) -> Generator[None]:
+        with lock(path, seconds):
+            if not removed:
+                removed.append(path)
+                shutil.rmtree(path)
+            yield
+
+    monkeypatch.setattr(schedule_store, "lock", lock_removed_folder)
+    store.add(make_schedule("new"))
+    assert [each.id for each in store.list_all()] == ["new"]

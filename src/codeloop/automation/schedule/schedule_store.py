@@ -170,6 +170,9 @@ class ScheduleStore:
             return []
         try:
             with lock(self.folder, SCHEDULE_WAIT.seconds):
+                # Another process may have removed it while this one waited.
+                if not self.folder.exists():
+                    return []
                 changed = change(self.list_all())
                 write_atomically(self._file, msgspec.json.encode(changed), sync=True)
                 return changed
