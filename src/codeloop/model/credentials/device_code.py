@@ -22,6 +22,8 @@ _FORM_HEADERS = {"content-type": "application/x-www-form-urlencoded", "accept": 
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _POLL_STEP_SECONDS = 5
 """Seconds between polls, and added to that when the service asks to slow down."""
+_MAX_SECONDS = 1e9
+"""The longest time of a service that counts: about thirty years."""
 _FAILURE_REASONS = {"access_denied": "it was refused on the page", "expired_token": "the code has run out"}
 CLIENT_ID_KEY = "client"
 """The key of a stored sign-in for the client id that it was made with; sign-ins of plugins don't have it."""
@@ -195,11 +197,12 @@ def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer, refresh_token: str
 
 
 def _read_seconds(value: Any) -> float:
-    """Return a positive number that a service sent, as such or as text; 0 for anything else."""
+    """Return a time that a service sent, as a number or as text; 0 for anything that is no time up to _MAX_SECONDS."""
     try:
-        return max(float(value), 0)
+        seconds = float(value)
     except (TypeError, ValueError, OverflowError):
         return 0
+    return seconds if 0 < seconds <= _MAX_SECONDS else 0
 
 
 async def _post_form(sign_in: DeviceSignIn, path: str, form: Mapping[str, str]) -> CloudAnswer:

@@ -181,6 +181,22 @@ async def test_times_of_a_code_that_are_no_times_count_as_missing(tmp_path: Path
         assert "ABCD-1234" in started.instructions
 
 
+@pytest.mark.parametrize("lifetime", ["inf", "nan", 1e308])
+async def test_a_lifetime_of_a_token_that_no_clock_reaches_counts_as_missing(tmp_path: Path, lifetime: Any) -> None:
+    github = GitHub(lasts=60)
+
+    def answer(asked: ServiceRequest) -> Reply:
+        status, fields = github.answer(asked)
+        return status, {**fields, "expires_in": lifetime} if "access_token" in fields else fields
+
+    async with (
+        run_http_service(answer) as cloud,
+        opened(tmp_path, {COPILOT: {"clientId": "Iv1.ours", "signInURL": cloud.url}}) as client,
+    ):
+        await sign_in(client)
+    assert stored(tmp_path)[COPILOT]["expires"] == 0
+
+
 @pytest.mark.parametrize(("says", "words"), [("access_denied", "refused on the page"), ("expired_token", "run out")])
 async def test_a_code_that_is_refused_or_too_late_stores_nothing(tmp_path: Path, says: str, words: str) -> None:
     async with (
