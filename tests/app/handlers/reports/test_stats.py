@@ -179,6 +179,24 @@ async def test_a_budget_that_is_used_up_ends_a_turn_before_its_request(tmp_path:
     ]
 
 
+async def test_a_month_of_a_budget_begins_at_midnight_also_before_a_change_of_the_clocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Clocks that were put forward by twelve hours on the second of this month.
+    day = datetime.now(UTC).replace(day=1).timetuple().tm_yday
+    monkeypatch.setenv("TZ", f"AAA0BBB-12,{day}/0,{(day + 100) % 365}/0")
+    time.tzset()
+    try:
+        async with open_scripted_project(tmp_path, [], budget={"month": 9.0}) as it:
+            first = datetime.now().astimezone().replace(tzinfo=None, day=1, hour=0, minute=0, second=0, microsecond=0)
+            for hours in (-1, 1):
+                filled(it, days_ago=(time.time() - first.timestamp() - hours * 3_600) / 86_400)
+            assert [each.spent for each in await spending.read_budgets(it.project)] == [0.5]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 async def test_only_databases_that_have_changed_are_read_again_for_a_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,7 +77,8 @@ class _SpendingSums:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+        # Without a time zone it means local time as it is on each day, also before a change of the clocks.
+        today = datetime.now().astimezone().replace(tzinfo=None, hour=0, minute=0, second=0, microsecond=0)
         self._today = today.date().toordinal()
         self._month_start = int(today.replace(day=1).timestamp() * 1000)
         self._stored: dict[str, DailySums] = {}
