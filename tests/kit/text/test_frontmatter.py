@@ -47,9 +47,9 @@ def test_the_body_is_never_changed(body: str) -> None:
         ("---\njust words\n---\n", 2, "found a str"),
         ("---\na: !!python/object/apply:os.system [true]\n---\n", 2, "not valid YAML"),
         ("---\na: 2024-99-99\n---\n", 2, "can't be read"),
-        ('---\na: !!int ""\n---\n', 2, "can't be read"),
-        ("---\na: !!bool maybe\n---\n", 2, "can't be read"),
-        ("---\na: !!timestamp soon\n---\n", 2, "can't be read"),
+        ('---\na: !!int ""\n---\n', 2, "does not fit the type before it"),
+        ("---\na: !!bool maybe\n---\n", 2, "does not fit the type before it"),
+        ("---\na: !!timestamp soon\n---\n", 2, "does not fit the type before it"),
     ],
 )
 def test_an_error_names_its_line(text: str, line: int, message: str) -> None:

@@ -75,9 +75,11 @@ def _load_yaml(source: str) -> Any:
         _check_depth(loader(source), yaml.CollectionStartEvent, yaml.CollectionEndEvent)
     try:
         return loader(source).get_single_data()
-    # YAML's own types read their text with these errors: `!!int ""`, `!!bool maybe`, `!!timestamp soon`.
-    except (RecursionError, ValueError, LookupError, AttributeError) as error:
+    except (RecursionError, ValueError) as error:
         raise FrontmatterError(f"a value can't be read: {error}", 2) from error
+    # PyYAML's own mistakes with `!!int ""`, `!!bool maybe` and `!!timestamp soon`: their texts say nothing to a user.
+    except (LookupError, AttributeError) as error:
+        raise FrontmatterError("a value does not fit the type before it, such as `!!int` or `!!bool`", 2) from error
 
 
 def _check_depth(loader: Any, begin: type, end: type) -> None:
