@@ -37,6 +37,7 @@ _HTTPIE_VALUE_OPTIONS = frozenset(
         "--pretty",
         "--print",
         "--proxy",
+        "--raw",
         "--session",
         "--session-read-only",
         "--ssl",
@@ -46,33 +47,37 @@ _HTTPIE_VALUE_OPTIONS = frozenset(
     }
 )
 _SSH_VALUE_LETTERS = "BbcDEeFIiJLlmOoPpQRSWw"
-# Options by which `localhost` is that of another machine: a host to jump over, a proxy, another name of the host.
-_SSH_OTHER_HOST = re.compile(r"-\w*[JF]|(?i:(-o)?\s*(proxy|hostname))")
+# Options by which `localhost` is that of another machine, or only passed through: a host to jump over or to forward the
+# input to, a proxy, another name of the host, an open connection to any host. Before the letter stand flags.
+_SSH_OTHER_HOST = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*[FJSW]|(?i:(-o)?\s*(proxy|hostname|controlpath))")
 _GH_METHOD = re.compile(r"(?:-i*X|--method(?==|$))=?((?s:.*))")
 _GH_FIELD = re.compile(r"-i*[fF]|--(?:raw-)?field(?:=|$)|--input(?:=|$)")
 # The field of a GraphQL query: group 1 is its text.
 _GH_QUERY = re.compile(r"(?:-i*[fF]=?|--(?:raw-)?field=)?query=((?s:.*))")
 
 
-def _list_operands(words: Sequence[str], value_letters: str, value_options: Collection[str] = ()) -> list[str]:
-    """Return the words that are neither options nor their values. `value_options`: the long options with a value."""
-    operands: list[str] = []
-    rest = iter(words)
-    for word in rest:
+def _find_operands(words: Sequence[str], value_letters: str, value_options: Collection[str] = ()) -> list[int]:
+    """Return the indexes of the words that are neither options nor their values.
+
+    `value_options`: the long options with a value.
+    """
+    indexes: list[int] = []
+    rest = iter(enumerate(words))
+    for index, word in rest:
         if word == "--":
-            operands += rest
+            indexes += [behind for behind, _ in rest]
         elif not word.startswith("-") or word == "-":
-            operands.append(word)
+            indexes.append(index)
         elif word in value_options or _takes_next_word(word, value_letters):
-            next(rest, "")
-    return operands
+            next(rest, None)
+    return indexes
 
 
 def _takes_next_word(word: str, value_letters: str) -> bool:
     """Return whether the letters behind one dash end with the first that takes a value: `-qO`, but not `-qOfile`."""
     if word.startswith("--"):
         return False
-    return next((index for index, letter in enumerate(word) if letter in value_letters), 0) == len(word) - 1
+    return next((index for index, letter in enumerate(word) if letter in value_letters), -1) == len(word) - 1
 
 
 def _curl_sends(words: Sequence[str]) -> bool:
@@ -127,7 +132,7 @@ def _wget_sends(words: Sequence[str]) -> bool:
         # It accepts shortened options.
         elif name.startswith(("--post-", "--body-")):
             sends, skip = True, not has_value
-        elif name.startswith("--me"):
+        elif name.startswith("--meth"):
             method = value if has_value else "".join(words[index + 1 : index + 2])
             sends, skip = sends or method.upper() not in _READ_METHODS, not has_value
         elif word.startswith("-"):
@@ -139,18 +144,20 @@ def _wget_sends(words: Sequence[str]) -> bool:
 
 def _httpie_sends(words: Sequence[str]) -> bool:
     """Return whether there is a method that writes, or a body, which means POST."""
-    operands = _list_operands(words, _HTTPIE_VALUE_LETTERS, _HTTPIE_VALUE_OPTIONS)
+    operands = [words[index] for index in _find_operands(words, _HTTPIE_VALUE_LETTERS, _HTTPIE_VALUE_OPTIONS)]
     # In small letters, too: `http delete x.y`; but `http localhost` has no method.
     has_method = bool(operands) and (
         _METHOD_NAME.fullmatch(operands[0]) is not None or operands[0].upper() in _READ_METHODS | _WRITE_METHODS
     )
     method, *rest = operands if has_method else ["", *operands]
-    if not operands or _is_local(rest[:1]) or (rest and rest[0].startswith((":", "/"))):
+    names = {word.partition("=")[0] for word in words}
+    # What goes through a proxy is not sent to this machine alone.
+    is_local = "--proxy" not in names and (_is_local(rest[:1]) or (rest and rest[0].startswith((":", "/"))))
+    if not operands or is_local:
         return False
     if method:
         return method.upper() not in _READ_METHODS
-    has_raw_body = any(word.partition("=")[0] == "--raw" for word in words)
-    return has_raw_body or any(_HTTPIE_BODY_ITEM.match(word) for word in rest[1:])
+    return "--raw" in names or any(_HTTPIE_BODY_ITEM.match(word) for word in rest[1:])
 
 
 def _api_changes(words: Sequence[str]) -> bool:
@@ -171,13 +178,16 @@ def _api_changes(words: Sequence[str]) -> bool:
 
 
 def _ssh_connects(words: Sequence[str], value_letters: str = _SSH_VALUE_LETTERS) -> bool:
-    hosts = _list_operands(words, value_letters)[:1]
-    if not hosts:
+    indexes = _find_operands(words, value_letters)
+    # Some of these programs have a flag where others have an option with a value: `ssh-copy-id -i HOST`.
+    indexes = indexes or [index for index, word in enumerate(words) if not word.startswith("-")]
+    if not indexes:
         return False
-    # What stands behind the host is the remote command.
-    options = words[: words.index(hosts[0])]
+    # Options may also stand behind the host; what stands behind the next operand is the remote command.
+    host, *command = indexes
+    options = [*words[:host], *words[host + 1 : command[0] if command else len(words)]]
     is_elsewhere = any(map(_SSH_OTHER_HOST.match, options))
-    return not {"-V", "-G", "-Q"} & set(options) and (is_elsewhere or not _is_local(hosts))
+    return not {"-V", "-G", "-Q"} & set(options) and (is_elsewhere or not _is_local([words[host]]))
 
 
 def _autossh_connects(words: Sequence[str]) -> bool:

@@ -171,7 +171,8 @@ def _list_last_operands(words: tuple[str, ...]) -> list[str]:
     operands: list[str] = []
     index = len(words) - 1
     while index > 0:
-        if words[index].startswith("-"):
+        # A dash alone is an operand: the input or the output.
+        if words[index].startswith("-") and words[index] != "-":
             index -= 1
             continue
         operands.append(words[index])

@@ -140,7 +140,7 @@ PATH_ROWS = {
 --files-from=r --log-file=w --backup-dir=W --partial-dir=W -T=W --temp-dir=W --password-file=r --link-dest=n
 --compare-dest=n --copy-dest=n --write-batch=w --only-write-batch=w --read-batch=r --chmod=- --chown=- --bwlimit=-
 --timeout=- --port=- --rsync-path=- --max-size=- --min-size=- --info=- --debug=- --out-format=- --suffix=- -B=- -M=-
---usermap=- --groupmap=-""",
+--usermap=- --groupmap=- --backup --partial""",
     "scp": "R>W -i=r -F=r -P=- -l=- -o=- -S=- -J=- -c=- -D=-",
     "script": """w -c=- --command=- -I=w -O=w -B=w -T=w -t? --log-in=w --log-out=w --log-io=w --log-timing=w -o=-
 -E=- -m=-""",
