@@ -25,7 +25,8 @@ _TAR_ROW = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --excl
 --checkpoint-action=- --rsh-command=- --suffix=- --starting-file=- --label=- --record-size=- --remove-files!deep"""
 # Letters of tar's options that take a value.
 _TAR_VALUE_LETTERS = "fCTXIgbKNVLFH"
-_TAR_ATTACHED_VALUE = re.compile(rf"(?s)(?<=[{_TAR_VALUE_LETTERS}]).*")
+# Those with which an attached value certainly begins: `-L` and `-H` of BSD and macOS have none.
+_TAR_ATTACHED_VALUE = re.compile(r"(?s)(?<=[fCTXIgbKNVF]).*")
 # An option before the folders of find; the second row: those of BSD and macOS, where `-f` stands before a folder.
 _FIND_OPTION = re.compile(
     r"--?|-[HLP]+|-[DO].*"
@@ -35,18 +36,22 @@ _FIND_READING_PREDICATE = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cn
 _FIND_WRITING_PREDICATE = re.compile(r"-(fprint0?|fprintf|fls)")
 # A file that a sed script reads or writes: one of `rRwW`, and the path. Before it stands the start of a command, the
 # end of an address (`/text/I`, `\|text|`) or a whole `s` command; any character but a backslash may be a delimiter.
-_SED_FILE = re.compile(
-    r"(?:^|[;{}\n\d$/!,|#@%:][IM]*"
+# DELIMITERS stands for those of `_SED_DELIMITERS` that the script uses: `/name: w/p` writes no file.
+_SED_FILE = (
+    r"(?:^|[;{}\n\d$/!,DELIMITERS][IM]*"
     r"|\\([^\s\\])(?:\\.|(?!\1)[^\\])*\1[IM]*"
     r"|\bs([^\s\\])(?:\\.|(?!\2)[^\\])*\2(?:\\.|(?!\2)[^\\])*\2[gpiIemM\d]*"
     r")\s*([rRwW])\s*([^\s;}][^\n]*)"
 )
+_SED_DELIMITERS = "|#@%:"
 # A longer script counts as one that may read and write any file.
 _MAX_SCRIPT_CHARS = 2_000
 # Without one of these, the first operand of awk is its script.
 _AWK_SCRIPT_OPTIONS = frozenset({"-e", "--source", "-f", "--file", "-E", "--exec"})
 # A part of an awk statement; a string may have any character.
 _AWK_EXPRESSION = r'(?:"(?:\\.|[^"\\\n])*"|[^;}\n"])*?'
+# A regular expression with a quote, which begins no string. A slash behind an operand divides.
+_AWK_QUOTING_PATTERN = re.compile(r"(?:(?<=[(,~!&|?])|(?<=print))\s*+/(?:\\.|[^/\\\n])*+/")
 # The file that an awk script prints into: `print x > FILE`, a string or an expression.
 _AWK_OUTPUT = re.compile(rf"print(?:f)?\b{_AWK_EXPRESSION}>{{1,2}}\s*(\"[^\"]*\"|[^;}}\n]+)")
 # The file that an awk script reads: `getline x < FILE`.
@@ -61,7 +66,7 @@ def _read_tar(words: Sequence[str]) -> list[Use]:
     # Of `-C/usr` only the `C` is a letter.
     letters = "".join(_TAR_ATTACHED_VALUE.sub("", word[1:]) for word in options if not word.startswith("--"))
     long_options = " ".join(word.partition("=")[0] for word in options if word.startswith("--"))
-    changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|delete)", long_options))
+    changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|dele)", long_options))
     extracts = bool("x" in letters or re.search(r"--(ext|get)", long_options)) and not (
         "O" in letters or "--to-std" in long_options
     )
@@ -200,7 +205,9 @@ def _read_sed(arguments: Arguments) -> list[Use]:
 
 
 def _read_sed_script(script: str) -> list[Use]:
-    uses: list[Use] = [("r" if letter in "rR" else "w", path) for *_, letter, path in _SED_FILE.findall(script)]
+    delimiters = "".join(each for each in _SED_DELIMITERS if f"s{each}" in script or f"\\{each}" in script)
+    files = re.findall(_SED_FILE.replace("DELIMITERS", delimiters), script)
+    uses: list[Use] = [("r" if letter in "rR" else "w", path) for *_, letter, path in files]
     return [*uses, ("w", ANYWHERE)] if ANYWHERE in script else uses
 
 
@@ -239,7 +246,9 @@ def _read_awk_script(script: str) -> list[Use]:
     uses: list[Use] = [
         (role, target[1:-1] if target[0] == '"' else ANYWHERE)
         for role, pattern in (("w", _AWK_OUTPUT), ("r", _AWK_INPUT))
-        for target in pattern.findall(script)
+        # Both ways: what looks like a regular expression may stand in a string.
+        for text in dict.fromkeys((script, _AWK_QUOTING_PATTERN.sub("", script)))
+        for target in pattern.findall(text)
     ]
     return [*uses, ("b", ANYWHERE)] if ANYWHERE in script else uses
 

@@ -24,6 +24,8 @@ _QUOTED_ESCAPE = re.compile(r'\\([$`"\\])|\\\n', re.DOTALL)
 # `[a-z]`, `[!]x]`, `[[:alpha:]_]`. The bound keeps a word of many open brackets from being searched again and again.
 _BRACKET = re.compile(r"""\[[!^]?\]?(?:\[:\w+:\]|\[(?![:.=])|[^][/$`'"\\]){1,200}+\]""")
 
+# The rest of a name in which nothing is quoted, expanded or replaced.
+_PLAIN_REST = re.compile(r"""[^/$`'"\\{}()<>|&;]+(?=/|\Z)""")
 
 VariableValues = Mapping[str, tuple[str, ...]]
 NO_VARIABLES: VariableValues = {}
@@ -125,10 +127,15 @@ def _read_token(source: str, position: int, tokens: list[_Token], values: Mappin
         if (bracket := _BRACKET.match(source, position)) and not ("{" in source and re.search("[{},]", bracket[0])):
             tokens.append(_Token(ANY_TEXT))
             return bracket.end()
-        # It may still be one, of which quotes or braces hide the end. A bracket never contains a slash.
+        # It may still be one, of which quotes or braces hide the end. A bracket never contains a slash, so any text may
+        # stand for a plain rest of the name, as in `app/[[...slug]]/page.tsx`.
         end = source.find("]", position + 2)
         if end > 0 and "/" not in source[position:end]:
-            raise _UnknownPath
+            rest = _PLAIN_REST.match(source, position)
+            if rest is None:
+                raise _UnknownPath
+            tokens.append(_Token(ANY_TEXT))
+            return rest.end()
     if char in "*?":
         tokens.append(_Token(ANY_TEXT))
     else:
