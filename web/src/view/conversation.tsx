@@ -62,6 +62,13 @@ function useFollow(scroller: { current: HTMLDivElement | null }, inner: { curren
     return () => watching.disconnect();
   }, [sessionID]);
   const top = useRef(0);
+  // Rows that are measured or undone move the view up without the user. So after each change of the rows the view is at
+  // the end again, and `onScroll` compares with where it is then.
+  useLayoutEffect(() => {
+    if (!isAtEnd.current || !scroller.current) return;
+    toEnd();
+    top.current = scroller.current.scrollTop;
+  });
   const onScroll = (): void => {
     const box = scroller.current;
     if (!box) return;
