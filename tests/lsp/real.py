@@ -187,7 +187,9 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     ctx = make_context(tmp_path)
     beside = install_python_programs(*CASES[name].beside) if CASES[name].beside else None
     path = os.pathsep.join([*(str(each) for each in (programs, beside) if each), os.environ["PATH"]])
-    root, environment = ctx.workspace.root, {"PATH": path, "HOME": str(Path.home())}
+    # Biome's daemon is found by its socket in the cache: one that tests share would end while another still needs it.
+    environment = {"PATH": path, "HOME": str(Path.home()), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    root = ctx.workspace.root
     workspace = ctx.workspace = Workspace(root, root, ctx.workspace.scratch, environment, SandboxConfig())
     logs: list[str] = []
 
