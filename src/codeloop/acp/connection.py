@@ -9,7 +9,7 @@ import msgspec
 
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 """Error codes of JSON-RPC."""
@@ -54,7 +54,7 @@ class EditorConnection:
             return
         try:
             message = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             self._send(_make_failure(None, PARSE_ERROR, f"This line is not JSON: {error}"))
             return
         if isinstance(message, list) and message:

@@ -40,6 +40,7 @@ from codeloop.schema.operation import (
     Operation,
     Takes,
 )
+from codeloop.schema.wire import DECODE_ERRORS
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -189,7 +190,7 @@ class HttpClient:
             return cast("Gives", None)
         try:
             return _get_decoder(operation.id, operation.gives).decode(answer)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             route = f"{operation.method} {path.partition('?')[0]}"
             # An OpenCode server sends its web page for an unknown route.
             if answer.lstrip().startswith(b"<"):
@@ -329,5 +330,5 @@ def _decode_event(data: bytes) -> Event | None:
     """Return the event; None: an event of a newer server, or not an event."""
     try:
         return _get_event_decoder().decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return None

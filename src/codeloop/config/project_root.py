@@ -20,6 +20,7 @@ from codeloop.kit.programs import exclude_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID_TIME
+from codeloop.schema.wire import DECODE_ERRORS
 
 GLOBAL_PROJECT_ID = "global"
 # The file in a project's folder that holds the path of its work tree.
@@ -179,7 +180,7 @@ def _make_repository_mark(repository: Path) -> str:
 def _read_cache(file: Path) -> _CachedId | None:
     try:
         return msgspec.json.decode(read_start(file, 2 * _MAX_POINTER_BYTES), type=_CachedId)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         return None
 
 

@@ -17,6 +17,7 @@ from codeloop.kit.processes import is_alive, read_start_time
 from codeloop.kit.small_files import open_regular
 from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
+from codeloop.schema.wire import DECODE_ERRORS
 
 DEFAULT_USERNAME = "opencode"
 PASSWORD_VARIABLES = ("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD")
@@ -197,5 +198,5 @@ def _read_server(path: Path) -> RunningServer | None:
             if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
                 return None
             return msgspec.json.decode(os.read(descriptor, CONFIG_BYTES.value), type=RunningServer)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         return None

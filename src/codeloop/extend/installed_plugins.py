@@ -10,6 +10,7 @@ from msgspec import Struct
 from codeloop.config.paths import Paths
 from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.limits import CONFIG_BYTES
+from codeloop.schema.wire import DECODE_ERRORS
 
 ENTRY_POINT_GROUP = "codeloop.plugins"
 Stamps = list[tuple[str, int]]
@@ -30,7 +31,7 @@ def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
     folders = [(str(folder), folder.stat().st_mtime_ns) for folder in site_folders if folder.is_dir()]
     try:
         installed_plugins = msgspec.json.decode(read_start(file, CONFIG_BYTES.value), type=InstalledPlugins)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         installed_plugins = None
     if installed_plugins is not None and installed_plugins.folders == folders:
         return installed_plugins.found

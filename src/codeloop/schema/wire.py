@@ -10,6 +10,9 @@ replace = msgspec.structs.replace
 JSON = dict[str, Any]
 """A JSON object whose shape is not fixed here, such as a tool's input or metadata."""
 
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for data that is not of the expected shape, not UTF-8, or nested too deeply."""
+
 # Clients in JavaScript hold numbers as floats, which are exact for integers up to here.
 _MAX_INTEGER = 2**53 - 1
 

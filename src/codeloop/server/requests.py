@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection, Request
 
 from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.schema.operation import AnyOperation
-from codeloop.schema.wire import Wire
+from codeloop.schema.wire import DECODE_ERRORS, Wire
 
 COMMON_PARAMETERS = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
 """Query parameters of every route: project and credential. They are arguments only if an operation has such a field."""
@@ -91,7 +91,7 @@ async def _read_payload(operation: AnyOperation, request: Request) -> dict[str, 
     body = await read_body(request)
     try:
         value: Any = _decode(body) if body.strip() else {}
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise BadArguments("Body", f"The body is not JSON: {error}") from error
     if operation.body is not None:
         return {_find_body_field(operation): value}

@@ -14,6 +14,7 @@ from codeloop.automation.ci.hosts.gitlab import GitLab
 from codeloop.automation.ci.hosts.host import Host
 from codeloop.automation.ci.hosts.plain_git import PlainGit
 from codeloop.schema.errors import UsageProblem
+from codeloop.schema.wire import DECODE_ERRORS
 
 HostName = Literal["github", "gitlab", "git"]
 _MAX_EVENT_BYTES = 32 * 1024 * 1024
@@ -135,5 +136,5 @@ def _read_json(path: Path) -> dict[str, Any]:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
         raise UsageProblem(f"{path} can't be read: {error.strerror}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise UsageProblem(f"{path} holds no JSON object: {error}.") from error

@@ -14,7 +14,7 @@ from codeloop.automation.fleet.git import run_git
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.bounds.automation import FLEET_DIFF
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 _COMMIT_IDENTITY = ("-c", "user.name=codeloop", "-c", "user.email=codeloop@localhost")
 # The exit code of `codeloop run` after a signal; a shell, too, reports 128 + 2 after Ctrl-C.
@@ -111,5 +111,5 @@ def read_result(final_folder: Path) -> JSON | None:
     """Return the result in the final folder of a job; None if the job is not finished."""
     try:
         return msgspec.json.decode((final_folder / "result.json").read_bytes())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         return None

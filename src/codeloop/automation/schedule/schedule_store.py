@@ -14,6 +14,7 @@ from codeloop.kit.small_files import create_private_folder, lock, write_atomical
 from codeloop.schema.bounds.automation import SCHEDULE_RESULTS, SCHEDULE_WAIT
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
+from codeloop.schema.wire import DECODE_ERRORS
 
 RUNNING_STATE = "running"
 
@@ -78,7 +79,7 @@ class ScheduleStore:
             return msgspec.json.decode(self._file.read_bytes(), type=list[Schedule])
         except FileNotFoundError:
             return []
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (OSError, *DECODE_ERRORS) as error:
             raise CodeloopError(f"What is scheduled can't be read: {self._file}: {error}. Repair the file.") from None
 
     def find(self, schedule_id: str) -> Schedule:

@@ -11,7 +11,7 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.bounds.automation import STREAM_WAITING
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 EXAMPLE_LINE = '{"type":"user","message":{"role":"user","content":"fix the failing test"}}'
 
@@ -66,7 +66,7 @@ class StreamInput:
 def _decode(line: bytes) -> JSON:
     try:
         message = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise UsageProblem(f"the line is not JSON ({error}). A message is one line, as {EXAMPLE_LINE}") from None
     if not is_object(message):
         raise UsageProblem(f"the line is not an object. A message is one, as {EXAMPLE_LINE}")

@@ -6,7 +6,7 @@ import msgspec
 
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 _ERROR_KINDS: frozenset[str] = frozenset(get_args(ErrorKind))
 _MODEL_ERRORS = {each.__name__: each for each in (ModelUnavailable, *ModelUnavailable.__subclasses__())}
@@ -53,7 +53,7 @@ def _decode_object(body: bytes) -> JSON:
     """Decode a JSON object; any other body, such as the page of a proxy, counts as an empty one."""
     try:
         return msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return {}
 
 

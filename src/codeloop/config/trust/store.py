@@ -15,8 +15,7 @@ from codeloop.config.trust.contents import ProjectContents, TooManyFiles, encode
 from codeloop.kit.small_files import create_private_folder, lock, read_bounded
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import TRUST_LIST_BYTES, TRUST_LOCK
-
-_DECODE_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+from codeloop.schema.wire import DECODE_ERRORS
 
 
 class TrustedDirectory(msgspec.Struct, frozen=True):
@@ -48,7 +47,7 @@ def read_trust(paths: Paths) -> TrustList:
         return TrustList({})
     except OSError as error:
         return TrustList({}, f"{paths.trust_file} can't be read ({describe_os_error(error)}): no directory is trusted.")
-    except _DECODE_ERRORS:
+    except DECODE_ERRORS:
         return TrustList({}, _quarantine(paths.trust_file))
 
 
@@ -63,7 +62,7 @@ def find_trust_record(paths: Paths, root: Path) -> TrustedDirectory | None:
     """
     try:
         return _read_directories(paths).get(str(root.resolve()))
-    except (OSError, *_DECODE_ERRORS):
+    except (OSError, *DECODE_ERRORS):
         return None
 
 

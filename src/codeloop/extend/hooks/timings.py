@@ -17,6 +17,7 @@ from codeloop.schema.bounds.extension import (
     HOOK_TIMINGS_LOCK,
     HOST_FILE,
 )
+from codeloop.schema.wire import DECODE_ERRORS
 
 Outcome = Literal["answered", "failed", "late"]
 """`late`: it missed its deadline."""
@@ -104,6 +105,6 @@ def get_timings_path(folder: Path) -> Path:
 
 def read_timings(folder: Path) -> list[HookTiming]:
     """Read the counted times; empty where they can't be read."""
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+    with suppress(OSError, *DECODE_ERRORS):
         return msgspec.json.decode(read_start(get_timings_path(folder), HOST_FILE.value), type=list[HookTiming])
     return []

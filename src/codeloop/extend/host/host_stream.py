@@ -18,7 +18,7 @@ from codeloop.extend.host.protocol import (
 )
 from codeloop.schema.bounds.extension import HOST_MESSAGE_BYTES
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 
 class HostPipes(Protocol):
@@ -71,7 +71,7 @@ async def read_messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
 def _decode_message(line: bytes) -> FromHost:
     try:
         message = decode_from_host(line)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         # A program that writes anything but messages can't be resynchronised: the stream ends here.
         raise BrokenStream(f"it sent an invalid message ({error}): {line[:200]!r}") from error
     # Another version may have other messages, so nothing more is read from such a program.

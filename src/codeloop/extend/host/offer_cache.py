@@ -20,6 +20,7 @@ from codeloop.extend.homes import find_homes
 from codeloop.extend.host.protocol import ExtensionOffer
 from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.schema.bounds.extension import HOST_FILE
+from codeloop.schema.wire import DECODE_ERRORS
 from codeloop.workspace.process.program_environment import make_program_environment
 
 _SETTINGS_SUFFIXES = frozenset((".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env"))
@@ -96,7 +97,7 @@ class OfferCache:
 
     def get(self, digest: str) -> ExtensionOffer | None:
         """Return the cached offer of an extension with this content; None: it must be loaded."""
-        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(OSError, *DECODE_ERRORS):
             offer = msgspec.json.decode(read_start(self._file(digest), HOST_FILE.value), type=ExtensionOffer)
             return None if is_empty_offer(offer) else offer
         return None
@@ -171,6 +172,6 @@ def _get_policy_path(folder: Path, path: str) -> Path:
 
 
 def _read_policy(file: Path) -> StoredPolicy | None:
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+    with suppress(OSError, *DECODE_ERRORS):
         return msgspec.json.decode(read_start(file, HOST_FILE.value), type=StoredPolicy)
     return None

@@ -15,7 +15,7 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.limits import MCP_FILE, MCP_PROJECT_FILES, TRUST_LOCK
-from codeloop.schema.wire import Wire
+from codeloop.schema.wire import DECODE_ERRORS, Wire
 
 # So many definitions of one name are stored; the user is asked again about older ones.
 _MAX_DEFINITIONS = 20
@@ -71,7 +71,7 @@ class Approvals:
                 write_atomically(self._file, msgspec.json.encode(definitions_by_key))
 
     def _read(self) -> dict[str, list[ApprovedDefinition]]:
-        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(OSError, *DECODE_ERRORS):
             return msgspec.json.decode(read_start(self._file, MCP_FILE.value), type=dict[str, list[ApprovedDefinition]])
         return {}
 

@@ -17,7 +17,7 @@ from codeloop.extend.packages.plugin_entries import PackageName
 from codeloop.kit.small_files import create_private_folder
 from codeloop.net.hosts import OFFLINE_MESSAGE, is_offline
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 _SITE_FOLDER = "site"
 # A venv for the time of the installation, where Python has no pip of its own.
@@ -112,7 +112,7 @@ def _find_npm_entry(package: PackageName, folder: Path) -> tuple[str, str]:
     entry = f"node_modules/{package.name}"
     try:
         package_json = msgspec.json.decode((folder / entry / "package.json").read_bytes(), type=JSON)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, *DECODE_ERRORS) as error:
         raise CodeloopError(f"{package.name} can't be used: it has no package.json that can be read.") from error
     return str(package_json.get("version", "")), entry
 

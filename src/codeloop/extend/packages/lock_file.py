@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.kit.small_files import create_private_folder, write_atomically
+from codeloop.schema.wire import DECODE_ERRORS
 
 Registry = Literal["npm", "pypi"]
 # Caches change while a package is used; its hashes must not.
@@ -44,7 +45,7 @@ def read_lock(folder: Path) -> LockFile | None:
     """Read the lock file of a package's folder; None: nothing was installed there."""
     try:
         return msgspec.json.decode(get_lock_path(folder).read_bytes(), type=LockFile)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         return None
 
 

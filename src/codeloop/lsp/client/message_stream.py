@@ -12,7 +12,7 @@ import msgspec
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.bounds.language_tools import LSP_GARBAGE, LSP_MESSAGE
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 # `Content-Length: 52` before or after `Content-Type: ...`, then at most four further fields, and an empty line.
 _HEADER_PATTERN = re.compile(
@@ -79,7 +79,7 @@ class MessageReader:
 def _decode_message(body: bytes) -> JSON:
     try:
         value: Any = _decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise InvalidStream(f"it sent something that is not JSON: {error}") from error
     if not is_object(value):
         raise InvalidStream("it sent a message that is not an object")

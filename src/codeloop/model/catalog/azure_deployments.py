@@ -20,7 +20,7 @@ from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import DISCOVER_BYTES
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 DEPLOYMENTS_PATH = "/openai/deployments?api-version=2023-03-15-preview"
 """Only this old version of the API lists deployments; since then the management API does, which needs another key."""
@@ -70,7 +70,7 @@ async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deploym
         raise KeyRefused(message) if answer.status_code == _UNAUTHORIZED_STATUS else ModelUnavailable(message)
     try:
         rows = msgspec.json.decode(answer.content[: DISCOVER_BYTES.value], type=_DeploymentList).data
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         raise ModelUnavailable("its answer is no list of deployments") from None
     return [
         Deployment(row.id, row.model or row.id)

@@ -18,7 +18,7 @@ import msgspec
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.prices import Prices, PriceTier
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import DECODE_ERRORS, replace
 
 FILE_MAGIC = b"CLC2"
 FETCHED_FILE_NAME = "models.bin"
@@ -213,7 +213,7 @@ class Catalog:
         if provider_id not in self._providers:
             try:
                 models = self._file.read_models(row)
-            except (OSError, zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except (OSError, zlib.error, *DECODE_ERRORS) as error:
                 raise ModelUnavailable(
                     f"The model catalog {self._file.path} is damaged ({error}). Delete it, or install codeloop again."
                 ) from error

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import msgspec
-
 from codeloop.kit.small_files import create_private_folder
 from codeloop.model.base_url import parse_origin
 from codeloop.model.catalog.catalog import FETCHED_FILE_NAME, Catalog
@@ -22,6 +20,7 @@ from codeloop.model.errors import ModelUnavailable
 from codeloop.net.hosts import is_loopback, is_offline
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_AGE, CATALOG_BYTES, CATALOG_DEADLINE
+from codeloop.schema.wire import DECODE_ERRORS
 
 if TYPE_CHECKING:
     import httpx2
@@ -78,7 +77,7 @@ async def refresh_catalog(cache: Path, environment: Mapping[str, str], bundled: 
         _write_catalog(cache, packed)
     except TimeoutError:
         raise RefreshFailed(f"{url} did not answer within {CATALOG_DEADLINE.seconds:.0f} s.") from None
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (OSError, *DECODE_ERRORS) as error:
         raise RefreshFailed(f"The catalog of {url} can't be used: {error}.") from error
     return len(providers)
 

@@ -15,6 +15,7 @@ from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import DISCOVER_BYTES
+from codeloop.schema.wire import DECODE_ERRORS
 
 if TYPE_CHECKING:
     import httpx2
@@ -96,6 +97,6 @@ async def _read_model_ids(response: "httpx2.Response") -> tuple[str, ...] | None
             return None
     try:
         models = msgspec.json.decode(body, type=_ModelList).data
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return None
     return tuple(dict.fromkeys(model.id for model in models if model.id and model.id.isprintable()))

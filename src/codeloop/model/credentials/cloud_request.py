@@ -19,7 +19,7 @@ from codeloop.net.hosts import require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.cloud import CLOUD_FILE, CLOUD_METADATA, CLOUD_TOKEN
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 
 class CloudAnswer(Struct, frozen=True):
@@ -85,7 +85,7 @@ def parse_json_object(data: bytes) -> JSON:
     """Return a JSON object; empty for anything else."""
     try:
         return msgspec.json.decode(data, type=JSON)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return {}
 
 

@@ -18,7 +18,7 @@ from codeloop.model.base_url import parse_origin
 from codeloop.model.errors import ModelUnavailable, WrongKeyOrigin
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CREDENTIALS_BYTES, CREDENTIALS_LOCK, KEY_LENGTH
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 
 class ApiKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="api"):
@@ -199,7 +199,7 @@ class Credentials:
                 raise msgspec.DecodeError(f"it is longer than {CREDENTIALS_BYTES.value} bytes")
             # As text: the decoder would pass over bytes in an entry that are not UTF-8.
             return msgspec.json.decode(data.decode(), type=dict[str, msgspec.Raw])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             raise ModelUnavailable(
                 f"The credentials {self.path} are broken ({error}); they are left as they are.\n"
                 "Correct the file, or move it away and run `codeloop auth login`."

@@ -16,7 +16,7 @@ from codeloop.model.chat import FinishReason, ModelRequest
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.errors import MessageError
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 RequestKind = Literal["main", "side"]
 """`main`: a request of the conversation; `side`: one outside of it (a title, a summary), which has no tools."""
@@ -170,7 +170,7 @@ def read_answers(path: Path) -> list[ScriptedAnswer]:
             continue
         try:
             answers.append(msgspec.json.decode(line, type=ScriptedAnswer))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             raise ModelUnavailable(f"{path}, line {number}, is not an answer of a model: {error}.") from error
     return answers
 

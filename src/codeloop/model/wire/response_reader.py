@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import msgspec
-
 from codeloop.model.chat import Finished, FinishReason, ModelEvent, ReasoningDelta, TextDelta
 from codeloop.model.wire.tool_calls import OpenCall, ToolCallAssembler
 from codeloop.schema.message import NO_TOKENS, Tokens
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 
 class AnswerBlocks:
@@ -72,10 +70,6 @@ class AnswerBlocks:
         return events
 
 
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are no JSON of the expected shape, not UTF-8, or nested too deeply."""
-
-
 class ResponseReader:
     """Turns a service's events of one answer into ModelEvents; each protocol has a subclass.
 
@@ -98,7 +92,7 @@ class ResponseReader:
         for payload in payloads:
             try:
                 self._read_event(payload)
-            except _UNREADABLE as error:
+            except DECODE_ERRORS as error:
                 # The marker that ends streams of chat completions is no event; some gateways send it elsewhere, too.
                 if payload != b"[DONE]":
                     self._set_error({"message": f"an event is not what the protocol says: {error}"})
@@ -110,7 +104,7 @@ class ResponseReader:
         """Take an answer that was not streamed: one JSON document."""
         try:
             self._read_document(body)
-        except _UNREADABLE as error:
+        except DECODE_ERRORS as error:
             self._set_error({"message": f"the answer is not what the protocol says: {error}"})
         return self._blocks.take_events()
 

@@ -31,21 +31,11 @@ _CURL_VALUE_OPTION_NAMES = """
 _CURL_VALUE_OPTIONS = frozenset(_CURL_VALUE_OPTION_NAMES.split())
 _WGET_VALUE_LETTERS = "OoPtTUeiaARDIXQwB"
 _HTTPIE_VALUE_LETTERS = "aAops"
-_HTTPIE_VALUE_OPTIONS = frozenset(
-    {"--auth", "--auth-type", "--cert", "--cert-key", "--ciphers", "--format-options", "--max-redirects", "--output"}
-    | {
-        "--pretty",
-        "--print",
-        "--proxy",
-        "--raw",
-        "--session",
-        "--session-read-only",
-        "--ssl",
-        "--style",
-        "--timeout",
-        "--verify",
-    }
-)
+_HTTPIE_VALUE_OPTION_NAMES = """
+--auth --auth-type --cert --cert-key --ciphers --format-options --max-redirects --output --pretty --print --proxy --raw
+--session --session-read-only --ssl --style --timeout --verify
+"""
+_HTTPIE_VALUE_OPTIONS = frozenset(_HTTPIE_VALUE_OPTION_NAMES.split())
 _SSH_VALUE_LETTERS = "BbcDEeFIiJLlmOoPpQRSWw"
 # Options by which `localhost` is that of another machine, or only passed through: a host to jump over or to forward the
 # input to, a proxy, another name of the host, an open connection to any host. Before the letter stand flags.

@@ -8,7 +8,7 @@ import msgspec
 from codeloop import __version__
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.limits import WEBSEARCH_BYTES
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.search_service import (
     SearchRequest,
@@ -139,7 +139,7 @@ async def _find_answer(service: SearchService, response: SearchResponse, request
                 message = msgspec.json.decode(data, type=_RpcMessage) if data.strip() else _RpcMessage()
                 if message.id == request_id and (message.result is not None or message.error is not None):
                     return message
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         raise ToolFailure(f"{service.name} sent a response that is not JSON-RPC.") from None
     except EventTooLong:
         raise ToolFailure(f"{service.name} sent more than {WEBSEARCH_BYTES.value:,} bytes.") from None

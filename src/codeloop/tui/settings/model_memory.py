@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.schema.message import ModelRef, format_model_ref
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import DECODE_ERRORS, replace
 
 # Bounds what is read of a damaged file.
 _MAX_FILE_BYTES = 1_000_000
@@ -38,7 +38,7 @@ class ModelMemory:
 
     def read(self) -> RememberedModels:
         """Return the remembered models; none if the file is missing or damaged."""
-        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        with suppress(OSError, *DECODE_ERRORS):
             return msgspec.json.decode(read_start(self._file, _MAX_FILE_BYTES), type=RememberedModels)
         return RememberedModels()
 

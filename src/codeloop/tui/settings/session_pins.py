@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
+from codeloop.schema.wire import DECODE_ERRORS
 
 # Bounds what is read of a damaged file.
 _MAX_FILE_BYTES = 1_000_000
@@ -22,7 +23,7 @@ class SessionPins:
 
     def read(self) -> tuple[str, ...]:
         """Return the ids of pinned sessions, the latest last; none if the file is missing or damaged."""
-        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        with suppress(OSError, *DECODE_ERRORS):
             return msgspec.json.decode(read_start(self._file, _MAX_FILE_BYTES), type=tuple[str, ...])
         return ()
 

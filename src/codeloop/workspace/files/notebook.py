@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from codeloop.schema.wire import DECODE_ERRORS
+
 # The characters of one output that are shown; the others are counted.
 _MAX_OUTPUT_CHARS = 10_000
 # A notebook stores a text whole, or as a list of its lines.
@@ -42,7 +44,7 @@ def render_notebook(data: bytes) -> str | None:
     """Return the cells of a notebook (format 4) as text; None when the bytes are not a notebook."""
     try:
         notebook = msgspec.json.decode(data, type=_Notebook)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return None
     blocks = ["\n".join(_format_cell(number, cell)) for number, cell in enumerate(notebook.cells, 1)]
     return "\n\n".join(blocks) + "\n" if blocks else ""

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.small_files import read_start, write_atomically
+from codeloop.schema.wire import DECODE_ERRORS
 
 _MAX_SLOW_COMMANDS = 100
 # The characters of a command by which it is recognised.
@@ -40,7 +41,7 @@ class SlowCommands:
         file = _get_file(scratch)
         if file not in self._commands_by_file:
             self._commands_by_file[file] = {}
-            with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            with suppress(OSError, *DECODE_ERRORS):
                 content = read_start(file, _FILE_BYTES)
                 self._commands_by_file[file] = msgspec.json.decode(content, type=dict[str, float])
         return self._commands_by_file[file]

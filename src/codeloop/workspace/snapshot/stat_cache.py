@@ -16,6 +16,7 @@ from msgspec import field as struct_field
 
 from codeloop.kit.paths import join_relative
 from codeloop.kit.small_files import write_atomically
+from codeloop.schema.wire import DECODE_ERRORS
 from codeloop.workspace.git.ignore_patterns import Patterns
 from codeloop.workspace.snapshot.object_store import TreeEntry
 
@@ -199,7 +200,7 @@ class StatCacheFile:
         """Return the cache of the last run; None when this work tree has no cache."""
         try:
             stored_cache = msgspec.msgpack.decode(self._file.read_bytes(), type=_StoredCache)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, *DECODE_ERRORS):
             return None
         if stored_cache.version != _VERSION or stored_cache.root != os.fsencode(self._root):
             return None

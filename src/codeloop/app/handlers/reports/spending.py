@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from contextlib import closing, suppress
-from datetime import datetime
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from codeloop.app.project import Project
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.api.session_reports import BudgetUse
 from codeloop.schema.config import SpendingConfig
+from codeloop.schema.wire import DECODE_ERRORS
 from codeloop.store.database import StoreError
 from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
@@ -72,18 +73,23 @@ class _Spending(NamedTuple):
 _decode_sums = msgspec.json.Decoder(dict[str, DailySums]).decode
 
 
+def find_day_start(day: date) -> int:
+    """Return when a day began in local time (ms since the epoch)."""
+    # Without a time zone it means local time as it was on that day, also before a change of the clocks.
+    return int(datetime.combine(day, time.min).timestamp() * 1000)
+
+
 class _SpendingSums:
     """The sums of databases, cached in a file: budgets are checked for each prompt, and reading a database is slow."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        # Without a time zone it means local time as it is on each day, also before a change of the clocks.
-        today = datetime.now().astimezone().replace(tzinfo=None, hour=0, minute=0, second=0, microsecond=0)
-        self._today = today.date().toordinal()
-        self._month_start = int(today.replace(day=1).timestamp() * 1000)
+        today = datetime.now().astimezone().date()
+        self._today = today.toordinal()
+        self._month_start = find_day_start(today.replace(day=1))
         self._stored: dict[str, DailySums] = {}
         """The sums in the file, by the path of the database and the directory whose sessions count."""
-        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        with suppress(OSError, *DECODE_ERRORS):
             self._stored = _decode_sums(file.read_bytes())
         self._used: dict[str, DailySums] = {}
         """The sums that were asked for, which are up to date."""

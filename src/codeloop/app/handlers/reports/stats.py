@@ -3,14 +3,14 @@
 import asyncio
 from collections import defaultdict
 from contextlib import closing
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.reports.databases import find_databases, find_directory_filter
-from codeloop.app.handlers.reports.spending import read_budgets
+from codeloop.app.handlers.reports.spending import find_day_start, read_budgets
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_reports import Figures, NamedFigures, Stats, StatsQuery
@@ -75,9 +75,7 @@ def _find_period_start(days: int | None) -> int:
     """Return the start of a period of `days` that ends today, in local time (ms since the epoch); 0 for None."""
     if days is None:
         return 0
-    first_day = datetime.now().astimezone().date() - timedelta(days=days - 1)
-    # Without a time zone it means local time as it was on that day, also before a change of the clocks.
-    return int(datetime.combine(first_day, time.min).timestamp() * 1000)
+    return find_day_start(datetime.now().astimezone().date() - timedelta(days=days - 1))
 
 
 def _read_stats(paths: list[Path], since: int, directory: str | None) -> Stats:

@@ -17,7 +17,7 @@ from codeloop.config.files import write_private
 from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import OperationError
-from codeloop.schema.wire import Wire
+from codeloop.schema.wire import DECODE_ERRORS, Wire
 
 # A record has a few hundred bytes, so a larger file is not one.
 _MAX_RECORD_BYTES = 64 * 1024
@@ -61,7 +61,7 @@ def read_records(project: Project) -> list[WorktreeRecord]:
     with suppress(OSError):
         for entry in sorted(parent.iterdir()):
             if entry.suffix == ".json":
-                with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+                with suppress(OSError, *DECODE_ERRORS):
                     record = msgspec.json.decode(read_start(entry, _MAX_RECORD_BYTES), type=WorktreeRecord)
                     worktree_records[record.name] = record
             elif (entry / ".git").is_file():

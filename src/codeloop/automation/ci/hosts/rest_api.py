@@ -15,7 +15,7 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.automation import CI_ANSWER, CI_PAGES, CI_RESPONSE, CI_RETRY, CI_RETRY_MOST, CI_TRIES
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 Resource = TypeVar("Resource")
 
@@ -156,7 +156,7 @@ class RestApi:
             return HostAnswer(
                 response.status, response.headers, msgspec.json.decode(bytes(text)) if text.strip() else None
             )
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except DECODE_ERRORS:
             if response.status < 400:
                 raise HostProblem(f"{self._name} answered {path} with something that is no JSON.") from None
             # A proxy in front of the host may explain an error in HTML.

@@ -20,7 +20,7 @@ from codeloop.schema.bounds.automation import (
     FLEET_API_WATCH,
 )
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 _JOBS_PER_PAGE = 500
 # The API refuses too many requests at once, such as those of a thousand jobs that end together.
@@ -111,7 +111,7 @@ class KubernetesApi:
                     yield event
         except NetworkError as error:
             raise ApiProblem(f"The watch was cut ({error.kind}).") from None
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except DECODE_ERRORS:
             raise ApiProblem("The API sent a change that is no JSON.") from None
         finally:
             response.close()
@@ -168,7 +168,7 @@ class KubernetesApi:
     ) -> JSON:
         try:
             return msgspec.json.decode(await self._fetch(method, path, body, query), type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except DECODE_ERRORS:
             raise ApiProblem(
                 f"{self._access.url} answered with something that is no object. Is it a cluster?"
             ) from None
@@ -212,7 +212,7 @@ class KubernetesApi:
         finally:
             response.close()
         answer: JSON = {}
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(*DECODE_ERRORS):
             answer = msgspec.json.decode(error_body, type=dict[str, Any])
         raise _make_problem(response.status, answer)
 

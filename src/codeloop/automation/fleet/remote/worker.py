@@ -26,7 +26,7 @@ from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import lock, write_atomically
 from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_HOST_END, FLEET_LEASE, FLEET_ORDER, FLEET_POLL
 from codeloop.schema.errors import CodeloopError, UsageProblem
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 _CHUNK_BYTES = 65_536
 
@@ -184,5 +184,5 @@ def _read_owner(folder: Path) -> _FolderOwner:
     """Return the owner of a folder; one that is not alive if the file is missing or damaged."""
     try:
         return msgspec.json.decode((folder / "owner.json").read_bytes(), type=_FolderOwner)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         return _FolderOwner(0, "never")

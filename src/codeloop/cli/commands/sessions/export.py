@@ -18,7 +18,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMPORT_BYTES
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_IMPORT, SESSION_MESSAGES, SESSION_SHAREABLE
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 
 @click.command()
@@ -102,12 +102,12 @@ def read_document(file: Path) -> JSON:
         raise CodeloopError(f"{name} is larger than {IMPORT_BYTES.value} bytes. Nothing was imported.")
     try:
         return msgspec.json.decode(data, type=JSON)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        problem = _locate_error(data, str(error))
-        raise CodeloopError(f"{name} is not a JSON object: {problem}. Nothing was imported.") from error
     # The decoder recurses, and a hostile file may nest without end.
     except RecursionError as error:
         raise CodeloopError(f"{name} is nested too deeply. Nothing was imported.") from error
+    except DECODE_ERRORS as error:
+        problem = _locate_error(data, str(error))
+        raise CodeloopError(f"{name} is not a JSON object: {problem}. Nothing was imported.") from error
 
 
 def _locate_error(data: bytes, message: str) -> str:

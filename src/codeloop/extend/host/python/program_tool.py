@@ -15,7 +15,7 @@ from codeloop.kit.jsonc import is_object
 from codeloop.kit.run_program import kill_program, start_program
 from codeloop.schema.bounds.extension import PROGRAM_OUTPUT, PROGRAM_SCHEMA
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 from codeloop.tool.json_schema import drop_nulls
 
 _SCHEMA_OPTION = "--schema"
@@ -64,7 +64,7 @@ async def load_program(path: str) -> ProgramTool:
         schema = msgspec.json.decode(output, type=_ProgramSchema)
     except TimeoutError:
         raise ProgramFailed(f"{_SCHEMA_OPTION} was not answered in {PROGRAM_SCHEMA.seconds:g} s.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         expected = 'one JSON object with "description" and "parameters" (a JSON Schema)'
         raise ProgramFailed(f"for {_SCHEMA_OPTION} it has to print {expected}: {error}.") from error
     if schema.parameters.get("type") != "object" or not is_object(schema.parameters.setdefault("properties", {})):

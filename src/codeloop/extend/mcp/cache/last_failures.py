@@ -8,7 +8,7 @@ import msgspec
 
 from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.schema.limits import MCP_FILE
-from codeloop.schema.wire import Wire
+from codeloop.schema.wire import DECODE_ERRORS, Wire
 
 
 class LastFailure(Wire):
@@ -40,7 +40,7 @@ class LastFailures:
 
     def get(self, digest: str) -> LastFailure | None:
         """Return why a definition's server failed when last tried; None: it worked, or was not tried."""
-        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(OSError, *DECODE_ERRORS):
             return msgspec.json.decode(read_start(self._file(digest), MCP_FILE.value), type=LastFailure)
         return None
 

@@ -10,7 +10,7 @@ from codeloop.kit.small_files import create_private_folder, read_start, write_at
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.limits import MCP_FILE, MCP_INSTRUCTIONS
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import DECODE_ERRORS, JSON, Wire
 
 
 class ListedTool(Wire):
@@ -114,7 +114,7 @@ class Listings:
 
     def get(self, key: str) -> Listing | None:
         """Return the stored listing of a definition's server, the last that the user agreed to."""
-        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(OSError, *DECODE_ERRORS):
             return msgspec.json.decode(read_start(self._file(key), MCP_FILE.value), type=Listing)
         return None
 

@@ -23,7 +23,7 @@ from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.extend.mcp.transport.transports import silence_package_logging
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_SIGN_IN
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 if TYPE_CHECKING:
     import httpx2
@@ -276,7 +276,7 @@ def _read_error_text(text: str) -> str:
         return text.rstrip(". ")
     try:
         details = msgspec.json.decode(match.group(), type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return text.rstrip(". ")
     descriptions = [str(details[key]) for key in ("error", "error_description") if details.get(key)]
     return f"{text[: match.start()].rstrip(': ')} ({': '.join(descriptions)})" if descriptions else text

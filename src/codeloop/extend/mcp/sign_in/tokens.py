@@ -18,7 +18,7 @@ from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CREDENTIALS_BYTES, MCP_START
-from codeloop.schema.wire import JSON, Wire, replace
+from codeloop.schema.wire import DECODE_ERRORS, JSON, Wire, replace
 
 if TYPE_CHECKING:
     import httpx2
@@ -113,7 +113,7 @@ class SignIns:
             return msgspec.json.decode(read_start(self._file, CREDENTIALS_BYTES.value), type=dict[str, ServerSignIn])
         except (FileNotFoundError, NotADirectoryError):
             return {}
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (OSError, *DECODE_ERRORS) as error:
             raise CodeloopError(f"{self._file} can't be read ({error}). Move it away and sign in again.") from error
 
 
@@ -214,7 +214,7 @@ async def _store_renewal(
         try:
             token_data: JSON = msgspec.json.decode(await answer.aread())
             entry = entry.renew(token_data)
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, *DECODE_ERRORS) as error:
             raise CodeloopError(f"its sign-in could not be renewed: {host} answered what is no token") from error
         sign_ins.put(name, entry)
         return entry

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 GLOBAL_LOCATION = "global"
 ADVICE = (
@@ -78,7 +78,7 @@ def read_credentials_file(path: Path) -> JSON:
     """Return the content of a credentials file; empty when it can't be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=JSON)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         return {}
 
 

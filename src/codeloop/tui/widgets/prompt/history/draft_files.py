@@ -8,6 +8,7 @@ import msgspec
 
 from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.schema.bounds.tui import PROMPT_BLOB
+from codeloop.schema.wire import DECODE_ERRORS
 from codeloop.tui.widgets.prompt.history.stored_prompt import ChipContents, StoredPrompt
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
@@ -32,7 +33,7 @@ class DraftFiles:
         """Return the draft of a session in this process; None: there is none."""
         try:
             prompt = msgspec.json.decode(read_start(self._find_path(key), PROMPT_BLOB.value), type=StoredPrompt)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        except (OSError, *DECODE_ERRORS):
             return None
         return self._contents.unpack(prompt)
 
@@ -46,7 +47,7 @@ class DraftFiles:
         try:
             data = read_start(self._find_path(f"{key}-queue"), PROMPT_BLOB.value)
             return msgspec.json.decode(data, type=list[PromptEntry])
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        except (OSError, *DECODE_ERRORS):
             return []
 
     def adopt(self, key: str) -> bool:

@@ -25,6 +25,7 @@ from codeloop.schema.bounds.tui import (
     PROMPT_STASH,
 )
 from codeloop.schema.ids import now_ms
+from codeloop.schema.wire import DECODE_ERRORS
 from codeloop.tui.widgets.prompt.history.draft_files import DraftFiles
 from codeloop.tui.widgets.prompt.history.stored_prompt import ChipContents, StoredPrompt
 
@@ -162,7 +163,7 @@ def _read_prompts(path: Path) -> list[StoredPrompt]:
         return []
     prompts: list[StoredPrompt] = []
     for line in lines:
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        with suppress(*DECODE_ERRORS):
             prompts.append(msgspec.json.decode(line, type=StoredPrompt))
     return prompts
 
@@ -193,5 +194,5 @@ def _write_lines(path: Path, prompts: list[StoredPrompt]) -> None:
 def _read_mentions(path: Path) -> dict[str, Mention]:
     try:
         return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=dict[str, Mention])
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         return {}

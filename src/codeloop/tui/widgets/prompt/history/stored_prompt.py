@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
 from codeloop.schema.bounds.tui import PROMPT_BLOB, PROMPT_BLOB_AGE
+from codeloop.schema.wire import DECODE_ERRORS
 from codeloop.tui.editor.chips import Chip, Chips
 from codeloop.tui.widgets.prompt.prompt_entry import Mode
 
@@ -67,7 +68,7 @@ class ChipContents:
             return chip
         try:
             return msgspec.json.decode(read_start(self._folder / chip.file, PROMPT_BLOB.value), type=Chip)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        except (OSError, *DECODE_ERRORS):
             return Chip(label=chip.label, text=chip.label)
 
     def _remove_old(self) -> None:
