@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
+from codeloop.kit.limit import Limit
 from tests.app.test_extensions import DONE, OPEN, hosts, own
 from tests.support.javascript_extensions import find_host_command
 from tests.support.scripted_project import make_answer, make_call, make_startup, open_scripted_project, wait_until
@@ -25,7 +26,7 @@ import time
 from pathlib import Path
 from codeloop.extension import hook
 
-time.sleep(1 if Path("slow").exists() else 0)
+time.sleep(2.2 if Path("slow").exists() else 0)
 
 
 @hook("event")
@@ -79,7 +80,11 @@ async def test_a_turn_loads_of_the_known_ones_those_that_it_asks(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_what_follows_events_has_them_from_the_first_to_the_last_however_late_it_is(tmp_path: Path) -> None:
+async def test_what_follows_events_has_them_from_the_first_to_the_last_however_late_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is loaded later than the time that is left for the last events (2 s), which runs only from then on.
+    monkeypatch.setattr("codeloop.extend.host.hosts.HOST_WAIT", Limit("host.wait", 60_000, "ms", ""))
     own(tmp_path, "plugin/follower.py", SLOW_FOLLOWER)
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()

@@ -222,6 +222,10 @@ class ExtensionHosts:
         """End the hosts, after delivering the last events."""
         for feed in self._feeds.values():
             feed.flush()
+        # The time for the last events does not run while a follower is still being loaded: on a busy machine that
+        # alone can take longer, and a follower that reports the end of a turn would miss it.
+        if loads := [task for key, task in self._follower_loads.items() if not self._feeds[key].is_drained.is_set()]:
+            await asyncio.wait(loads, timeout=HOST_WAIT.seconds)
         with suppress(TimeoutError):
             async with asyncio.timeout(HOST_STOP.seconds):
                 await asyncio.gather(*(feed.is_drained.wait() for feed in self._feeds.values()))
