@@ -1,11 +1,13 @@
 """Servers as they are published, as far as they can be installed here, each with a small project."""
 
 import os
+import shutil
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -188,7 +190,9 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     beside = install_python_programs(*CASES[name].beside) if CASES[name].beside else None
     path = os.pathsep.join([*(str(each) for each in (programs, beside) if each), os.environ["PATH"]])
     # Biome's daemon is found by its socket in the cache: one that tests share would end while another still needs it.
-    environment = {"PATH": path, "HOME": str(Path.home()), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    # Not below `tmp_path`, since the path of a socket may have only 107 bytes.
+    cache = mkdtemp(prefix="lsp-")
+    environment = {"PATH": path, "HOME": str(Path.home()), "XDG_CACHE_HOME": cache}
     root = ctx.workspace.root
     workspace = ctx.workspace = Workspace(root, root, ctx.workspace.scratch, environment, SandboxConfig())
     logs: list[str] = []
@@ -215,6 +219,7 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     chosen = list_servers(others, place)
     if not any(each.state == "found" for each in chosen):
         ctx.store.close()
+        shutil.rmtree(cache)
         pytest.skip(f"{name} can't be had here")
     languages = ServerPool(chosen, workspace.root, callbacks, lambda _: 0.0)
     ctx.services.languages = languages
@@ -228,4 +233,5 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     finally:
         await languages.close()
         await workspace.close()
+        shutil.rmtree(cache, ignore_errors=True)
         ctx.store.close()
