@@ -59,6 +59,7 @@ def test_what_is_read_and_set_is_there() -> None:
     for name in ("_start_widget", "_close_messages_no_wait"):
         assert callable(getattr(App, name)), name
     assert hasattr(Input(), "_bindings")
+    assert "_layout_updates" in vars(Input())
     assert "_vertical_scrollbar" in inspect.getsource(Widget.vertical_scrollbar.fget or Widget)
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "WriterThread",  # codeloop's version does not block on a terminal that reads nothing
     "XTermParser",  # codeloop's version also parses xterm's sequences
     "add_sequences",
+    "request_layout",
     "resume_signal",
     "set_colour_system",
     "set_update_period",
@@ -60,3 +61,12 @@ def add_sequences(sequences: Mapping[str, object]) -> None:
     """Register more key sequences; Textual has no public way to do so."""
     ansi_sequences_keys: dict[str, object] = vars(_ansi_sequences)["ANSI_SEQUENCES_KEYS"]
     ansi_sequences_keys.update(sequences)
+
+
+def request_layout(widget: Widget) -> None:
+    """Have the screen laid out again, since a widget with `height: auto` needs another height."""
+    # Textual keeps the size that it computed for the same number of requests, and does not count a request while an
+    # earlier one of the widget waits. So a widget that changed twice would keep the size of its first change if a
+    # neighbour had the screen laid out in between.
+    vars(widget)["_layout_updates"] += 1
+    widget.refresh(layout=True)

@@ -319,6 +319,22 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         assert [entry.text for entry in hand.app.prompt.queue.local_prompts] == ["for after a crash"]
 
 
+async def test_a_prompt_added_while_the_screen_is_laid_out_gets_its_row(tmp_path: Path) -> None:
+    async with prompting(tmp_path, size=(70, 20)) as hand:
+        queue = hand.app.prompt.queue
+        queue.open_session(QueueServer(), "ses_1")
+        queue.add(PromptEntry("one"))
+        await hand.until(lambda: "one" in hand.screen())
+        queue.add(PromptEntry("two"))
+        # The editor, a neighbour, has the screen laid out before the request of the queue is carried out.
+        hand.app.prompt.editor.refresh(layout=True)
+        hand.app.prompt.editor._check_refresh()
+        hand.app.screen._refresh_layout()
+        queue.add(PromptEntry("three"))
+        await hand.until(lambda: "three" in hand.screen())
+        assert queue.size.height == 3
+
+
 @pytest.mark.parametrize("to_editor", [True, False])
 async def test_a_switch_of_the_session_leaves_withdrawn_prompts_to_their_own(tmp_path: Path, to_editor: bool) -> None:
     server = QueueServer("one", "two")

@@ -16,6 +16,7 @@ from codeloop.tui.editor.line_layout import LineLayout
 from codeloop.tui.editor.vim.vim import Vim
 from codeloop.tui.editor.words import find_word_span
 from codeloop.tui.keys.key_names import normalise_key
+from codeloop.tui.terminal.textual_private import request_layout
 from codeloop.tui.widgets.base_widgets import find_faint_style, get_app
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.mouse_text_widget import ClickUnit, MouseTextWidget
@@ -160,7 +161,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         # Only another height needs a layout of the whole screen.
         if height != self._visible_rows:
             self._visible_rows = height
-            self.refresh(layout=True)
+            request_layout(self)
         else:
             self.refresh()
 

@@ -16,6 +16,7 @@ from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import MESSAGE_DELETE, SESSION_QUEUED
 from codeloop.schema.part import FilePart, TextPart
+from codeloop.tui.terminal.textual_private import request_layout
 from codeloop.tui.widgets.base_widgets import CachedWidget, find_faint_style
 from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
@@ -172,7 +173,7 @@ class QueuedPrompts(CachedWidget):
         if (rows := self._list_rows()) != self._drawn_rows:
             self._drawn_rows = rows
             self.display = bool(rows)
-            self.refresh(layout=True)
+            request_layout(self)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of rows, at most `_MAX_ROWS`."""

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.render.cells import cut_path
+from codeloop.tui.terminal.textual_private import request_layout
 from codeloop.tui.widgets.base_widgets import find_faint_style
 from codeloop.tui.widgets.prompt.completion.completer import CompletionRow
 
@@ -66,7 +67,10 @@ class CompletionPopup(Widget):
         self._top = 0
         self._scroll_to_cursor()
         self.display = bool(rows)
-        self.refresh(layout=not is_as_high)
+        if is_as_high:
+            self.refresh()
+        else:
+            request_layout(self)
 
     def move(self, step: int) -> None:
         """Move the cursor by `step` rows; after the last row comes the first."""
