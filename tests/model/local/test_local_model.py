@@ -115,6 +115,13 @@ async def test_each_server_is_asked_in_its_own_way(provider: str, path: str, ans
     assert remedy in found.remedy
 
 
+async def test_the_query_of_a_base_url_is_part_of_the_request() -> None:
+    read = find_context_reader("vllm", "")
+    assert read is not None
+    async with serving({"/v1/models?tenant=a": {"data": [{"id": "qwen3", "max_model_len": 4_096}]}}) as server:
+        assert (await read(f"{server.url}?tenant=a", "qwen3")).loaded_tokens == 4_096
+
+
 @pytest.mark.parametrize("provider", ["ollama", "lmstudio", "llama.cpp", "vllm"])
 async def test_a_server_that_says_nothing_leaves_it_unknown(provider: str) -> None:
     assert (await context(provider, "qwen3", {})).loaded_tokens == 0

@@ -14,7 +14,7 @@ from codeloop.automation.fleet.driver import RESULT_KEYS, FleetStopped, JobTask
 from codeloop.automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_program
 from codeloop.kit.programs import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_POLL, FLEET_STOP_TIME
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 
 class LocalDriver:
@@ -54,7 +54,7 @@ class LocalDriver:
             lines = output.read().splitlines()
         try:
             last = msgspec.json.decode(lines[-1], type=JSON)
-        except (IndexError, msgspec.DecodeError):
+        except (IndexError, *DECODE_ERRORS):
             last = {}
         # It was killed before it printed its result.
         if last.get("type") != "result":

@@ -18,6 +18,7 @@ from codeloop.kit.small_files import lock
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_TEXT
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import DECODE_ERRORS
 
 
 class _RunResult(Struct):
@@ -109,5 +110,5 @@ def _run_program(schedule: Schedule) -> _RunResult:
             )
     try:
         return msgspec.json.decode(output.splitlines()[-1], type=_RunResult)
-    except (IndexError, msgspec.DecodeError):
+    except (IndexError, *DECODE_ERRORS):
         return _RunResult(is_error=True, errors=[f"It ended without a result (exit code {process.returncode})."])

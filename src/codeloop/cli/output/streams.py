@@ -176,6 +176,7 @@ class OutputQueue:
         """Stop waiting for readers of the output."""
         while self._waiting:
             self._give_up(self._waiting[0][0])
+        self._emptied.set()
 
     def _write(self) -> None:
         """Write the output that waits, until a reader takes no more."""

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from codeloop.kit.jsonc import is_object
+from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import DISCOVER_BYTES
 from codeloop.schema.wire import DECODE_ERRORS, JSON
 
@@ -48,7 +49,8 @@ async def send_request(url: str, body: JSON | None) -> bytes | None:
         return None
     try:
         # HTTP/1.0: the answer comes in one piece without chunks, and the server closes the connection after it.
-        head = f"{'GET' if body is None else 'POST'} {parts.path} HTTP/1.0\r\nHost: {host}:{port}\r\n"
+        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        head = f"{'GET' if body is None else 'POST'} {target} HTTP/1.0\r\nHost: {add_brackets(host)}:{port}\r\n"
         head += "Accept: application/json\r\n"
         if body is not None:
             head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
