@@ -163,7 +163,18 @@ def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
         word.partition("=")[0] in row.required_options or word in row.required_options for word in words
     ):
         return False
-    return not row.target_pattern or any(fnmatchcase(word, row.target_pattern) for word in _list_last_operands(words))
+    return not row.target_pattern or _may_have_target(row.target_pattern, words)
+
+
+def _may_have_target(pattern: str, words: tuple[str, ...]) -> bool:
+    """Return whether the last operand may match a row's pattern, such as `s3://*`."""
+    targets = _list_last_operands(words)
+    if any(fnmatchcase(word, pattern) for word in targets):
+        return True
+    # One end of `aws s3 sync . "$DEST"` must be remote; when no other word is, it is the unknown one. svn's
+    # subcommands (`*://*`) also work with two local paths.
+    begins_unknown = any(word[:1] in MARKS for word in targets)
+    return begins_unknown and not pattern.startswith("*") and not any(fnmatchcase(word, pattern) for word in words)
 
 
 def _list_last_operands(words: tuple[str, ...]) -> list[str]:
