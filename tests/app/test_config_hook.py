@@ -18,8 +18,10 @@ from codeloop.schema.bounds.extension import HOST_WAIT
 from codeloop.schema.live_events import ToastShown
 from codeloop.schema.operation import COMMAND, SESSION_CREATE
 from codeloop.schema.wire import replace
-from tests.support.scripted_project import make_startup, open_in_process, open_over_http, wait_until
+from tests.support.extension_waits import patient_extensions
+from tests.support.scripted_project import make_startup, open_in_process, open_over_http, wait_for_result, wait_until
 
+__all__ = ["patient_extensions"]
 PLUGIN = """
 from pathlib import Path
 
@@ -83,7 +85,7 @@ async def test_the_first_turn_goes_with_what_extensions_change(tmp_path: Path) -
         session = await client.call(SESSION_CREATE, CreateSession())
         heard = asyncio.create_task(warned(client))
         await client.call(COMMAND, InvokeCommand(session_id=session.id, command="rest", arguments=""))
-        assert "z.py can't be used" in await asyncio.wait_for(heard, 10)
+        assert "z.py can't be used" in await wait_for_result(heard)
     assert log.read_text() == "asked\nasked\n"
 
 

@@ -1,5 +1,6 @@
 """How extensions that are known are started: those that a turn needs, and no turn waits for the others."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,11 @@ import pytest
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
 from codeloop.kit.limit import Limit
 from tests.app.test_extensions import DONE, OPEN, hosts, own
+from tests.support.extension_waits import LONG, patient_extensions
 from tests.support.javascript_extensions import find_host_command
 from tests.support.scripted_project import make_answer, make_call, make_startup, open_scripted_project, wait_until
 
+__all__ = ["patient_extensions"]
 NOTING = """
 from pathlib import Path
 from codeloop.extension import hook
@@ -26,7 +29,8 @@ import time
 from pathlib import Path
 from codeloop.extension import hook
 
-time.sleep(2.2 if Path("slow").exists() else 0)
+while Path("slow").exists():
+    time.sleep(0.01)
 
 
 @hook("event")
@@ -83,17 +87,25 @@ async def test_a_turn_loads_of_the_known_ones_those_that_it_asks(tmp_path: Path)
 async def test_what_follows_events_has_them_from_the_first_to_the_last_however_late_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It is loaded later than the time that is left for the last events (2 s), which runs only from then on.
-    monkeypatch.setattr("codeloop.extend.host.hosts.HOST_WAIT", Limit("host.wait", 60_000, "ms", ""))
     own(tmp_path, "plugin/follower.py", SLOW_FOLLOWER)
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         seen = it.work / "seen"
-        (it.work / "slow").touch()
+        slow = it.work / "slow"
+        slow.touch()
     seen.unlink(missing_ok=True)
+    stop_limit = "codeloop.extend.host.hosts.HOST_STOP"
+
+    def let_it_load() -> None:
+        monkeypatch.setattr(stop_limit, LONG)
+        slow.unlink()
+
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         assert not seen.exists(), "the turn did not wait for it"
+        # The time that is left for the last events is over before the follower is loaded, and must not run until then.
+        monkeypatch.setattr(stop_limit, Limit("host.stop", 1, "ms", ""))
+        asyncio.get_running_loop().call_later(0.3, let_it_load)
     told = seen.read_text().splitlines()
     assert told[0] == "message.updated", "the prompt"
     assert told[-1] == "session.idle"

@@ -24,6 +24,7 @@ from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import Branch, BranchUpdated, Delta, PartDelta, ToastShown
 from codeloop.schema.operation import PROMPT, SESSION_CREATE
+from tests.support.extension_waits import patient_extensions
 from tests.support.scripted_project import (
     RequestRecorder,
     ScriptedProject,
@@ -34,6 +35,7 @@ from tests.support.scripted_project import (
     wait_until,
 )
 
+__all__ = ["patient_extensions"]
 WORD = '''
 from pathlib import Path
 
