@@ -165,7 +165,7 @@ async def test_two_callers_of_one_turn_get_the_same_answer(tmp_path: Path) -> No
         first = asyncio.create_task(it.prompt("one"))
         await wait_until(lambda: it.calls() and it.calls()[0].state.input)
         second = asyncio.create_task(it.prompt("two"))
-        await asyncio.sleep(0.02)
+        await wait_until(lambda: len(it.view().entries) == 3)
         (it.work / "go").touch()
         assert (await first).info == (await second).info
         assert len(it.model.requests) == 2
