@@ -59,7 +59,9 @@ from tests.support.scripted_project import (
     wait_for_result,
     wait_until,
 )
+from tests.support.snapshot_waits import patient_snapshots
 
+__all__ = ["patient_snapshots"]
 SLOW = make_call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done")
 
 
@@ -117,8 +119,8 @@ async def test_a_prompt_to_a_subagent_at_work_is_taken_up_by_it(tmp_path: Path) 
         second: asyncio.Task[MessageWithParts] = asyncio.create_task(said)
         await wait_until(lambda: len(it.project.store.read_conversation(child.id).entries) == 3)
         (it.work / "go").touch()
-        assert join_texts((await wait_for_result(second, 10)).parts) == "Both done."
-        assert join_texts((await wait_for_result(parent, 10)).parts) == "All done."
+        assert join_texts((await wait_for_result(second)).parts) == "Both done."
+        assert join_texts((await wait_for_result(parent)).parts) == "All done."
         view = it.project.store.read_conversation(child.id)
         (done,) = [part for entry in view.entries for part in entry.parts if isinstance(part, ToolPart)]
         assert "Interrupted" not in read_result(done)

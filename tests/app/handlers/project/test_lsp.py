@@ -18,6 +18,9 @@ from codeloop.schema.part import TextPart, ToolStateCompleted
 from tests.lsp.world import SERVER
 from tests.support.language_waits import lengthen_language_waits
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
+from tests.support.snapshot_waits import patient_snapshots
+
+__all__ = ["patient_snapshots"]
 
 
 async def test_servers_that_run_are_shown_and_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +86,8 @@ async def speak(it: ScriptedProject) -> None:
 
 
 @pytest.mark.slow
-async def test_a_rename_shows_its_diffs_and_is_undone(tmp_path: Path) -> None:
+async def test_a_rename_shows_its_diffs_and_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengthen_language_waits(monkeypatch)
     asked = make_call("lsp", operation="rename", filePath="a.x:1", symbol="double", newName="twice")
     script = [make_answer(make_call("read", filePath="a.x"), asked), DONE]
     texts = {"a.x": "def double(n)\n", "b.x": "double(2)\n"}
