@@ -13,6 +13,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_LINE, FILES_LINES, Limit
 from codeloop.schema.operation import FIND_FILES, FIND_SYMBOLS, FIND_TEXT, FS_FIND
 from codeloop.workspace.search import file_index as module
+from codeloop.workspace.search.ripgrep import Ripgrep
 from tests.support.scripted_project import ScriptedProject, open_scripted_project
 from tests.workspace.snapshot.trees_on_disk import repository, write
 
@@ -86,6 +87,7 @@ async def test_a_line_of_fifty_megabytes_is_cut_in_flat_memory(tmp_path: Path, p
         file.write(b"xxxxx needle\nafter\n")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with open_scripted_project(tmp_path, []) as it:
+        it.project.workspace.ripgrep = Ripgrep(600)
         [found] = await it.client.call(FIND_TEXT, FindText(pattern=pattern))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
     assert (found.line_number, found.absolute_offset) == (2, 6)
@@ -180,13 +182,15 @@ async def test_a_list_that_aged_is_renewed_behind_the_one_who_asks_and_an_old_on
 ) -> None:
     root = tmp_path / "work"
     write(root, {"a.txt": ""})
+    for limit in ("FILES_AGE", "FILES_STALE"):
+        monkeypatch.setattr(module, limit, Limit("files.test", 3_600_000, "ms", "for this test"))
     async with open_scripted_project(tmp_path, []) as it:
         assert await names(it, "txt") == ["a.txt"]
         write(root, {"b.txt": ""})
         assert await names(it, "txt") == ["a.txt"], "the list is not kept"
         monkeypatch.setattr(module, "FILES_AGE", Limit("files.age", 0, "ms", "for this test"))
         assert await names(it, "txt") == ["a.txt"], "the list is waited for"
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while await names(it, "txt") != ["a.txt", "b.txt"]:
                 await asyncio.sleep(0.01)
         write(root, {"c.txt": ""})
