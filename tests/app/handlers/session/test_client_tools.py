@@ -58,6 +58,12 @@ ASKS_FOR_WEATHER = [make_answer(make_call("weather", town="Oslo")), ScriptedAnsw
 ASK = {"permission": {"weather": "ask"}}
 
 
+@pytest.fixture(autouse=True)
+def lasting_offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no offer run out by itself: these clients do not renew theirs."""
+    monkeypatch.setattr(client_tools, "CLIENT_TOOLS", Limit("test", 600_000, "ms", "for a test"))
+
+
 class Heard:
     """What a client that offers tools hears of their calls."""
 
@@ -226,23 +232,25 @@ async def test_a_call_asks_and_shows_its_progress(tmp_path: Path) -> None:
         assert (question.permission, question.patterns) == ("satellite", ["north"])
         await it.answer(question, "once")
         assert (await asking).allowed
+        await wait_until(lambda: heard.reports)
         assert heard.reports == [("Looking", {"done": 1})]
         await heard.answer(output="4 degrees")
         await turn
         assert it.results() == ["4 degrees"]
 
 
-@pytest.mark.slow
-async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_tools, "CLIENT_TOOL_CALL", Limit("test", 2_000, "ms", "for a test"))
+async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path) -> None:
     async with offering(tmp_path, ASKS_FOR_WEATHER, permission={"satellite": "ask"}) as (it, heard):
         turn = asyncio.create_task(it.prompt())
         asked = await heard.called()
         asking = asyncio.create_task(it.client.call(TOOL_ASK, for_satellite(it, asked)))
         question = await it.question()
-        await asyncio.sleep(2.1)
+        (offered,) = it.project.services.client_tools._offers.values()
+        (waiting,) = offered.calls.values()
+        assert waiting.deadline.when() is None, "a person may take days"
         await it.answer(question, "once")
         assert (await asking).allowed
+        assert waiting.deadline.when() is not None, "the client has its time again"
         await heard.answer(output="4 degrees")
         await turn
         assert it.results() == ["4 degrees"]
