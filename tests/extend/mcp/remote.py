@@ -15,11 +15,24 @@ SERVER = Path(__file__).with_name("package_server.py")
 
 
 @contextmanager
+def reserving_port() -> Generator[int]:
+    """Keep a port for who listens on it with SO_REUSEADDR: the system gives it to nobody else, and to no client."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", 0))
+        yield probe.getsockname()[1]
+
+
+@contextmanager
 def serving(kind: str, *more: str) -> Generator[str]:
     """Run the server; yields its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    with reserving_port() as port, running(kind, port, *more) as url:
+        yield url
+
+
+@contextmanager
+def running(kind: str, port: int, *more: str) -> Generator[str]:
+    """Run the server on a port; yields its address."""
     process = subprocess.Popen([sys.executable, str(SERVER), kind, str(port), *more], stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 60

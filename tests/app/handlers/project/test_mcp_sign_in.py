@@ -1,7 +1,6 @@
 """Signing in at MCP servers by the routes, against a provider that really speaks OAuth."""
 
 import asyncio
-import socket
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from codeloop.extend.mcp.definition import OAuthSettings
 from codeloop.extend.mcp.sign_in.callback import get_redirect_target
 from codeloop.schema.live_events import McpBrowserOpenFailed
-from tests.extend.mcp.remote import led_to, opened, serving
+from tests.extend.mcp.remote import led_to, opened, reserving_port, serving
 from tests.server.support.serving import Served, served
 from tests.support.scripted_project import wait_until
 
@@ -27,12 +26,10 @@ def oauth(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, Path
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, int]]:
     folder = tmp_path_factory.mktemp("closed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    (folder / "callback").write_text(str(port))
-    with serving("closed", str(folder)) as url:
-        yield url, port
+    with reserving_port() as port:
+        (folder / "callback").write_text(str(port))
+        with serving("closed", str(folder)) as url:
+            yield url, port
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +89,7 @@ async def test_a_browser_on_the_same_machine_finishes_it_by_the_redirect(
         following = asyncio.create_task(follow())
         await begun(it)
         waiting = asyncio.create_task(it.post("/mcp/p/auth/authenticate"))
-        await wait_until(lambda: bool(heard), 20)
+        await wait_until(lambda: bool(heard))
         await asyncio.to_thread(opened, heard[0])
         assert await waiting == {"status": "connected"}
         assert await it.post("/mcp/p/auth/callback", {"code": "late"}) == {"status": "connected"}
