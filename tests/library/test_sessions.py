@@ -13,8 +13,9 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.operation import SESSION_STATUS, NoArguments
 from tests.library.opened import Open, here, opened, work
 from tests.support.scripted_project import make_answer, make_call
+from tests.support.snapshot_waits import patient_snapshots
 
-__all__ = ["opened"]
+__all__ = ["opened", "patient_snapshots"]
 SAYS = ScriptedAnswer(text="It is done.", deltas=3)
 WRITES = make_answer(make_call("write", filePath="notes.txt", content="one\n"), text="I write.")
 SLEEPS = make_answer(make_call("bash", command="sleep 600", description="wait"))
@@ -109,12 +110,15 @@ async def test_a_limit_is_an_error_with_what_there_was(opened: Open) -> None:
         assert [use.tool for use in caught.value.answer.tools] == ["write"]
 
 
-async def test_a_turn_that_takes_too_long_is_stopped(opened: Open) -> None:
-    async with opened([SLEEPS, SAYS], profile=FREE) as project:
+async def test_a_turn_that_takes_too_long_is_stopped(opened: Open, tmp_path: Path) -> None:
+    # On a slow machine the time is over before the model was asked: then the next turn gets this call.
+    waits = make_answer(make_call("bash", command="test -e stopped || sleep 600", description="wait"))
+    async with opened([waits, SAYS], profile=FREE) as project:
         session = await project.session()
         with pytest.raises(codeloop.LimitReached, match=r"stopped after 0\.2 s") as caught:
             await session.ask("wait", limits=codeloop.TurnLimits(seconds=0.2))
         assert caught.value.answer.reason == "timeout"
+        (work(tmp_path) / "stopped").touch()
         assert (await session.ask("and now?")).text == "It is done."
 
 
