@@ -78,7 +78,7 @@ class ScriptedProject:
     async def prompt(self, text: str = "go", **more: Any) -> MessageWithParts:
         """Send a prompt, and wait for the end of the turn."""
         given = [TextPartInput(text=text)]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.client.call(PROMPT, Prompt(session_id=self.session_id, parts=given, **more))
 
     def view(self) -> Conversation:
@@ -197,7 +197,7 @@ LOCAL_CLIENT_ONLY = pytest.mark.parametrize("both_clients", ["local"], indirect=
 """Marks a test that does not depend on the client, so that it runs only once."""
 
 
-async def wait_for_result(wait: Awaitable[Any], seconds: float = 30) -> Any:
+async def wait_for_result(wait: Awaitable[Any], seconds: float = 60) -> Any:
     """Wait for a result, with a deadline."""
     return await asyncio.wait_for(wait, seconds)
 

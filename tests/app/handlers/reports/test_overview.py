@@ -23,7 +23,7 @@ async def test_each_state_is_told_apart(tmp_path: Path) -> None:
         done, asking, new = [await it.session() for _ in range(3)]
         await it.prompt(done)
         turn = asyncio.create_task(it.prompt(asking))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await it.get("/permission"):
                 await asyncio.sleep(0.02)
         found = await states(it)

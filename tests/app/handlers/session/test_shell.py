@@ -33,7 +33,7 @@ DONE = ScriptedAnswer(text="Done.")
 
 
 async def run(it: ScriptedProject, command: str, **more: Any) -> MessageWithParts:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return await it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command=command, **more))
 
 

@@ -319,7 +319,7 @@ async def test_large_files_count_as_binary_and_are_not_read(tmp_path: Path) -> N
     with (root / "sparse.img").open("wb") as file:
         file.truncate(100 * 1024**3)
     async with open_scripted_project(tmp_path, []) as it:
-        found = await wait_for_result(diffs(it), 10)
+        found = await wait_for_result(diffs(it), 30)
     assert {name: (each.additions, each.status) for name, each in found.items()} == {
         "sparse.img": (0, "added"),
         "tracked.txt": (0, "modified"),
