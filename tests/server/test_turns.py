@@ -1,6 +1,7 @@
 """What a turn does on the wire: the events of `GET /event` in the order in which clients expect them."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from codeloop.model.chat import ModelEvent, ModelRequest
 from codeloop.model.testing.script import CallBlock, ScriptedAnswer, ScriptedBlock, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.model.wrappers.retrying_model import RetryingModel
@@ -78,13 +80,14 @@ async def test_a_first_prompt_gets_its_title_by_an_event(tmp_path: Path) -> None
         session = await it.session()
         assert (await it.get(f"/session/{session}"))["title"].startswith("New session - ")
         await it.prompt(session, "Look at the tests")
+        await heard.idle(session)
         assert "Look at the tests" in [each["info"]["title"] for each in of(heard.events, "session.updated")]
 
 
 @pytest.mark.slow
 async def test_four_steps_with_tools(tmp_path: Path) -> None:
     edit = make_call("edit", filePath="calc.py", oldString="a - b", newString="a + b")
-    slow = "echo one; sleep 0.25; echo two"
+    slow = "echo one; until rm go 2>/dev/null; do sleep 0.02; done; echo two"
     script = [
         make_answer(make_call("read", filePath="calc.py"), text="Let me look."),
         make_answer(edit),
@@ -94,7 +97,9 @@ async def test_four_steps_with_tools(tmp_path: Path) -> None:
     async with served(tmp_path, script) as it, hearing(it) as heard:
         (it.work / "calc.py").write_text("def add(a, b):\n    return a - b\n")
         session = await titled(it)
-        await it.prompt(session)
+        await send(it, session)
+        await heard.until(lambda _: any(output(state) == "one\n" for state in states(heard, "bash")))
+        (it.work / "go").touch()
         heard_lines = [line for line in await heard.idle(session) if line not in {"edit running", "bash running"}]
         lines, counted = without_counts(heard_lines)
         assert counted == 3, "each step with calls stores what it has used before they end"
@@ -111,7 +116,7 @@ async def test_four_steps_with_tools(tmp_path: Path) -> None:
         summary = of(heard.events, "session.updated")[-1]["info"]["summary"]
         assert summary == {"additions": 1, "deletions": 1, "files": 1}
         shown = [state.get("metadata", {}).get("output") for state in states(heard, "bash") if "metadata" in state]
-        assert shown[0] in {"", "one\n"}
+        assert shown[0] == "one\n"
         assert shown[-1] == "one\ntwo\n"
         assert "file.edited" in [event["type"] for event in heard.events]
         patch = next(part for part in parts(heard) if part["type"] == "patch")
@@ -253,7 +258,7 @@ def is_new_prompt(info: Event) -> bool:
     return info["role"] == "user" and "summary" not in info
 
 
-SLOW = ScriptedAnswer(text="word " * 40, deltas=40, delay_ms=10)
+SLOW = ScriptedAnswer(text="word " * 6_000, deltas=6_000, delay_ms=10)
 BASH = make_answer(make_call("bash", command="echo begun; sleep 77"))
 
 
@@ -305,21 +310,43 @@ async def test_an_abort_while_somebody_is_asked(tmp_path: Path) -> None:
         assert (late["_tag"], late["requestID"]) == ("PermissionNotFoundError", asked["id"])
 
 
+class HeldModel(ScriptedModel):
+    """A model that fails once, and whose next answer waits until `is_seen` is set."""
+
+    def __init__(self, error: APIError) -> None:
+        super().__init__([ScriptedAnswer(error=error), ScriptedAnswer(text="Now.")])
+        self.is_seen = asyncio.Event()
+        self.has_failed = False
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        if self.has_failed:
+            await self.is_seen.wait()
+        self.has_failed = True
+        async for event in super().stream(request):
+            yield event
+
+
 async def test_a_try_that_failed_shows_when_the_next_one_comes(tmp_path: Path) -> None:
     headers = {"retry-after-ms": "150"}
     data = APIErrorData(message="busy now", is_retryable=True, status_code=503, response_headers=headers)
-    script = ScriptedModel([ScriptedAnswer(error=APIError(data=data)), ScriptedAnswer(text="Now.", delay_ms=200)])
-    async with served(tmp_path, RetryingModel(script)) as it, hearing(it) as heard:
+    script, is_shown = HeldModel(APIError(data=data)), asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.gather(asyncio.sleep(seconds), is_shown.wait())
+
+    async with served(tmp_path, RetryingModel(script, sleep=sleep)) as it, hearing(it) as heard:
         session = await titled(it)
         begun = now_ms()
         await send(it, session)
         await heard.line("status retry 1 busy now", session)
         status = (await it.get("/session/status"))[session]
         assert (status["type"], status["attempt"], status["message"]) == ("retry", 1, "busy now")
-        assert 150 <= status["next"] - begun < 5_000
+        assert 150 <= status["next"] - begun < 60_000
+        is_shown.set()
         await heard.line("status busy", session, 3)
         assert now_ms() >= status["next"] - 5
         assert "text ''" not in heard.lines(session)  # the service has not answered yet
+        script.is_seen.set()
         lines = await heard.idle(session)
         waited = lines.index("status retry 1 busy now")
         assert lines[waited : waited + 3] == ["status retry 1 busy now", "status busy", "text ''"]
