@@ -14,6 +14,7 @@ from codeloop.schema.bounds.server import (
     SERVER_BODY,
     SERVER_BODY_IDLE,
     SERVER_CONNECTIONS,
+    SERVER_GRACE,
     SERVER_HEADER,
     SERVER_HEADER_TIME,
     SERVER_HEADERS,
@@ -30,9 +31,9 @@ from tests.server.support.raw import UPGRADE, ask, basic, port_of, read, request
 from tests.server.support.serving import PASSWORD, Served, served
 from tests.support.scripted_project import wait_until
 
-DEADLINE = 30
-AT_ONCE = 5
-"""Seconds, half of what a header may take."""
+DEADLINE = 60
+LONG = 3_600_000
+"""Milliseconds of a deadline that is not what ends a connection."""
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -58,8 +59,8 @@ def answering(it: Served) -> int:
     return len(it.server._server.server_state.tasks)
 
 
-def shortened(monkeypatch: pytest.MonkeyPatch, limit: Limit, name: str, milliseconds: int) -> None:
-    """Have the protocol use a shorter deadline."""
+def limited(monkeypatch: pytest.MonkeyPatch, limit: Limit, name: str, milliseconds: int) -> None:
+    """Have the protocol use another deadline."""
     assert getattr(http_protocol, name) is limit
     monkeypatch.setattr(http_protocol, name, replace(limit, value=milliseconds))
 
@@ -76,7 +77,11 @@ async def test_headers_and_urls_have_a_size(tmp_path: Path) -> None:
         assert (await ask(it.url, request(it.url, "GET", "/session", basic(), *fine))).status == 200
 
 
-async def test_a_header_that_never_ends_is_cut_before_it_fills_the_memory(tmp_path: Path) -> None:
+async def test_a_header_that_never_ends_is_cut_before_it_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", LONG)
+    limited(monkeypatch, SERVER_BODY_IDLE, "SERVER_BODY_IDLE", LONG)
     async with served(tmp_path) as it:
         reader, writer = await connected(it)
         writer.write(f"GET /session HTTP/1.1\r\nhost: {urlsplit(it.url).netloc}\r\nx-long: ".encode())
@@ -89,10 +94,12 @@ async def test_a_header_that_never_ends_is_cut_before_it_fills_the_memory(tmp_pa
         except ConnectionError:
             pass
         assert sent < 64 * SERVER_HEADER.value, "it took everything"
-        assert await ends_within(reader, AT_ONCE)
+        assert await ends_within(reader, DEADLINE)
 
 
-async def test_what_follows_a_body_has_a_size_and_is_no_header(tmp_path: Path) -> None:
+async def test_what_follows_a_body_has_a_size_and_is_no_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", LONG)
+    limited(monkeypatch, SERVER_BODY_IDLE, "SERVER_BODY_IDLE", LONG)
     async with served(tmp_path) as it:
         chunked = request(it.url, "POST", "/session", "transfer-encoding: chunked", host=None) + b"2\r\n{}\r\n0\r\n"
         forged = f"host: {urlsplit(it.url).netloc}\r\n{basic()}\r\n\r\n".encode()
@@ -100,7 +107,7 @@ async def test_what_follows_a_body_has_a_size_and_is_no_header(tmp_path: Path) -
         reader, writer = await connected(it)
         writer.write(request(it.url, "POST", "/session", "transfer-encoding: chunked") + b"2\r\n{}\r\n0\r\nx-long: ")
         writer.write(b"a" * 8 * SERVER_HEADER.value)
-        assert await ends_within(reader, AT_ONCE)
+        assert await ends_within(reader, DEADLINE)
         writer.close()
 
 
@@ -117,12 +124,12 @@ async def test_a_large_body_is_refused_before_it_comes(tmp_path: Path) -> None:
 async def test_slow_headers_end_the_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: bytes, more: bytes
 ) -> None:
-    shortened(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 400)
+    limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 400)
     async with served(tmp_path) as it:
+        begun = time.monotonic()
         reader, writer = await connected(it)
         writer.write(start)
         dribble = asyncio.create_task(dribbled(writer, more))
-        begun = time.monotonic()
         assert await ends_within(reader, DEADLINE)
         assert time.monotonic() - begun > 0.3
         dribble.cancel()
@@ -136,7 +143,7 @@ async def dribbled(writer: asyncio.StreamWriter, piece: bytes) -> None:
 
 
 async def test_the_second_requests_headers_have_a_deadline_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shortened(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 1000)
+    limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 1000)
     async with served(tmp_path) as it:
         reader, writer = await connected(it)
         writer.write(request(it.url, "GET", "/session", basic()))
@@ -152,7 +159,7 @@ async def test_the_second_requests_headers_have_a_deadline_too(tmp_path: Path, m
 async def test_the_rest_of_a_refused_body_can_not_be_dribbled_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shortened(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 1000)
+    limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 1000)
     async with served(tmp_path) as it:
         reader, writer = await connected(it)
         writer.write(request(it.url, "POST", "/session", "content-length: 1000000"))
@@ -176,17 +183,20 @@ async def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_fault(
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-@pytest.mark.slow
 async def test_a_body_that_stalls_ends_the_connection_one_that_comes_slowly_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shortened(monkeypatch, SERVER_BODY_IDLE, "SERVER_BODY_IDLE", 1_500)
     async with served(tmp_path) as it:
         reader, writer = await connected(it)
         writer.write(request(it.url, "POST", "/session", basic(), "content-length: 12"))
+        await wait_until(lambda: answering(it) == 1)
+        (protocol,) = it.server._server.server_state.connections
+        assert isinstance(protocol, http_protocol.BoundedProtocol)
         for piece in (b'{"', b"ti", b"tle", b'":', b'"a"'):
-            await asyncio.sleep(0.35)
+            before = protocol._deadline
             writer.write(piece)
+            await wait_until(lambda before=before: protocol._deadline is not before)  # each piece has a new one
+        limited(monkeypatch, SERVER_BODY_IDLE, "SERVER_BODY_IDLE", 300)
         writer.write(b"}")
         assert (await read(reader)).status == 400, "one character is missing"
         writer.write(request(it.url, "POST", "/session", basic(), "content-length: 14") + b'{"title"')
@@ -236,10 +246,11 @@ async def test_connections_beyond_the_bound_are_told_so(tmp_path: Path, monkeypa
 
 async def test_a_client_that_floods_with_connections_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_protocol, "SERVER_CONNECTIONS", replace(SERVER_CONNECTIONS, value=5))
+    limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", LONG)
     async with served(tmp_path) as it:
         kept = [await asking(it, basic()) for _ in range(10)]
         reader, writer = await connected(it)
-        assert await ends_within(reader, AT_ONCE)
+        assert await ends_within(reader, DEADLINE)
         for _, each in (*kept, (reader, writer)):
             each.close()
 
@@ -256,6 +267,7 @@ async def test_strangers_do_not_keep_out_who_has_the_credential(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_protocol, "SERVER_CONNECTIONS", replace(SERVER_CONNECTIONS, value=6))
+    limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", LONG)
     async with served(tmp_path) as it:
         it.server._server.config.limit_concurrency = 6
         own = await asking(it, basic())
@@ -263,7 +275,7 @@ async def test_strangers_do_not_keep_out_who_has_the_credential(
         assert (await ask(it.url, request(it.url, "GET", "/session", basic()))).status == 200
         own[1].write(request(it.url, "GET", "/session", basic()))
         assert (await read(own[0])).status == 200, "who was let in stays"
-        assert await ends_within(strangers[0][0], AT_ONCE)
+        assert await ends_within(strangers[0][0], DEADLINE)
         for _, each in (own, *strangers):
             each.close()
 
@@ -318,7 +330,8 @@ async def test_a_port_that_is_taken_is_said_or_another_one_is_used(tmp_path: Pat
             assert (await ask(other.url, request(other.url, "GET", "/session", basic()))).status == 200
 
 
-async def test_stopping_ends_streams_sockets_and_turns_at_once(tmp_path: Path) -> None:
+async def test_stopping_ends_streams_sockets_and_turns_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codeloop.server.server.SERVER_GRACE", replace(SERVER_GRACE, value=LONG))
     command = "echo $$ > pid; exec sleep 100"
     call = ScriptedCall("bash", f'{{"command": "{command}", "description": "Waits"}}')
     async with served(tmp_path, [ScriptedAnswer(calls=(call,))], **UNCONFINED) as it:
@@ -346,7 +359,7 @@ async def streaming(it: Served, path: str) -> Connection:
 
 
 async def started(file: Path) -> int:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(DEADLINE):
         while not (file.exists() and file.read_text().strip()):
             await asyncio.sleep(0.02)
     return int(file.read_text())
