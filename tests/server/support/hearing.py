@@ -22,7 +22,7 @@ class Hearing:
         self.events.append(event)
         self._more.set()
 
-    async def until(self, ready: Callable[[list[Event]], object], seconds: float = 10) -> None:
+    async def until(self, ready: Callable[[list[Event]], object], seconds: float = 60) -> None:
         """Wait until the events so far satisfy a condition."""
         async with asyncio.timeout(seconds):
             while not ready(self.events):
@@ -75,7 +75,7 @@ async def hearing(it: Served) -> AsyncGenerator[Hearing]:
     listening = asyncio.create_task(listen())
     waiting = asyncio.create_task(begun.wait())
     try:
-        await asyncio.wait([listening, waiting], timeout=10, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([listening, waiting], timeout=60, return_when=asyncio.FIRST_COMPLETED)
         assert begun.is_set()
         yield heard
     finally:

@@ -41,7 +41,7 @@ def request(url: str, method: str, path: str, *lines: str, host: str | None = ""
     return "\r\n".join([f"{method} {path} HTTP/1.1", *own, *lines, "", ""]).encode("latin-1")
 
 
-async def ask(url: str, data: bytes, deadline: float = 5) -> Answered:
+async def ask(url: str, data: bytes, deadline: float = 60) -> Answered:
     """Send bytes, nothing after them, and read one answer."""
     reader, writer = await asyncio.open_connection(urlsplit(url).hostname, port_of(url))
     try:

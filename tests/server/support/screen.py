@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.server.support.serving import PASSWORD, Served
 
-DEADLINE = 30
+DEADLINE = 60
 BASIC = {"Authorization": "Basic " + base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()}
 
 
@@ -59,7 +59,8 @@ async def connected(
 ) -> AsyncGenerator[Screen]:
     """Connect, and read the replay."""
     url = f"{it.url.replace('http', 'ws', 1)}/pty/{pty_id}/connect{query}"
-    async with connect(url, additional_headers=BASIC if headers is None else headers, proxy=None, **options) as socket:
+    given = BASIC if headers is None else headers
+    async with connect(url, additional_headers=given, proxy=None, open_timeout=DEADLINE, **options) as socket:
         screen = Screen(socket)
         while not screen.cursors:
             await screen.read()

@@ -29,8 +29,8 @@ class Served:
         self.work = work
         auth = (server.options.username, server.options.password or "")
         # Without certificates, which nothing here has: to load those of the machine takes 25 ms each time.
-        self.http = httpx2.AsyncClient(base_url=server.url, auth=auth, timeout=20, verify=False)
-        self.anonymous = httpx2.AsyncClient(base_url=server.url, timeout=20, verify=False)
+        self.http = httpx2.AsyncClient(base_url=server.url, auth=auth, timeout=60, verify=False)
+        self.anonymous = httpx2.AsyncClient(base_url=server.url, timeout=60, verify=False)
 
     @property
     def app(self) -> App:

@@ -25,7 +25,7 @@ class Stream:
         self.places: list[str] = []
         """All `id:` lines."""
 
-    async def next(self, deadline: float = 20) -> Event:
+    async def next(self, deadline: float = 60) -> Event:
         """Return the next event; fails when none comes, or when the stream ends."""
         data: str | None = None
         async with asyncio.timeout(deadline):
@@ -45,7 +45,7 @@ class Stream:
                         raise AssertionError(line)
         raise EOFError
 
-    async def until(self, is_last: Callable[[Event], object], deadline: float = 30) -> list[Event]:
+    async def until(self, is_last: Callable[[Event], object], deadline: float = 60) -> list[Event]:
         """Return the events up to one."""
         events: list[Event] = []
         async with asyncio.timeout(deadline):
@@ -82,7 +82,7 @@ async def connected(
     reader, writer = await asyncio.open_connection(sock=connection, limit=4096 if receive else 2**20)
     head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
     writer.write(f"GET {target} HTTP/1.1\r\n{head}\r\n".encode())
-    await asyncio.wait_for(reader.readuntil(b"server.connected"), 20)
+    await asyncio.wait_for(reader.readuntil(b"server.connected"), 60)
     return reader, writer
 
 
