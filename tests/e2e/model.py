@@ -89,6 +89,10 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
         Answer(text="Then it is rounded **half up**.", deltas=0),
     ),
     "tell a story": (Answer(text=" ".join(f"word-{n}" for n in range(1, 61)), deltas=0, delay=SLOW_DELTA_DELAY),),
+    # For who stops it: a busy machine may need many seconds for that.
+    "tell a long story": (
+        Answer(text=" ".join(f"word-{n}" for n in range(1, 1_201)), deltas=0, delay=SLOW_DELTA_DELAY),
+    ),
     "watch the clock": (
         Answer(calls=(make_call("bash", command=CLOCK_COMMAND, description="Tick", run_in_background=True),)),
         Answer(text="It ticks in the background."),

@@ -58,19 +58,18 @@ await inBrowser(async (open) => {
     await press("r");
     await both((page) => page.waitForSelector(".undone", { state: "detached" }));
 
-    await prompt(second, "tell a story");
+    await prompt(second, "tell a long story");
     await first.waitForSelector("text=word-4");
     await terminalShows("word-4");
     await picture(first, "agree");
-    await press("Escape");
-    await press("Escape");
+    await press("Escape", "Escape"); // by one program: two may start too far apart
     await both((page) => page.waitForSelector("text=You stopped this turn."));
     await both((page) => page.waitForSelector("#prompt[placeholder^='What should']"));
     const shown = [];
     for (const page of [first, second]) {
       await page.bringToFront(); // Chromium draws no other page
       await page.setViewportSize({ width: 1280, height: 4_000 }); // so that no message is left out
-      await page.waitForTimeout(500);
+      await page.waitForFunction(() => /^mend the total[\s\S]*You stopped this turn\.$/.test(document.querySelector(".transcript").innerText));
       shown.push(await page.locator(".transcript").innerText());
     }
     assert.equal(shown[0], shown[1]);

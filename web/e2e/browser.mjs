@@ -51,6 +51,17 @@ export async function picture(page, name) {
   if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
 }
 
+/** Stop the turn of the page's session with Escape, pressed twice; again, where the second press came too late. */
+export async function stopTurn(page) {
+  const end = page.locator("text=You stopped this turn.").first();
+  for (let tries = 0; tries < 12 && (await end.count()) === 0; tries++) {
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await end.waitFor({ timeout: 10_000 }).catch(() => undefined);
+  }
+  await end.waitFor();
+}
+
 /** Type a prompt and send it. */
 export async function prompt(page, text) {
   await page.fill("#prompt", text);

@@ -101,7 +101,7 @@ await inBrowser(async (open) => {
   await page.goto("about:blank");
   await page.goto(new URL(page.url() === "about:blank" ? process.env.CODELOOP_LINK : page.url()).origin + `/#${new URLSearchParams({ dir: live.directory, session: live.id })}`);
   await page.waitForSelector("text=message 1:");
-  for (let tries = 0; !stream.hasFollower() && tries < 100; tries++) await page.waitForTimeout(50);
+  for (let tries = 0; !stream.hasFollower() && tries < 2_400; tries++) await page.waitForTimeout(50);
   const answer = (n) => {
     const messageID = `msg_live${String(n).padStart(22, "0")}`;
     const info = { id: messageID, sessionID: live.id, role: "assistant", parentID: "msg_00000000000000000000000000", time: { created: 1_700_000_001_000 + n }, modelID: "coder", providerID: "mine", agent: "build" };
@@ -131,7 +131,7 @@ await inBrowser(async (open) => {
     }
     writing.say("\n\nThat was all of it.\n");
     const whole = () => page.evaluate(() => [...document.querySelectorAll(".live")].at(-1).textContent.trimEnd());
-    for (let tries = 0; tries < 100 && !(await whole()).endsWith("That was all of it."); tries++) await page.waitForTimeout(100);
+    for (let tries = 0; tries < 1_200 && !(await whole()).endsWith("That was all of it."); tries++) await page.waitForTimeout(100);
     const before = await whole();
     writing.end();
     await page.waitForTimeout(500);

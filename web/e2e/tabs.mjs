@@ -1,6 +1,6 @@
 // Two pages on one session, a question, completions: both show the same, and what was typed is kept.
 import assert from "node:assert/strict";
-import { inBrowser, picture, prompt } from "./browser.mjs";
+import { inBrowser, picture, prompt, stopTurn } from "./browser.mjs";
 
 await inBrowser(async (open) => {
   const first = await open();
@@ -33,9 +33,7 @@ await inBrowser(async (open) => {
   await prompt(first, "say one word");
   await second.waitForSelector("text=Certainly.");
   await first.click("[aria-label='New session']");
-  await prompt(first, "tell a story");
+  await prompt(first, "tell a long story");
   await first.waitForSelector("text=word-3");
-  await first.keyboard.press("Escape");
-  await first.keyboard.press("Escape");
-  await first.waitForSelector("text=You stopped this turn.");
+  await stopTurn(first);
 });

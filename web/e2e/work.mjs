@@ -81,7 +81,7 @@ await inBrowser(async (open, { browser, allow }) => {
 
   await page.click("[aria-label='Terminals']");
   await page.waitForSelector(".xterm-rows");
-  await page.waitForTimeout(500);
+  await page.waitForSelector(".terminal-words", { state: "detached" }); // it says "Connecting…"
   await page.keyboard.type("echo $((40 + 2)) is it\n");
   await page.waitForSelector(".xterm-rows >> text=42 is it");
   await picture(page, "terminal");
