@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.processes import list_processes
-from codeloop.schema.limits import SHELL_GRACE, SHELL_REPORT
+from codeloop.schema.limits import SHELL_FILE, SHELL_GRACE, SHELL_INTERRUPT, SHELL_REPORT
 from codeloop.schema.wire import replace
 from codeloop.workspace.process import running_command as commands
+from codeloop.workspace.process import shells as shells_module
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 
@@ -22,9 +23,18 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "GIVEN":
 
 
 async def run(
-    shells: Shells, place: ShellContext, text: str, timeout: float = 20, directory: Path | None = None
+    shells: Shells, place: ShellContext, text: str, timeout: float = 60, directory: Path | None = None
 ) -> CommandResult:
     return await shells.run(place, ShellCommand(text, timeout, directory), lambda _: None)
+
+
+async def run_out_of_time(shells: Shells, place: ShellContext, text: str) -> CommandResult:
+    """Run a command that makes the file `begun` to its timeout: a longer one if it had not begun by then."""
+    for timeout in (1, 5, 25):
+        outcome = await run(shells, place, text, timeout=timeout)
+        if (place.directory / "begun").exists():
+            break
+    return outcome
 
 
 def descriptors() -> int:
@@ -161,7 +171,7 @@ async def test_odd_input_and_output(shells: Shells, place: ShellContext, command
     [
         "sleep 900 & echo $!",
         "setsid sleep 900 & sleep 0.05; echo $!",
-        "(setsid sh -c 'echo $$; exec sleep 900 >/dev/null 2>&1' &); sleep 0.05",
+        "(setsid sh -c 'echo $$; > begun; exec sleep 900 >/dev/null 2>&1' &); until [ -e begun ]; do sleep 0.01; done",
         "trap '' TERM; (trap '' TERM; exec sleep 900) & echo $!",
         "sh -c 'sleep 900 & echo $!' ; exit 0",
     ],
@@ -184,7 +194,7 @@ async def test_a_short_background_job_may_end_by_itself(
 
 
 async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(shells: Shells, place: ShellContext) -> None:
-    outcome = await run(shells, place, "echo $$; setsid sh -c 'echo $$; sleep 900' & sleep 900", timeout=1)
+    outcome = await run_out_of_time(shells, place, "echo $$; setsid sh -c 'echo $$; > begun; sleep 900' & sleep 900")
     assert (outcome.timed_out, outcome.code) == (True, None)
     assert len(outcome.output.split()) == 2
     assert not any(alive(int(pid)) for pid in outcome.output.split())
@@ -192,35 +202,43 @@ async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(shells: Shells
 
 HANG = """import time
 def wait_for_answer():
+    open("begun", "w").close()
     time.sleep(900)
 wait_for_answer()
 """
 
 
 @pytest.mark.parametrize("line", ["python3 hang.py", "cd . && python3 hang.py 2>&1 | tail -5", "exec python3 hang.py"])
-async def test_a_timeout_shows_where_a_program_hangs(shells: Shells, place: ShellContext, line: str) -> None:
+async def test_a_timeout_shows_where_a_program_hangs(
+    shells: Shells, place: ShellContext, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shells_module, "SHELL_INTERRUPT", replace(SHELL_INTERRUPT, value=60_000))
     (place.directory / "hang.py").write_text(HANG)
-    outcome = await run(shells, place, line, timeout=1)
+    outcome = await run_out_of_time(shells, place, line)
     assert (outcome.timed_out, outcome.code) == (True, None)
     assert "in wait_for_answer" in outcome.output
     assert "KeyboardInterrupt" in outcome.output
 
 
-async def test_nothing_of_a_line_runs_after_its_timeout(shells: Shells, place: ShellContext) -> None:
-    caught = "python3 -c 'import time\ntry: time.sleep(900)\nexcept KeyboardInterrupt: print(1)'"
-    outcome = await run(shells, place, f"{caught}; touch next; ({caught}; :); touch last", timeout=1)
+async def test_nothing_of_a_line_runs_after_its_timeout(
+    shells: Shells, place: ShellContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shells_module, "SHELL_INTERRUPT", replace(SHELL_INTERRUPT, value=60_000))
+    sleep = 'open("begun", "w").close(); time.sleep(900)'
+    caught = f"python3 -c 'import time\ntry: {sleep}\nexcept KeyboardInterrupt: print(1)'"
+    outcome = await run_out_of_time(shells, place, f"{caught}; touch next; ({caught}; :); touch last")
     assert outcome.output == "1\n"
     assert not (place.directory / "next").exists()
 
 
 async def test_a_program_that_ignores_the_interrupt_is_killed_soon(shells: Shells, place: ShellContext) -> None:
-    outcome = await run(shells, place, "trap '' INT; echo $$; sleep 900; echo no", timeout=1)
-    assert outcome.duration < 15
+    outcome = await run_out_of_time(shells, place, "trap '' INT; echo $$; > begun; sleep 900; echo no")
+    assert outcome.duration < 60
     assert not alive(int(outcome.output))
 
 
 async def test_a_shell_that_ignores_term_is_killed(shells: Shells, place: ShellContext) -> None:
-    outcome = await run(shells, place, "trap '' TERM; echo $$; while :; do sleep 900; done", timeout=1)
+    outcome = await run_out_of_time(shells, place, "trap '' TERM; echo $$; > begun; while :; do sleep 900; done")
     assert outcome.timed_out
     assert not alive(int(outcome.output))
 
@@ -228,7 +246,7 @@ async def test_a_shell_that_ignores_term_is_killed(shells: Shells, place: ShellC
 @pytest.mark.parametrize("times", [1, 2])
 async def test_cancelling_ends_the_whole_tree_first(shells: Shells, place: ShellContext, times: int) -> None:
     heard: list[str] = []
-    command = ShellCommand("echo $$; setsid sh -c 'echo $$; sleep 900' & sleep 900", 20)
+    command = ShellCommand("echo $$; setsid sh -c 'echo $$; sleep 900' & sleep 900", 60)
     task = asyncio.create_task(shells.run(place, command, heard.append))
     while not heard or heard[-1].count("\n") < 2:
         await asyncio.sleep(0.01)
@@ -242,8 +260,15 @@ async def test_cancelling_ends_the_whole_tree_first(shells: Shells, place: Shell
 
 async def test_output_is_shown_while_it_comes_and_throttled(shells: Shells, place: ShellContext) -> None:
     heard: list[tuple[float, str]] = []
-    script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.03; done"
-    await shells.run(place, ShellCommand(script, 20), lambda text: heard.append((time.monotonic(), text)))
+
+    def hear(text: str) -> None:
+        heard.append((time.monotonic(), text))
+        if len(heard) == 3:
+            (place.directory / "heard").touch()
+
+    script = "i=0; until [ -e heard ]; do echo $((i += 1)); sleep 0.03; done"
+    outcome = await shells.run(place, ShellCommand(script, 60), hear)
+    assert not outcome.timed_out
     assert heard[0][1].startswith("1\n")
     assert all(later - earlier > SHELL_REPORT.seconds * 0.9 for (earlier, _), (later, _) in pairwise(heard))
 
@@ -294,9 +319,13 @@ async def test_endless_output_is_ended_in_flat_memory_and_the_file_is_capped(
     shells: Shells, place: ShellContext
 ) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    outcome = await run(shells, place, "head -c 1000000000 /dev/zero | tr '\\0' '\\n'; yes", timeout=4)
+    for timeout in (4, 16, 64):  # a longer one where the machine was too busy for so much output
+        outcome = await run(shells, place, "head -c 1000000000 /dev/zero | tr '\\0' '\\n'; yes", timeout=timeout)
+        assert outcome.timed_out
+        assert outcome.output_file is not None
+        if outcome.output_file.stat().st_size == SHELL_FILE.value:
+            break
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert outcome.timed_out
     assert outcome.output_file is not None
     assert outcome.output_file.stat().st_size == 64 * 1024 * 1024
     assert "up to its first" in outcome.output
@@ -312,8 +341,7 @@ async def test_a_directory_that_does_not_exist_is_an_error_and_leaks_nothing(
         await run(shells, place, "true", directory=Path("/nowhere"))
     for _ in range(5):
         await run(shells, place, "true")
-    after = descriptors()
-    assert after == before
+    assert descriptors() <= before, "fewer if something older was freed"
 
 
 @pytest.mark.parametrize("chosen", ["/bin/sh", "/usr/bin/zsh", "/usr/bin/fish", "", "/no/such/bash"])
@@ -434,7 +462,7 @@ async def main():
     place = ShellContext("ses_1", Path({str(tmp_path)!r}), {ENVIRONMENT!r}, Path({str(tmp_path)!r}))
     job = await shells.start(place, ShellCommand("echo $$; exec sleep 900", 0))
     print((await job.read(30)).output.strip(), flush=True)
-    command = ShellCommand("setsid sh -c 'echo $$ > pid; exec sleep 900' & sleep 900", 20)
+    command = ShellCommand("setsid sh -c 'echo $$ > pid; exec sleep 900' & sleep 900", 60)
     await shells.run(place, command, lambda _: None)
 asyncio.run(main())
 """
@@ -442,12 +470,12 @@ asyncio.run(main())
         assert killed.stdout is not None
         job = int(killed.stdout.readline())
         file = tmp_path / "pid"
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not (file.exists() and file.read_text().strip()) and time.monotonic() < until:
             await asyncio.sleep(0.02)
         killed.send_signal(signal.SIGKILL)
     pids = {job, int(file.read_text())}
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while any(alive(pid) for pid in pids) and time.monotonic() < until:
         await asyncio.sleep(0.05)
     assert not any(alive(pid) for pid in pids)
@@ -455,11 +483,13 @@ asyncio.run(main())
 
 async def test_a_command_that_took_long_has_a_longer_timeout_next_time(place: ShellContext) -> None:
     shells = Shells(timeout=0.1)
+    line = "echo begun; until [ -e heard ]; do sleep 0.01; done"
     try:
-        await run(shells, place, "sleep 0.1; echo ran")
+        # Its output is heard a tenth of a second after its time began to be measured, or later.
+        await shells.run(place, ShellCommand(line, 60), lambda _: (place.directory / "heard").touch())
         assert shells.choose_timeout_ms(place, "echo short") == 100
-        # Three times as long as it took; it may have begun before its time is measured.
-        assert 200 <= shells.choose_timeout_ms(place, "sleep 0.1; echo ran | tail -3") < 60_000
+        # Three times as long as it took.
+        assert 200 <= shells.choose_timeout_ms(place, f"{line} | tail -3") < 3 * 60_000
         await run(shells, place, "sleep 9", timeout=0.2)
         assert shells.choose_timeout_ms(place, "sleep 9") >= 600, "as long as it got was too short"
     finally:
