@@ -11,13 +11,15 @@ import pytest
 
 from codeloop.kit.processes import list_processes
 from codeloop.schema.api.pty import CreatePty
-from codeloop.schema.bounds.server import PTY_AHEAD, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
+from codeloop.schema.bounds.server import PTY_AHEAD, PTY_CLIENT_WAIT, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
+from codeloop.schema.wire import replace
+from codeloop.workspace.terminal import terminal_output
 from codeloop.workspace.terminal.shell_choice import choose_program
 from codeloop.workspace.terminal.terminal_output import ClientTooSlow, Viewer
 from codeloop.workspace.terminal.terminals import Terminal, Terminals
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "SHELL": "/bin/sh", "LANG": "C.UTF-8"}
-DEADLINE = 30
+DEADLINE = 60
 
 
 class Table:
@@ -120,7 +122,7 @@ async def test_the_program_stands_in_the_directory_with_the_environment(tmp_path
 
 async def test_a_size_reaches_the_program(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = await desk.script("trap 'stty size' WINCH; stty size; while :; do read -r line; done")
+        terminal = await desk.script("trap 'stty size' WINCH; stty size; while sleep 0.02; do :; done")
         seen = Seen(terminal.watch())
         await seen.until("24 80")
         terminal.resize(50, 132)
@@ -172,7 +174,8 @@ async def test_a_program_that_lets_go_of_its_terminal_can_take_it_up_again(tmp_p
 async def test_an_exit_ends_what_was_left_running(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
         terminal = await desk.script(
-            "sleep 60 & echo $! > pids; setsid sh -c 'echo $$ >> pids; exec sleep 60' & sleep 0.3"
+            "sleep 60 & echo $! > pids; setsid sh -c 'echo $$ >> pids; exec sleep 60' & "
+            "until [ $(wc -l < pids) = 2 ]; do sleep 0.01; done"
         )
         await desk.exit(terminal)
         pids = numbers(tmp_path / "pids")
@@ -224,7 +227,7 @@ async def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
             await desk.exit(await desk.script("echo x"))
         for _ in range(5):
             await desk.terminals.remove((await desk.open("cat")).id)
-        assert descriptors() == before
+        assert descriptors() <= before, "fewer if something older was freed"
 
 
 async def test_a_late_client_gets_what_was_printed_from_its_cursor_on(tmp_path: Path) -> None:
@@ -310,24 +313,27 @@ async def test_a_program_waits_for_its_quickest_client_and_the_slow_one_is_dropp
         terminal = await desk.script("read -r go; yes | head -c 2000000; echo done; read -r go")
         slow, quick = terminal.watch(), terminal.watch()
         await terminal.send_input(b"go\n")
-        pieces: list[str] = []
+        text = ""
         async with asyncio.timeout(DEADLINE):
-            while not pieces or not pieces[-1].endswith("done\r\n"):
-                pieces.append(await quick.wait_for_output())
-        assert "".join(pieces) == "go\r\n" + "y\r\n" * 1_000_000 + "done\r\n"
+            while not text.endswith("done\r\n"):
+                text += await quick.wait_for_output()
+        assert text == "go\r\n" + "y\r\n" * 1_000_000 + "done\r\n"
         with pytest.raises(ClientTooSlow):
             await slow.wait_for_output()
 
 
 @pytest.mark.slow
-async def test_a_program_waits_for_a_client_only_for_a_while(tmp_path: Path) -> None:
+async def test_a_program_waits_for_a_client_only_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal_output, "PTY_CLIENT_WAIT", replace(PTY_CLIENT_WAIT, value=600_000))
     async with table(tmp_path) as desk:
         terminal = await desk.script("read -r go; yes | head -c 4000000; touch done; read -r go")
         stalled = terminal.watch()
         await terminal.send_input(b"go\n")
-        await asyncio.sleep(0.5)
+        await until(terminal._output.should_wait)
+        await asyncio.sleep(0.3)
         assert not (tmp_path / "done").exists()
         assert terminal._output.scrollback.end - stalled.position < PTY_AHEAD.value + 300_000
+        monkeypatch.setattr(terminal_output, "PTY_CLIENT_WAIT", replace(PTY_CLIENT_WAIT, value=200))
         await until((tmp_path / "done").exists)
         with pytest.raises(ClientTooSlow):
             await stalled.wait_for_output()
@@ -351,5 +357,5 @@ async def test_arguments_that_the_system_does_not_take_leave_nothing_open(tmp_pa
         before = descriptors()
         with pytest.raises(OSError, match="too long"):
             await desk.open("cat", "x" * 10_000_000)
-        assert descriptors() == before
+        assert descriptors() <= before, "fewer if something older was freed"
         assert desk.terminals.list_terminals() == ()
