@@ -65,12 +65,13 @@ def test_a_kill_in_a_command_is_told_and_the_command_not_run_again(tmp_path: Pat
 @pytest.mark.parametrize(
     "broken",
     [
-        Answer(text="one two three four five", deltas=0, delay=0.15),
-        Answer(reasoning="I ponder this for long.", signature="s", text="a b c d e", deltas=0, delay=0.15),
+        Answer(text="one two three four five", deltas=0, stall_after=5),
+        Answer(reasoning="I ponder this for long.", signature="s", text="a b c d e", deltas=0, stall_after=4),
         Answer(
-            calls=(Call("bash", '{"command": "echo side >> log", "description": "a long text for it"}'),), delay=0.15
+            calls=(Call("bash", '{"command": "echo side >> log", "description": "a long text for it"}'),),
+            stall_after=5,
         ),
-        Answer(hang=5),
+        Answer(hang=600),
     ],
     ids=["text", "reasoning", "arguments", "header"],
 )
