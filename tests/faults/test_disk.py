@@ -6,7 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, result, serving, steps, without_privileges
+from tests.cli.program import (
+    COMMAND,
+    HANGING,
+    KEY,
+    Desk,
+    bash,
+    call,
+    events,
+    result,
+    serving,
+    steps,
+    without_privileges,
+)
 from tests.faults.stored_session import check_integrity, list_calls_without_result
 from tests.support.answers import Answer
 
@@ -88,7 +100,7 @@ def test_a_disk_that_gets_full_is_said_and_the_session_goes_on(tmp_path: Path, k
         limit = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({kib} << 10, {kib} << 10)); "
         done = subprocess.run(
             [COMMAND[0], "-c", limit + COMMAND[2], "run", "--format", "json", "-c", "more"],
-            **desk.options(), capture_output=True, text=True, timeout=60, check=False,
+            **desk.options(), capture_output=True, text=True, timeout=HANGING, check=False,
         )  # fmt: skip
         assert done.returncode == 1, done
         assert "space" in result(done)["message"], result(done)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Desk, bash, serving, steps
+from tests.cli.program import HANGING, Desk, bash, serving, steps
 from tests.support.answers import Answer
 
 PACKING = ("move.stored", "move.stopped", "move.written", "move.named")
@@ -50,9 +50,9 @@ def test_a_running_session_stops_after_its_step_and_goes_on_elsewhere(tmp_path: 
             assert moving.stderr is not None
             assert "stopped after its step" in moving.stderr.readline()
             (here.work / "ended").touch()
-            said, _ = moving.communicate(timeout=60)
+            said, _ = moving.communicate(timeout=HANGING)
             assert (moving.returncode, "Stopped its turn" in said) == (0, True), said
-            out, _ = running.communicate(timeout=60)
+            out, _ = running.communicate(timeout=HANGING)
         finally:
             running.kill()
             running.communicate()

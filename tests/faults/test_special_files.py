@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Desk, bash, call, serving, steps
+from tests.cli.program import HANGING, Desk, bash, call, serving, steps
 from tests.support.answers import Answer
 
-PATIENCE = 60.0
 _NAMES = """
 AGENTS.md CLAUDE.md .npmrc key.pem a.key .env secrets.json id_rsa .gitignore .ignore .rgignore .gitattributes
 .gitmodules .editorconfig package.json pyproject.toml Cargo.toml go.mod setup.cfg tox.ini Makefile justfile
@@ -67,11 +66,11 @@ def work(desk: Desk, *before: Answer) -> str:
         desk.use(server, permission={"*": "allow"})
         started = desk.start("run", "--auto", "--trust", "--title", "T", "work")
         try:
-            shown, errors = started.communicate(timeout=PATIENCE)
+            shown, errors = started.communicate(timeout=HANGING)
         except subprocess.TimeoutExpired:
             started.kill()
             started.communicate()
-            pytest.fail(f"it did not end within {PATIENCE:g} s")
+            pytest.fail(f"it did not end within {HANGING:g} s")
     assert started.returncode == 0, errors
     assert "Traceback" not in errors
     assert "stopped after" not in shown + errors  # no search or command came to its deadline

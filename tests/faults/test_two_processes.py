@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, events, result, serving, steps
+from tests.cli.program import COMMAND, HANGING, UNCONFINED, Desk, bash, events, result, serving, steps
 from tests.faults.stored_session import check_integrity, list_calls_without_result, read_parts
 from tests.faults.test_kill import kill, wait_for
 from tests.support.answers import Answer
@@ -75,9 +75,9 @@ def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(t
         runs = [desk.start("run", "--auto", "--format", "json", "--title", f"T{n}", "work") for n in range(2)]
         time.sleep(1.0)
         stopped.send_signal(signal.SIGCONT)
-        assert stopped.communicate("go\n", timeout=20)[1] == ""
-        said = [worker.communicate(timeout=60) for worker in workers]
-        told = [run.communicate(timeout=60) for run in runs]
+        assert stopped.communicate("go\n", timeout=60)[1] == ""
+        said = [worker.communicate(timeout=HANGING) for worker in workers]
+        told = [run.communicate(timeout=HANGING) for run in runs]
         assert [(worker.returncode, err) for worker, (_, err) in zip(workers, said, strict=True)] == [(0, "")] * 8
         assert [(run.returncode, err) for run, (_, err) in zip(runs, told, strict=True)] == [(0, "")] * 2
     assert all(len(out.split()) == writes for out, _ in said)
@@ -126,7 +126,7 @@ def test_a_turn_of_another_process_is_stopped_by_the_name_of_its_session(tmp_pat
         (row,) = json.loads(desk.run("status", "--json").stdout)
         stopped = desk.run("stop", row["id"])
         assert (stopped.returncode, stopped.stdout.split()[:2]) == (0, ["stopped", row["id"]]), stopped.stderr
-        first.communicate(timeout=30)
+        first.communicate(timeout=60)
         assert first.returncode == 130
         assert not list((desk.home / "state").glob("**/*" + row["id"])), "the request is gone"
         assert desk.run("run", "--session", row["id"], "go on").returncode == 0
@@ -151,7 +151,7 @@ def test_a_busy_session_refuses_a_second_process_and_keeps_what_it_does(tmp_path
         other = result(desk.run("run", "--format", "json", "--title", "T2", "--max-steps", "1", "hello"))
         assert other["reason"] in {"done", "limit"}, "another session is free"
         (desk.work / "go").touch()
-        out, err = first.communicate(timeout=30)
+        out, err = first.communicate(timeout=60)
         assert (first.returncode, err) == (0, "")
         session_id = events(out)[-1]["sessionID"]
         again = result(desk.run("run", "--format", "json", "-s", session_id, "now"))

@@ -36,7 +36,7 @@ async def messages(it: Served, session: str) -> list[Event]:
 async def begun(it: Served, session: str) -> None:
     """Start a turn that waits, and wait for that."""
     await it.post(f"/session/{session}/prompt_async", {"parts": [TEXT]}, status=204)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (it.work / "begun").exists():
             await asyncio.sleep(0.01)
 
@@ -347,7 +347,7 @@ async def test_another_process_that_works_on_the_session_is_the_only_writer(tmp_
         quiet = subprocess.DEVNULL
         running = subprocess.Popen(argv, cwd=it.work, env=environment, stdin=quiet, stdout=quiet, stderr=quiet)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while len(await messages(it, session)) < 2:
                     assert running.poll() is None
                     await asyncio.sleep(0.02)
