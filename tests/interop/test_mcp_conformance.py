@@ -34,6 +34,9 @@ SCENARIOS = (
     "auth/offline-access-scope",
     "auth/offline-access-not-supported",
 )
+LATE = " late ("
+"""What is said where a connection was not opened again after just so long: also on a machine that was busy, but once."""
+MAX_TRIES = 5
 LEFT_OUT = {
     "auth/2025-03-26-oauth-metadata-backcompat": "its metadata names an issuer of another address, which is refused",
     "auth/client-credentials-jwt": "nobody signs in: a client of its own, which is not offered",
@@ -59,8 +62,16 @@ def test_every_scenario_is_run_or_left_out_for_a_reason() -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_scenario_passes(tmp_path: Path, scenario: str) -> None:
     client = f"{sys.executable} -m tests.interop.servers.conformance_client"
-    command = [*suite(), "client", "--timeout", "60000", "--command", client, "--scenario", scenario]
-    done = subprocess.run(
-        [*command, "--output-dir", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
-    )
+    command = [*suite(), "client", "--timeout", "240000", "--command", client, "--scenario", scenario]
+    for _ in range(MAX_TRIES):
+        done = subprocess.run(
+            [*command, "--output-dir", str(tmp_path)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        if done.returncode == 0 or LATE not in done.stdout + done.stderr:
+            break
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]

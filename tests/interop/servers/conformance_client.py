@@ -78,7 +78,7 @@ async def used(url: str) -> None:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(50, exit=True)  # a hang says where
+    faulthandler.dump_traceback_later(230, exit=True)  # a hang says where
     try:
         asyncio.run(used(sys.argv[1]))
     except CodeloopError as problem:
