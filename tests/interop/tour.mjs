@@ -1,12 +1,14 @@
 // The reference's web app, served by our server, is used as a person uses it. Prints "ok STEP" or what went wrong.
 
 import assert from "node:assert/strict"
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { chromium } from "playwright-core"
 
 const { BASE_URL, PASSWORD, DIRECTORY, PROFILE, CHROMIUM, SHOTS } = process.env
 const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"]
-const WAIT = 15_000
+const WAIT = 60_000
 const context = await chromium.launchPersistentContext(PROFILE, {
   executablePath: CHROMIUM, headless: true, args: ARGS, viewport: { width: 1280, height: 800 },
   httpCredentials: { username: "opencode", password: PASSWORD },
@@ -14,6 +16,13 @@ const context = await chromium.launchPersistentContext(PROFILE, {
 const page = context.pages()[0]
 page.setDefaultTimeout(WAIT)
 const failures = []
+const terminals = [] // what each terminal's connection has shown so far
+page.on("websocket", (it) => {
+  if (!/\/pty\//.test(it.url())) return
+  const shown = { text: "" }
+  terminals.push(shown)
+  it.on("framereceived", ({ payload }) => (shown.text += payload))
+})
 page.on("response", (it) => { if (it.status() >= 400) failures.push(`${it.status()} ${it.request().method()} ${it.url()}`) })
 page.on("requestfailed", (it) => {
   // A stream, or what a page that is left had asked for, ends so.
@@ -39,6 +48,13 @@ async function step(name, work) {
 const text = (words) => page.getByText(words).last().waitFor()
 const button = (name) => page.getByRole("button", { name, exact: true }).last()
 const input = () => page.locator('[contenteditable="true"]').last()
+/** Wait for what the page shows in no words. */
+async function until(isReached, otherwise) {
+  for (const end = Date.now() + WAIT; Date.now() < end; await page.waitForTimeout(100)) if (await isReached()) return
+  throw new Error(otherwise)
+}
+/** The page ignores Enter until it knows its model. */
+const model = (name) => page.getByRole("button", { name }).last().waitFor()
 async function say(words) {
   await input().click()
   await page.keyboard.type(words)
@@ -51,11 +67,8 @@ async function sendAndWait() {
   await page.keyboard.press("Enter")
   await sent
   const status = `${BASE_URL}/session/status?directory=${encodeURIComponent(DIRECTORY)}`
-  for (const end = Date.now() + WAIT; Date.now() < end; await page.waitForTimeout(100)) {
-    const working = await (await fetch(status, { headers: credential })).json()
-    if (Object.keys(working).length === 0) return
-  }
-  throw new Error("the turn does not end")
+  const working = async () => Object.keys(await (await fetch(status, { headers: credential })).json())
+  await until(async () => (await working()).length === 0, "the turn does not end")
 }
 const project = `${BASE_URL}/${Buffer.from(DIRECTORY).toString("base64").replace(/=+$/, "")}/session`
 
@@ -66,8 +79,7 @@ await step("the home page opens", async () => {
 await step("the address of a project opens a new session", async () => {
   await page.goto(project)
   await input().waitFor()
-  // The page ignores Enter until it knows its model.
-  await page.getByRole("button", { name: "coder" }).last().waitFor()
+  await model("coder")
 })
 await step("a prompt is answered", async () => {
   await say("hello there")
@@ -95,6 +107,7 @@ await step("what fills the context is shown", async () => {
 })
 await step("a permission is denied", async () => {
   await page.goto(first)
+  await model("coder")
   await say("please write again")
   await button("Deny").click()
   await button("Deny").waitFor({ state: "detached" })
@@ -135,7 +148,7 @@ await step("the models are listed", async () => {
 })
 await step("another model is chosen", async () => {
   await page.getByText("talker").last().click()
-  await page.getByRole("button", { name: "talker" }).last().waitFor()
+  await model("talker")
 })
 await step("a prompt goes to that model", async () => {
   await say("who answers now")
@@ -146,9 +159,11 @@ await step("a terminal opens", async () => {
   await page.locator("canvas, .xterm").last().waitFor()
 })
 await step("a command runs in it", async () => {
-  await page.waitForTimeout(1500)
+  const typed = join(DIRECTORY, "typed.txt")
+  await until(() => terminals.some((each) => each.text), "the shell shows no prompt")
   await page.keyboard.type("echo typed > typed.txt\n")
-  await page.waitForTimeout(1500) // the screen is a canvas: the test looks at the file
+  // The screen is a canvas: only the file tells.
+  await until(() => existsSync(typed) && readFileSync(typed, "utf8") === "typed\n", "nothing was typed into the shell")
 })
 await step("the terminal closes", () => page.keyboard.press("Control+Backquote"))
 await step("the palette opens", async () => {
@@ -170,7 +185,7 @@ await step("it is answered, too", async () => {
 await step("the home page keeps both sessions as tabs", async () => {
   await button("Home").click()
   await text("Add project")
-  assert.equal(await page.getByText("A short title").count(), 2)
+  await until(async () => (await page.getByText("A short title").count()) === 2, "not both titles are there")
 })
 await step("the settings open", async () => {
   await page.mouse.move(640, 700)
