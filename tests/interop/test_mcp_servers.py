@@ -4,13 +4,14 @@ import asyncio
 import functools
 import http.server
 import os
+import random
 import shutil
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +133,11 @@ def listening(command: list[str], port: int, **variables: str) -> Generator[None
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A free port, of those that the kernel gives nobody by itself: it stays free until the server has started."""
+    while True:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", random.SystemRandom().randrange(20_000, 30_000)))
+            return probe.getsockname()[1]
 
 
 @pytest.fixture
