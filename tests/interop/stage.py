@@ -36,7 +36,10 @@ def fill_folder(folder: Path, inputs: list[Path], commands: list[list[str]]) -> 
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for path in inputs:
-            shutil.copy(path, folder)
+            target = folder / path.name
+            # Only what differs: a program of another worker may be reading it.
+            if not target.exists() or target.read_bytes() != path.read_bytes():
+                shutil.copy(path, target)
         if (folder / ".complete").exists():
             return folder
         for command in commands:
