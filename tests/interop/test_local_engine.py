@@ -35,11 +35,11 @@ def engine(folder: Path, context: int, *options: str, port: int = 0) -> Generato
         yield url
 
 
-def desk_for(folder: Path, url: str, provider: str = "llamacpp") -> Desk:
-    """Return a project whose configuration knows the server by a name of the user's own."""
+def desk_for(folder: Path, url: str, output: int = 8_192) -> Desk:
+    """Return a project whose configuration knows the server by a name of the user's own. `output`: tokens at most."""
     desk = Desk(folder)
-    models = {MODEL: {"limit": {"context": CLAIMED, "output": 8_192}}}
-    desk.configure(provider={provider: {"options": {"baseURL": f"{url}/v1"}, "models": models}})
+    models = {MODEL: {"limit": {"context": CLAIMED, "output": output}}}
+    desk.configure(provider={"llamacpp": {"options": {"baseURL": f"{url}/v1"}, "models": models}})
     return desk
 
 
@@ -57,7 +57,7 @@ def written(url: str) -> int:
 
 
 def wait_for(is_reached: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not is_reached():
         assert time.monotonic() < deadline, otherwise
         time.sleep(0.05)
@@ -67,7 +67,7 @@ def test_it_is_found_at_its_default_port(tmp_path: Path) -> None:
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", DEFAULT_PORT)) == 0:
             pytest.skip(f"something else listens on port {DEFAULT_PORT} of this machine")
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, limits={"DISCOVER_TIME": 20_000})  # a busy machine may need more than the 150 ms
     with engine(tmp_path, 32_768, port=DEFAULT_PORT):
         listed = desk.run("models")
         done = desk.run("run", "hello")
@@ -120,11 +120,11 @@ def test_an_answer_that_fills_the_context_says_how_to_get_more(tmp_path: Path) -
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_cancel_stops_the_generation_at_the_engine(tmp_path: Path) -> None:
     with engine(tmp_path, CLAIMED, "endless") as url:
-        running = desk_for(tmp_path, url).start("run", "--model", f"llamacpp/{MODEL}", "hello")
+        running = desk_for(tmp_path, url, output=65_536).start("run", "--model", f"llamacpp/{MODEL}", "hello")
         try:
             wait_for(lambda: written(url) > len("Works.Works."), "the engine writes nothing")
             running.send_signal(signal.SIGINT)
-            _, shown = running.communicate(timeout=30)
+            _, shown = running.communicate(timeout=60)
         finally:
             running.kill()
         wait_for(lambda: not slot(url)["is_processing"], "the engine goes on writing")
