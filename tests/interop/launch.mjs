@@ -6,7 +6,7 @@ const { createOpencode, createOpencodeServer } = await import(process.argv[2])
 const config = JSON.parse(process.env.CONFIG)
 const authorization = "Basic " + Buffer.from(`opencode:${process.env.OPENCODE_SERVER_PASSWORD}`).toString("base64")
 
-const server = await createOpencodeServer({ port: 0, timeout: 20_000, config })
+const server = await createOpencodeServer({ port: 0, timeout: 100_000, config })
 const { createOpencodeClient } = await import(process.argv[2])
 const client = createOpencodeClient({ baseUrl: server.url, headers: { authorization } })
 try {

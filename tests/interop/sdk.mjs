@@ -13,7 +13,7 @@ const { createOpencodeClient } = await import(flat ? "@opencode-ai/sdk/v2" : "@o
 const { BASE_URL: baseUrl, PASSWORD: password, DIRECTORY: directory } = process.env
 const authorization = "Basic " + Buffer.from(`opencode:${password}`).toString("base64")
 const client = createOpencodeClient({ baseUrl, directory, headers: { authorization } })
-const DEADLINE = 30_000
+const DEADLINE = 120_000
 const model = { providerID: "mine", modelID: "coder" }
 let failed = 0
 

@@ -105,7 +105,7 @@ def settings(stage: Stage, url: str) -> str:
 base-url = "{url}"
 continue-on-failure = true
 max-stream-events = 1
-request-timeout = 20.0
+request-timeout = 120.0
 suppress-health-check = ["all"]
 
 [auth.openapi]

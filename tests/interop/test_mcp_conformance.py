@@ -35,7 +35,7 @@ SCENARIOS = (
     "auth/offline-access-not-supported",
 )
 LATE = " late ("
-"""What is said where a connection was not opened again after just so long: also on a machine that was busy, but once."""
+"""What is said where a connection opened too late: on a machine that was busy it may be so once, but not each time."""
 MAX_TRIES = 5
 LEFT_OUT = {
     "auth/2025-03-26-oauth-metadata-backcompat": "its metadata names an issuer of another address, which is refused",

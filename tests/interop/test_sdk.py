@@ -17,7 +17,7 @@ def test_every_step_of_the_client_does_what_it_should(entry: str, tmp_path: Path
     packages = install_npm_packages()
     with open_stage(tmp_path) as stage, run_server(stage) as url:
         more = {"BASE_URL": url, "PASSWORD": PASSWORD, "DIRECTORY": str(stage.project)}
-        done = stage.ask(["node", "sdk.mjs", entry], more, cwd=packages, timeout=300)
+        done = stage.ask(["node", "sdk.mjs", entry], more, cwd=packages, timeout=600)
     lines = done.stdout.splitlines()
     assert "\n".join(line for line in lines if not line.startswith("ok ")) == ""
     assert done.returncode == 0, done.stdout + done.stderr

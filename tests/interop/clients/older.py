@@ -7,7 +7,7 @@ from typing import Any
 
 package: Any = import_module("opencode_ai")  # only in the environment of this script
 headers = {"Authorization": f"Bearer {os.environ['PASSWORD']}"}
-client = package.Opencode(base_url=os.environ["BASE_URL"], default_headers=headers, max_retries=0, timeout=30)
+client = package.Opencode(base_url=os.environ["BASE_URL"], default_headers=headers, max_retries=0, timeout=120)
 
 
 def attempt(name: str, call: Callable[[], object]) -> None:
