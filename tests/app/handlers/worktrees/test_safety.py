@@ -24,6 +24,13 @@ from tests.workspace.snapshot.trees_on_disk import ENVIRONMENT, git, repository,
 FILES = {"a.txt": "1\n2\n3\n", "b.txt": "b\n", ".gitignore": ".env\nlocal/\nother.env\n"}
 
 
+@pytest.fixture(autouse=True)
+def no_slow_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no checkout count as slow, which would be a note of its own."""
+    limit = replace(SLOW_CHECKOUT_TIME, value=600_000)
+    monkeypatch.setattr("codeloop.app.handlers.worktrees.create.SLOW_CHECKOUT_TIME", limit)
+
+
 async def make(it: Served, **body: Any) -> tuple[Path, Any]:
     made = await it.post(PATH, body)
     return Path(made["directory"]), made
