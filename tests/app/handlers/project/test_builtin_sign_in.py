@@ -375,7 +375,7 @@ async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_co
         assert (page.path, query["code_challenge_method"]) == ("/auth", "S256")
         finish = FinishSignIn(provider_id="openrouter", method=0)
         ended = asyncio.ensure_future(client.call(PROVIDER_CALLBACK, finish))
-        async with httpx2.AsyncClient() as browser:
+        async with httpx2.AsyncClient(timeout=60) as browser:
             if wrong:  # another page of the browser can't end it
                 assert (await browser.get(query["callback_url"].partition("?")[0] + "?code=evil")).status_code == 404
             assert "signed in" in (await browser.get(f"{query['callback_url']}&code={code}")).text
