@@ -45,8 +45,8 @@ def running(kind: str, port: int, *more: str) -> Generator[str]:
             time.sleep(0.02)
         yield f"http://127.0.0.1:{port}{'/sse' if kind == 'sse' else '/mcp'}"
     finally:
-        process.terminate()
-        process.wait(10)
+        process.kill()
+        process.wait()
 
 
 def opened(url: str) -> None:
