@@ -125,6 +125,13 @@ async def wait_until(ready: Callable[[], object], deadline: float = 60) -> None:
             await asyncio.sleep(0.002)
 
 
+def advance_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the clock of the running loop go forward: what was to end within these seconds ends with its next round."""
+    loop = asyncio.get_running_loop()
+    read_clock = loop.time
+    monkeypatch.setattr(loop, "time", lambda: read_clock() + seconds)
+
+
 def make_call(name: str, call_id: str = "", **arguments: Any) -> ScriptedCall:
     """Return a call for a script."""
     return ScriptedCall(name, arguments, call_id)

@@ -2,6 +2,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from codeloop.extend.host.protocol import (
 from codeloop.kit.limit import Limit
 from codeloop.schema.errors import OperationError
 from tests.extend.host.world import host_world, until
+from tests.support.scripted_project import advance_clock
 
 TOOLS = '''
 import os, sys, threading, time
@@ -177,18 +179,17 @@ async def test_the_question_of_a_call_is_withdrawn_with_it(tmp_path: Path) -> No
         await until(lambda: not world.host.is_busy)
 
 
-class Pondering(Listener):
-    """Allows everything, in more time than a call has."""
+async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pondering(Listener):
+        """Allows everything, in more time than a call has."""
 
-    async def ask(self, question: HostQuestion) -> None:
-        await asyncio.sleep(1.5)
+        async def ask(self, question: HostQuestion) -> None:
+            advance_clock(monkeypatch, 3_600)
+            await asyncio.sleep(0.05)
 
-
-async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path) -> None:
     async with host_world(tmp_path) as world:
         tools = world.write("weather.py", TOOLS)
-        await world.offer(tools)
-        assert (await world.call(tools, "asking", listener=Pondering(), seconds=1)).output == "deployed"
+        assert (await world.call(tools, "asking", listener=Pondering())).output == "deployed"
 
 
 async def test_an_operation_that_fails_unexpectedly_is_answered(tmp_path: Path) -> None:
@@ -212,10 +213,13 @@ async def test_a_host_that_dies_is_idle_whatever_did_not_stop_in_it(
     monkeypatch.setattr("codeloop.extend.host.host.HOST_STOP", Limit("host.stop", 10, "ms", ""))
     async with host_world(tmp_path) as world:
         tools, other = world.write("weather.py", TOOLS), world.write("other.py", TOOLS)
-        await world.offer(other)
+        began = world.workspace.root / "began"
         held = asyncio.create_task(world.call(other, "waiting"))
-        with pytest.raises(HookFailed, match="did not answer"):
-            await world.call(tools, "blocking", seconds=0.3)
+        await until(began.exists)
+        began.unlink()
+        blocked = asyncio.create_task(world.call(tools, "blocking"))
+        await until(began.exists)
+        blocked.cancel()
         await until(lambda: any("does not stop" in line for line in world.log))
         with pytest.raises(HookFailed, match="exit code 5"):
             await world.call(other, "dying")
@@ -225,17 +229,20 @@ async def test_a_host_that_dies_is_idle_whatever_did_not_stop_in_it(
 
 
 @pytest.mark.slow
-async def test_an_extension_that_blocks_keeps_no_other_from_working_and_is_ended(tmp_path: Path) -> None:
+async def test_an_extension_that_blocks_keeps_no_other_from_working_and_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with host_world(tmp_path) as world:
         tools, other = (
             world.write("weather.py", TOOLS),
             world.write("other.py", "def fine() -> str:\n    return 'ok'\n"),
         )
         await world.offer(other)
-        blocked = asyncio.create_task(world.call(tools, "blocking", seconds=0.3))
+        blocked = asyncio.create_task(world.call(tools, "blocking", seconds=600))
         await until((world.workspace.root / "began").exists)
         assert (await world.call(other, "fine")).output == "ok"
-        with pytest.raises(HookFailed, match=r"did not answer in 0\.3 s"):
+        advance_clock(monkeypatch, 600)
+        with pytest.raises(HookFailed, match=r"did not answer in 600 s"):
             await blocked
         await until(lambda: world.warned)
         assert "an extension in it did not stop working" in world.warned[0]
@@ -243,7 +250,8 @@ async def test_an_extension_that_blocks_keeps_no_other_from_working_and_is_ended
         assert world.taken == [None, None], "it was started anew"
 
 
-async def test_a_cancelled_call_is_ended_in_the_host(tmp_path: Path) -> None:
+async def test_a_cancelled_call_is_ended_in_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codeloop.extend.host.host.HOST_STOP", Limit("host.stop", 60_000, "ms", ""))
     async with host_world(tmp_path) as world:
         tools = world.write("weather.py", TOOLS)
         await world.offer(tools)
@@ -256,13 +264,16 @@ async def test_a_cancelled_call_is_ended_in_the_host(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_host_that_dies_is_started_again_with_growing_pauses(tmp_path: Path) -> None:
+async def test_a_host_that_dies_is_started_again_with_growing_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codeloop.extend.host.back_off.time", SimpleNamespace(monotonic=lambda: 0.0))
     async with host_world(tmp_path) as world:
         tools = world.write("weather.py", TOOLS)
         for _ in range(3):
             with pytest.raises(HookFailed, match="exit code 5"):
                 await world.call(tools, "dying")
-        with pytest.raises(HookFailed, match=r"has failed 3 times and is started again in [12] s"):
+        with pytest.raises(HookFailed, match="has failed 3 times and is started again in 2 s"):
             await world.call(tools, "sized", {"size": 1})
         assert len(world.warned) == 3
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from codeloop.extend.host.extension import CallListener, Language
 from codeloop.extend.host.host import ExtensionHost, ProcessCallbacks
@@ -24,7 +25,9 @@ from codeloop.extend.host.protocol import (
     ToolAnswer,
 )
 from codeloop.extend.host.runtimes import find_host_command
-from codeloop.schema.wire import JSON
+from codeloop.schema.bounds.extension import HOST_START
+from codeloop.schema.limits import MCP_STOP
+from codeloop.schema.wire import JSON, replace
 from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
@@ -62,14 +65,14 @@ class HostWorld:
         tool: str,
         given: JSON | None = None,
         *,
-        seconds: float = 20,
+        seconds: float = 60,
         listener: CallListener | None = None,
     ) -> ToolAnswer:
         """Call a tool."""
         made = partial(_call, extension.name, tool, given or {})
         return msgspec.convert(await self.host.ask(extension, made, seconds, listener), ToolAnswer)
 
-    async def hook(self, extension: LoadSpec, name: str, given: JSON, output: JSON, seconds: float = 20) -> Any:
+    async def hook(self, extension: LoadSpec, name: str, given: JSON, output: JSON, seconds: float = 60) -> Any:
         """Ask an extension at a hook."""
 
         def made(number: int) -> AskHook:
@@ -82,7 +85,7 @@ def _call(extension: str, tool: str, given: JSON, number: int) -> CallTool:
     return CallTool(number, extension, tool, given, PLACE)
 
 
-async def until(holds: Callable[[], object], seconds: float = 20) -> None:
+async def until(holds: Callable[[], object], seconds: float = 60) -> None:
     """Wait until something holds."""
     async with asyncio.timeout(seconds):
         while not holds():
@@ -113,8 +116,12 @@ async def host_world(
     hello = HostHello(version, str(root), str(root), {"id": "p"})
     house = ProcessCallbacks(language, start, hello, world.log.append, world.warned.append, serve, world.taken.append)
     world.host = ExtensionHost(house)
-    try:
-        yield world
-    finally:
-        await world.host.close()
-        await workspace.close()
+    with pytest.MonkeyPatch.context() as patch:
+        # Where much else runs, Python may take long to start, and the exit code of a program may come late.
+        patch.setattr("codeloop.extend.host.host.HOST_START", replace(HOST_START, value=60_000))
+        patch.setattr("codeloop.workspace.process.running_program.MCP_STOP", replace(MCP_STOP, value=60_000))
+        try:
+            yield world
+        finally:
+            await world.host.close()
+            await workspace.close()

@@ -58,8 +58,10 @@ def tools() -> list[dict[str, Any]]:
 
 
 def slow(given: dict[str, Any], token: Any) -> dict[str, Any]:
-    """Work for a while, with progress, until cancelled."""
+    """Work for a while, with progress, until the traces hold a file `enough`."""
     for step in range(int(given.get("steps", 3))):
+        if TRACES and (TRACES / "enough").exists():
+            break
         if token is not None:
             params = {"progressToken": token, "progress": step + 1, "total": 3, "message": f"step {step + 1}"}
             send({"method": "notifications/progress", "params": params})

@@ -5,17 +5,19 @@ import json
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from codeloop.permission.gate import Denied
 from codeloop.schema.bounds.extension import MCP_CALL_LONGEST
-from codeloop.schema.limits import MCP_CALL
+from codeloop.schema.limits import MCP_CALL, MCP_STOP
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
 from tests.cli.program import lives
 from tests.extend.mcp.world import plain, world
-from tests.support.scripted_project import wait_until
+from tests.support.scripted_project import advance_clock, wait_until
 
 
 async def test_a_server_is_started_at_its_first_call_and_ended_with_the_table(tmp_path: Path) -> None:
@@ -101,10 +103,15 @@ async def test_an_error_of_the_server_is_told(tmp_path: Path) -> None:
             await it.call("fail")
 
 
-@pytest.mark.slow
-async def test_progress_is_shown_and_puts_the_deadline_off(tmp_path: Path) -> None:
-    async with world(tmp_path, {"p": plain(tmp_path, timeout=2_000)}) as it:
-        result = await it.call("slow", steps=5, seconds=0.5)
+async def test_progress_is_shown_and_puts_the_deadline_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with world(tmp_path, {"p": plain(tmp_path, timeout=60_000)}) as it:
+
+        def report(**given: Any) -> None:
+            it.ctx.reports.append(given)
+            advance_clock(monkeypatch, 40)
+
+        monkeypatch.setattr(it.ctx, "report", report)
+        result = await it.call("slow", steps=5)
         assert result.output == "slow is done"
         assert it.ctx.reports[0] == {"title": "step 1", "metadata": {"progress": 1, "total": 3, "message": "step 1"}}
         assert len(it.ctx.reports) == 5
@@ -113,10 +120,11 @@ async def test_progress_is_shown_and_puts_the_deadline_off(tmp_path: Path) -> No
 async def test_progress_for_ever_does_not_keep_a_call_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     longest = replace(MCP_CALL_LONGEST, value=400)
     monkeypatch.setattr("codeloop.extend.mcp.transport.connection.MCP_CALL_LONGEST", longest)
-    async with world(tmp_path, {"p": plain(tmp_path, timeout=300)}) as it:
-        async with asyncio.timeout(20):
+    monkeypatch.setattr("codeloop.extend.mcp.mcp_server.MCP_CALL", replace(MCP_CALL, value=300))
+    async with world(tmp_path) as it:
+        async with asyncio.timeout(60):
             with pytest.raises(ToolFailure, match="it did not answer in time"):
-                await it.call("slow", steps=4_000, seconds=0.01)
+                await it.call("slow", steps=40_000, seconds=0.01)
 
 
 @pytest.mark.slow
@@ -140,11 +148,12 @@ async def test_a_call_without_an_answer_ends_at_its_deadline(tmp_path: Path, mon
 async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         await it.call("echo", text="x")
-        calling = asyncio.create_task(it.call("slow", steps=3, seconds=0.3))
+        calling = asyncio.create_task(it.call("slow", steps=40_000))
         await wait_until(lambda: it.ctx.reports)
         calling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await calling
+        (it.traces / "enough").touch()
         await wait_until((it.traces / "cancelled").exists)
         assert (await it.call("echo", text="still there")).output == "echo: still there"
         assert it.started() == 1
@@ -164,8 +173,9 @@ async def test_a_server_that_dies_in_a_call_is_told_with_its_last_words_and_star
 
 
 @pytest.mark.slow
-async def test_a_server_that_closes_its_output_is_gone(tmp_path: Path) -> None:
+async def test_a_server_that_closes_its_output_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with world(tmp_path) as it:
+        monkeypatch.setattr("codeloop.extend.mcp.transport.transports.MCP_STOP", MCP_STOP)
         with pytest.raises(ToolFailure, match="it closed its output"):
             await it.call("closes")
 
@@ -239,7 +249,11 @@ async def test_a_server_that_can_not_be_used_says_why(tmp_path: Path, entry: dic
         assert it.server().status.state in {"failed", "disabled"}
 
 
-async def test_after_a_failure_it_is_not_started_again_at_once_by_itself(tmp_path: Path) -> None:
+async def test_after_a_failure_it_is_not_started_again_at_once_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(monotonic=lambda: 0.0, time=time.time)
+    monkeypatch.setattr("codeloop.extend.mcp.mcp_server.time", clock)
     async with world(tmp_path, {"p": {"type": "local", "command": ["false"]}}) as it:
         for _ in range(2):
             with pytest.raises(Exception, match="exit code 1"):

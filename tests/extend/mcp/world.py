@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pytest
+
 from codeloop.config.paths import Paths, find_paths
 from codeloop.extend.mcp.cache.table import McpProject, McpTable
 from codeloop.extend.mcp.definition import parse_definitions
@@ -15,6 +17,8 @@ from codeloop.extend.mcp.mcp_server import McpServer
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.server_tools import make_tools
 from codeloop.schema.config import SandboxConfig
+from codeloop.schema.limits import MCP_STOP
+from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, Toolbox
 from codeloop.workspace.workspace import UNCONFINED, Workspace
@@ -100,8 +104,11 @@ async def world(
         McpTable(definitions, project, frozenset({"bash", "mcp"}), McpServers), ctx, tmp_path / "traces", changed
     )
     change(found)
-    try:
-        yield found
-    finally:
-        await found.table.close()
-        ctx.store.close()
+    with pytest.MonkeyPatch.context() as patch:
+        # The exit code of a server that has ended may come late where much else runs.
+        patch.setattr("codeloop.extend.mcp.transport.transports.MCP_STOP", replace(MCP_STOP, value=60_000))
+        try:
+            yield found
+        finally:
+            await found.table.close()
+            ctx.store.close()
