@@ -53,7 +53,7 @@ from tests.support.scripted_project import make_call, make_answer, open_scripted
 async def main():
     script = [
         make_answer(
-            make_call("bash", command="echo run >> count; touch begun; sleep 5"),
+            make_call("bash", command="echo run >> count; touch begun; sleep 77"),
             make_call("bash", command="touch later"),
         ),
     ]
@@ -198,7 +198,7 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
     assert victim.stdout is not None
     session_id = victim.stdout.readline().strip()
     work = tmp_path / "work"
-    await wait_until((work / "begun").exists, 10)
+    await wait_until((work / "begun").exists)
     victim.kill()
     victim.wait()
     victim.stdout.close()

@@ -19,7 +19,9 @@ from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId, UpdateSession
 from codeloop.schema.errors import APIError, APIErrorData
+from codeloop.schema.limits import TITLE_DELAY
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE, SESSION_UPDATE
+from codeloop.schema.wire import replace
 from tests.support.scripted_project import make_startup, wait_until
 
 SLOW = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)
@@ -118,7 +120,10 @@ async def test_without_a_small_model_the_title_comes_from_the_provider_once_the_
         await wait_until(lambda: project.store.get_session(session_id).title == "Parser fixed")
 
 
-async def test_a_process_that_ends_after_its_turn_asks_for_no_title_of_a_large_model(tmp_path: Path) -> None:
+async def test_a_process_that_ends_after_its_turn_asks_for_no_title_of_a_large_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codeloop.agent.title.TITLE_DELAY", replace(TITLE_DELAY, value=60_000))
     models = WithCheap(ScriptedModel([ScriptedAnswer(text="Done.")]))
     async with opened(tmp_path, [], models) as (project, session_id):
         await LocalClient(project).call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="fix it")]))

@@ -125,7 +125,7 @@ async def test_a_task_that_was_at_work_when_its_process_was_killed_is_cancelled(
     try:
         assert victim.stdout is not None
         session_id = (await asyncio.to_thread(victim.stdout.readline)).strip()
-        await wait_until((tmp_path / "work" / "begun").exists, 20)
+        await wait_until((tmp_path / "work" / "begun").exists)
         async with open_scripted_project(tmp_path, [], info=INFO, session_id=session_id) as it:
             assert state(it) == "running", "another process works on it"
             victim.kill()

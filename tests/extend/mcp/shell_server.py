@@ -8,7 +8,7 @@ import plain_server
 
 def run(given: dict[str, Any]) -> dict[str, Any]:
     """Run a line of shell; return its output and exit code."""
-    done = subprocess.run(["/bin/sh", "-c", given["line"]], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(["/bin/sh", "-c", given["line"]], capture_output=True, text=True, timeout=60, check=False)
     return plain_server.text(f"{done.stdout}{done.stderr}[{done.returncode}]")
 
 

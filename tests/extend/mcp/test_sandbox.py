@@ -1,6 +1,7 @@
 """A server's program is in a sandbox of its own: what it reads, writes and reaches is what its entry says."""
 
 import asyncio
+import os
 import socket
 import sys
 from collections.abc import AsyncGenerator
@@ -101,9 +102,11 @@ async def test_a_server_reaches_the_network_but_no_socket_of_the_session(tmp_pat
 
 async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
     async with boxed(tmp_path) as it:
-        await run(it, "(setsid sleep 987654 >/dev/null 2>&1 &) ; echo started")
+        # Seconds by which no other run of this test knows its process.
+        seconds = f"9876{os.getpid()}"
+        await run(it, f"(setsid sleep {seconds} >/dev/null 2>&1 &) ; echo started")
         await asyncio.sleep(0)
-    assert [each for each in Path("/proc").glob("[0-9]*/cmdline") if b"987654" in read_start(each, 99)] == []
+    assert [each for each in Path("/proc").glob("[0-9]*/cmdline") if seconds.encode() in read_start(each, 99)] == []
 
 
 @pytest.mark.parametrize(
