@@ -67,11 +67,13 @@ def parse_tree(text: str, suffix: str) -> Node | None:
         text = text.replace(unsupported, replacement)
     # Some grammars report an error for a last line without a line end.
     source = f"{text}\n".encode("utf-8", "surrogateescape")
-    deadline = time.monotonic() + GRAMMAR_PARSE_TIME.seconds
+    parser = Parser(_load_grammar(name))
+    # Processor time, and none before the grammar is loaded: on a busy machine a short text would have no tree.
+    deadline = time.thread_time() + GRAMMAR_PARSE_TIME.seconds
     try:
-        tree = Parser(_load_grammar(name)).parse(
+        tree = parser.parse(
             lambda offset, _: source[offset : offset + 65536],
-            progress_callback=lambda _, __: time.monotonic() > deadline,
+            progress_callback=lambda _, __: time.thread_time() > deadline,
         )
     except ValueError:
         return None
