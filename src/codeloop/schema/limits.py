@@ -303,7 +303,7 @@ SHELL_INTERRUPT = Limit(
     "shell.interrupt", 3_000, "ms", "an interrupted command reporting its directory, then it is ended"
 )
 SHELL_TERM_TIME = Limit("shell.term", 200, "ms", "from TERM to KILL when processes are ended")
-LAUNCHER_ANSWER = Limit("shell.launcher", 5_000, "ms", "the launcher of commands answering, then it is killed")
+LAUNCHER_ANSWER = Limit("shell.launcher", 5_000, "ms", "the launcher of commands to end, then it is killed")
 SHELL_REPORT = Limit("shell.report", 100, "ms", "how often the output of a running command is shown")
 SHELL_OUTPUT = Limit("shell.output", 30_000, "characters", "longer output keeps its head and tail, the whole in a file")
 SHELL_FILE = Limit("shell.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")

@@ -11,14 +11,18 @@ import pytest
 
 from codeloop.kit.processes import list_processes
 from codeloop.schema.config import SandboxConfig
-from codeloop.schema.limits import SANDBOXES_KEPT
-from codeloop.workspace.process.shells import ShellCommand
+from codeloop.schema.limits import LAUNCHER_ANSWER, SANDBOXES_KEPT
+from codeloop.schema.wire import replace
+from codeloop.workspace.process.shells import ShellCommand, Shells
+from codeloop.workspace.sandbox import process_launcher
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 
 _AT_ONCE = 6
+SECONDS = f"300.{os.getpid()}"
+"""Of this process alone: tests that run beside it have their own."""
 
 
 @pytest.mark.slow
@@ -27,9 +31,9 @@ async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run
         await it.shells.sandboxes.close()
         it.shells.sandboxes = Sandboxes(it.shells.launcher, (it.backend,))
         policy = it.shells.make_policy(it.place, config)
-        commands = [ShellCommand(f"touch {number}", 30, None, policy) for number in range(_AT_ONCE)]
+        commands = [ShellCommand(f"touch {number}", 60, None, policy) for number in range(_AT_ONCE)]
         running = [it.shells.run(it.context, command, lambda _: None) for command in commands]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             assert [outcome.code for outcome in await asyncio.gather(*running)] == [0] * _AT_ONCE
         for number in range(_AT_ONCE):
             (it.root / str(number)).unlink()
@@ -48,11 +52,23 @@ async def test_a_sandbox_is_not_ended_for_others_while_a_command_is_about_to_sta
         assert await started.exited == 3
 
 
+async def test_a_launcher_that_starts_slowly_is_waited_for(it: Attacked, monkeypatch: pytest.MonkeyPatch) -> None:
+    shells = Shells()
+    shells.sandboxes = Sandboxes(shells.launcher, (it.backend,))
+    try:
+        with monkeypatch.context() as short:
+            short.setattr(process_launcher, "LAUNCHER_ANSWER", replace(LAUNCHER_ANSWER, value=1))
+            await shells.sandboxes.enter(shells.make_policy(it.place, SandboxConfig(network="off")))
+        assert shells.sandboxes.refused == {}
+    finally:
+        await shells.close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="each command has a sandbox of its own there")
 async def test_a_sandbox_whose_process_was_killed_is_made_anew(it: Attacked) -> None:
     sandbox = await it.shells.sandboxes.enter(it.shells.make_policy(it.place, SandboxConfig(network="off")))
-    running = asyncio.create_task(it.run("sleep 30.250"))
-    async with asyncio.timeout(20):
+    running = asyncio.create_task(it.run(f"sleep {SECONDS}"))
+    async with asyncio.timeout(60):
         while not (found := _sleeping()):
             await asyncio.sleep(0.01)
         parents = {row.pid: row.parent for row in list_processes()}
@@ -68,6 +84,6 @@ def _sleeping() -> list[int]:
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if (folder / "cmdline").read_bytes() == b"sleep\x0030.250\0":
+            if (folder / "cmdline").read_bytes() == f"sleep\0{SECONDS}\0".encode():
                 found.append(int(folder.name))
     return found

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import codeloop
 from codeloop.kit.processes import make_undumpable
+from codeloop.schema.bounds.sandbox import LAUNCHER_TIME
 from codeloop.schema.limits import LAUNCHER_ANSWER
 from codeloop.workspace.process.child_process import ChildProcess
 from codeloop.workspace.process.uncancelled import finish_uncancelled
@@ -275,12 +276,14 @@ async def _send(channel: socket.socket, request: Sequence[str], fds: Sequence[in
 
 
 async def _wait_readable(channel: socket.socket) -> None:
-    """Wait until a socket has data or was closed. Raises TimeoutError after LAUNCHER_ANSWER."""
+    """Wait until a socket has data or was closed. Raises TimeoutError after LAUNCHER_TIME."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(channel, resolve_future, ready, None)
     try:
-        async with asyncio.timeout(LAUNCHER_ANSWER.seconds):
+        # Not LAUNCHER_ANSWER: a launcher may have to start first, and a kind of sandbox that did not answer in time
+        # is not tried again.
+        async with asyncio.timeout(LAUNCHER_TIME.seconds):
             await ready
     finally:
         loop.remove_reader(channel)
