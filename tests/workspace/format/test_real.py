@@ -65,7 +65,7 @@ async def formatted(workspace: Workspace, name: str, text: str) -> FormattedFile
         (programs / name).symlink_to(program(name))
     found = Formatters(workspace, None).find_formatters(workspace.root / file)
     assert [each.name for each in found] == [name]
-    (done,) = (await format_files(workspace, {workspace.root / file: found}, 30)).values()
+    (done,) = (await format_files(workspace, {workspace.root / file: found}, 120)).values()
     return done
 
 

@@ -27,7 +27,7 @@ async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
     await made.shells.close()
 
 
-async def formatted(workspace: Workspace, script: str, *, in_place: bool, seconds: float = 5.0) -> FormattedFile:
+async def formatted(workspace: Workspace, script: str, *, in_place: bool, seconds: float = 60) -> FormattedFile:
     """Format a file by a shell script: it changes `$1`, or it stands for `gofmt` and has the text on its stdin."""
     real = workspace.root / "a.go"
     real.write_text(EDIT)

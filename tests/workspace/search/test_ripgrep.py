@@ -223,11 +223,14 @@ async def test_a_search_that_takes_too_long_is_ended_and_gives_what_it_found(
     slow = tmp_path_factory.mktemp("bin") / "rg"
     slow.write_text("#!/bin/sh\n[ $1 = --version ] && exec echo ripgrep 14.1\nprintf './old.py\\0'\nexec sleep 900\n")
     slow.chmod(0o755)
-    search = Ripgrep(0.2)
-    search._path = str(slow)
-    found = await search.list_files(tree, None, {"PATH": "/usr/bin:/bin"})
+    for seconds in (0.2, 2, 20):  # a longer time if the machine was too busy for it to find something
+        search = Ripgrep(seconds)
+        search._path = str(slow)
+        found = await search.list_files(tree, None, {"PATH": "/usr/bin:/bin"})
+        assert f"stopped after {seconds} seconds" in found.stop_reason
+        if found.paths:
+            break
     assert names(tree, found.paths) == {"old.py"}
-    assert "stopped after 0.2 seconds" in found.stop_reason
 
 
 @given(st.lists(st.integers(1, 40), max_size=30))

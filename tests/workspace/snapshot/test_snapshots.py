@@ -16,6 +16,7 @@ from codeloop.workspace.snapshot import file_jobs, scanner
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 from codeloop.workspace.snapshot.snapshots import SkippedSnapshot, Snapshot, Snapshots
 from tests.support.audit_hook import add_audit
+from tests.support.snapshot_waits import patient_snapshots
 from tests.workspace.snapshot.trees_on_disk import (
     ENVIRONMENT,
     everything,
@@ -28,6 +29,7 @@ from tests.workspace.snapshot.trees_on_disk import (
     write,
 )
 
+__all__ = ["patient_snapshots"]
 FILES = {"a.txt": "a\n", "deep/er/b.txt": "b\n", "deep/c.txt": "c\n", "z": "z\n"}
 
 
@@ -244,7 +246,6 @@ async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
         slow_disk.set()
     await snapshots.jobs.wait_idle()
     assert snapshots.read_stats().files == len(FILES)
-    monkeypatch.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 60_000, "ms", "for this test"))
     assert (await taken(snapshots)).tree == git(root, "rev-parse", "HEAD^{tree}").strip()
 
 

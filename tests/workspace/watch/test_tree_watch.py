@@ -34,7 +34,7 @@ async def tree(tmp_path: Path) -> AsyncIterator[TreeWatch]:
 
 
 async def told(tree: TreeWatch) -> set[tuple[str, str]]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return {(str(event.path.relative_to(tree._root)), event.kind) for event in await tree.wait_for_changes()}
 
 
