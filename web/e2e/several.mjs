@@ -16,6 +16,8 @@ await inBrowser(async (open) => {
   await choose(page, "compare models");
   await page.fill("[aria-label='Prompt for all models']", "mend it quietly");
   await page.fill("[aria-label='Check']", "grep -q zip cart.py");
+  // `all` does not wait, and the models come from the server.
+  await page.waitForSelector(".compare-models input >> nth=1");
   for (const box of await page.locator(".compare-models input").all()) await box.check();
   await page.click("text=Start 2 models");
   await page.waitForSelector(".compare .good >> nth=1");
