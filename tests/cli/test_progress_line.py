@@ -1,4 +1,4 @@
-"""What is written while a turn runs: the last line of a terminal says what is waited for, a slow reader stops nothing."""
+"""Output while a turn runs: the last line of a terminal says what is waited for; a slow reader stops nothing."""
 
 import asyncio
 import io

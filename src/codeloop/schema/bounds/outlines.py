@@ -23,4 +23,6 @@ SEARCH_CALLERS_TIME = Limit(
 GRAMMAR_TEXT = Limit(
     "read.tree_size", 500_000, "characters", "a larger text is not parsed by a grammar of its language"
 )
-GRAMMAR_PARSE_TIME = Limit("read.tree_parse", 300, "ms", "of processor time parsing one text by a grammar; what takes more has no tree")
+GRAMMAR_PARSE_TIME = Limit(
+    "read.tree_parse", 300, "ms", "processor time for parsing a text by a grammar, then it has no tree"
+)
