@@ -230,7 +230,7 @@ BASH_SIZE = Limit("permission.bash_size", 64 * 1024, "characters", "a longer lin
 BASH_COMMANDS = Limit("permission.bash_commands", 50, "count", "simple commands read of one line; the rest is unknown")
 BASH_NESTING = Limit("permission.bash_nesting", 8, "count", "commands inside commands; what is deeper is unknown")
 BASH_NODES = Limit("permission.bash_nodes", 8_000, "count", "a line with a larger syntax tree counts as unknown")
-BASH_PARSE = Limit("permission.bash_parse", 80, "ms", "parsing one line; when it takes longer, the line is unknown")
+BASH_PARSE = Limit("permission.bash_parse", 80, "ms", "of processor time parsing one line; after that it is unknown")
 # === Turns, subagents, compaction, titles ===
 REPEATED_CALLS = Limit(
     "agent.repeated_calls", 3, "count", "identical calls in a row, then the permission doom_loop is asked"

@@ -80,7 +80,7 @@ def analyse(command: str, facts: MachineFacts | None = None) -> Analysis:
 
     `facts`: about the machine that it will run on; without them each name counts as the program of that name.
     """
-    script = Script(deadline=time.monotonic() + BASH_PARSE.seconds)
+    script = Script(deadline=time.thread_time() + BASH_PARSE.seconds)
     is_incomplete = False
     try:
         if len(command) > BASH_SIZE.value:

@@ -45,8 +45,8 @@ class Assignment(NamedTuple):
 class Script:
     """The commands that have been read so far. `is_unknown`: the script may run something that is not among them.
 
-    `deadline`: when parsing gives up, in seconds of the monotonic clock. `variables`: the assignment of each by name;
-    None: its value can't be known.
+    `deadline`: when parsing gives up, in seconds of this thread's processor time: on a busy machine a line would be
+    unknown after any pause. `variables`: the assignment of each by name; None: its value can't be known.
     """
 
     commands: list[SimpleCommand] = field(default_factory=list[SimpleCommand])
@@ -110,7 +110,7 @@ class Script:
             # Read in pieces: tree-sitter calls `progress_callback`, which can stop it, only with a reader function.
             tree = _make_parser().parse(
                 lambda offset, _: source[offset : offset + _PIECE_BYTES],
-                progress_callback=lambda _, __: time.monotonic() > self.deadline,
+                progress_callback=lambda _, __: time.thread_time() > self.deadline,
             )
         except ValueError as error:
             raise LimitExceeded from error
