@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 
 FORWARDED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, signal.SIGUSR1)
 
@@ -16,15 +17,23 @@ FORWARDED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUI
 def main() -> None:
     """Request the child, pass signals on to it, and end as it does."""
     _, where, code, *argv = sys.argv
+    # They wait until the child is known: one that comes before would end this process, and the child by SIGKILL.
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED_SIGNALS)
     asked = json.dumps({"code": code, "argv": argv, "cwd": os.path.realpath("."), "env": dict(os.environ)}).encode()
     with socket.socket(socket.AF_UNIX) as channel:
         channel.connect(where)
         socket.send_fds(channel, [len(asked).to_bytes(4, "big")], [0, 1, 2])
         channel.sendall(asked)
         pid = receive_number(channel)
+
+        def forward(number: int, _: object) -> None:
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, number)
+
         for each in FORWARDED_SIGNALS:
             if signal.getsignal(each) != signal.SIG_IGN:
-                signal.signal(each, lambda number, _frame: os.kill(pid, number))
+                signal.signal(each, forward)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED_SIGNALS)
         code = receive_number(channel)
     if code < 0:
         if -code != signal.SIGKILL:
