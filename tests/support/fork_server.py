@@ -148,7 +148,9 @@ def serve_forks(descriptor: int) -> str:
                 if key.fd == ended:
                     os.read(ended, 512)
                 elif key.fileobj is listener:
-                    channel, asked, given = accept_request(listener)
+                    if (request := accept_request(listener)) is None:
+                        continue
+                    channel, asked, given = request
                     pid = os.fork()
                     if pid == 0:
                         signal.set_wakeup_fd(-1)
@@ -169,11 +171,20 @@ def serve_forks(descriptor: int) -> str:
             report_ended(children, waiting)
 
 
-def accept_request(listener: socket.socket) -> tuple[socket.socket, dict[str, Any], list[int]]:
-    """Accept a request; return its connection, its content, and the descriptors for the child."""
+def accept_request(listener: socket.socket) -> tuple[socket.socket, dict[str, Any], list[int]] | None:
+    """Accept a request; return its connection, its content, and the descriptors for the child.
+
+    None: the process that was about to request a child has been killed.
+    """
     channel, _ = listener.accept()
     length, given, _, _ = socket.recv_fds(channel, 4, 3)
-    return channel, json.loads(channel.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)), given
+    size = int.from_bytes(length, "big")
+    content = channel.recv(size, socket.MSG_WAITALL)
+    if not size or len(content) < size:
+        for each in (channel.detach(), *given):
+            os.close(each)
+        return None
+    return channel, json.loads(content), given
 
 
 def report_ended(children: dict[int, socket.socket], waiting: selectors.BaseSelector) -> None:
