@@ -383,11 +383,15 @@ class KubernetesServer:
     def _pods(self, selector: str) -> dict[str, Any]:
         key, _, name = selector.partition("=")
         assert key == "job-name"
-        if name in self.jobs and name not in self._processes:
-            waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{MISSING}"'}
-            status = {"phase": "Pending", "containerStatuses": [{"name": "codeloop", "state": {"waiting": waiting}}]}
-            return {"kind": "PodList", "items": [{"metadata": {"name": f"{name}-x7k2p"}, "status": status}]}
-        is_there = (self._folder / f"{name}.log").exists()
+        with (
+            self.changed
+        ):  # a Job that is just being made or deleted has no process, and counts as one that never began
+            if name in self.jobs and name not in self._processes:
+                waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{MISSING}"'}
+                state = {"name": "codeloop", "state": {"waiting": waiting}}
+                status = {"phase": "Pending", "containerStatuses": [state]}
+                return {"kind": "PodList", "items": [{"metadata": {"name": f"{name}-x7k2p"}, "status": status}]}
+            is_there = (self._folder / f"{name}.log").exists()
         return {"kind": "PodList", "items": [{"metadata": {"name": f"{name}-x7k2p"}}] if is_there else []}
 
     def _log(self, pod: str, query: dict[str, str]) -> bytes:
