@@ -45,7 +45,7 @@ class AdapterRow:
 
     def open(self, url: str, **given: Any) -> Any:
         """Return a model that uses a server, whose URL ends in /v1."""
-        values: dict[str, Any] = {"key": API_KEY, "connect": 2.0, "first_byte": 5.0, "idle": 5.0, **given}
+        values: dict[str, Any] = {"key": API_KEY, "connect": 60.0, "first_byte": 60.0, "idle": 60.0, **given}
         endpoint = Endpoint(url.removesuffix("/v1") + self.base, **values)
         adapter: Any = load_object(ADAPTERS[self.protocol])
         model: ChatModel = adapter(self.info, endpoint, find_quirks(self.info))

@@ -12,7 +12,7 @@ import pytest
 
 _POLL_SECONDS = 0.04
 """Seconds between two reads of the screen."""
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 60.0
 """Seconds until an expected text has to be on the screen; many, since the machine may be busy."""
 EXIT_MARK = "ended with exit code "
 SHELL_COMMAND = ("sh", "-c", f'"$@"; echo "{EXIT_MARK}$?"; exec sleep 600', "sh")
@@ -74,11 +74,11 @@ class Pane:
 
     def stop(self) -> None:
         """End the program and tmux."""
-        subprocess.run([*self._tmux, "kill-server"], env=self._env, capture_output=True, timeout=30, check=False)
+        subprocess.run([*self._tmux, "kill-server"], env=self._env, capture_output=True, timeout=60, check=False)
 
     def _run(self, *words: str) -> str:
         done = subprocess.run(
-            [*self._tmux, *words], env=self._env, capture_output=True, text=True, timeout=30, check=False
+            [*self._tmux, *words], env=self._env, capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 0, f"tmux {' '.join(words)}: {done.stderr}"
         return done.stdout.rstrip()
