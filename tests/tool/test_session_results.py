@@ -46,7 +46,7 @@ SIZES = {**COLOUR, "question": "Which sizes?", "header": "Sizes", "multiple": Tr
 JOB = {"description": "Find the parser", "prompt": "Where is the parser?", "subagent_type": "general"}
 FOUND = ScriptedAnswer(text="It is in src/parser.py:12.")
 WRITTEN = make_answer(make_call("write", filePath="new.py", content="A = 1\n"))
-SLOW = make_answer(make_call("bash", command="sleep 20"))
+SLOW = make_answer(make_call("bash", command="sleep 600"))
 
 
 class Case(Struct, frozen=True):

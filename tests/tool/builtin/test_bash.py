@@ -21,6 +21,7 @@ from codeloop.tool.builtin.shell.background_commands import (
 )
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure, ToolResult
+from tests.support.scripted_project import wait_until
 from tests.tool.context import TestContext, make_context
 
 
@@ -34,7 +35,7 @@ async def test_a_command_gives_its_output_and_metadata(tmp_path: Path) -> None:
     told = "hi\n\n<shell_metadata>\nexit code 3\n</shell_metadata>"
     assert (result.title, result.output) == ("echo hi; exit 3", told)
     duration = result.metadata.pop("duration")
-    assert 0 <= duration < 5000
+    assert 0 <= duration < 60_000
     assert result.metadata.pop("modelNotes") == told.removeprefix("hi")
     expected = {"output": "hi\n", "exit": 3, "truncated": False, "lines": 1, "description": "Says hi"}
     assert result.metadata == expected
@@ -136,11 +137,14 @@ async def test_standing_outside_is_asked_about_in_the_next_call(tmp_path: Path) 
 
 
 async def test_a_timeout_is_told_and_the_output_kept(tmp_path: Path) -> None:
-    result = await run(make_context(tmp_path), "echo before; sleep 900", timeout=150)
+    for timeout in (150, 5_000, 60_000):  # a busy machine may start nothing within the first
+        result = await run(make_context(tmp_path), "echo before; sleep 900", timeout=timeout)
+        assert f"timeout of {timeout} ms" in result.output
+        assert result.output.endswith("\n</shell_metadata>")
+        assert result.metadata["exit"] is None
+        if not result.output.startswith("("):
+            break
     assert result.output.startswith("before\n\n<shell_metadata>\n")
-    assert "timeout of 150 ms" in result.output
-    assert result.output.endswith("\n</shell_metadata>")
-    assert result.metadata["exit"] is None
 
 
 async def test_what_was_left_running_is_told(tmp_path: Path) -> None:
@@ -172,8 +176,7 @@ async def test_an_exit_code_that_stands_for_a_signal_names_it(tmp_path: Path) ->
 async def test_cancelling_reports_what_there_was(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     task = asyncio.create_task(run(ctx, "echo $$; sleep 900"))
-    while not ctx.reports:
-        await asyncio.sleep(0.01)
+    await wait_until(lambda: ctx.reports)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -220,11 +223,11 @@ async def test_a_server_is_started_watched_used_and_ended(tmp_path: Path) -> Non
     started = await run(ctx, f'exec python3 -c "{server}"', run_in_background=True)
     name = started.metadata["id"]
     assert name in started.output
-    news = await bash_output.run(BashOutputParams(id=name, wait=5000), ctx)
+    news = await bash_output.run(BashOutputParams(id=name, wait=60_000), ctx)
     port = int(news.output.split()[0])
     fetch = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/page').read())"
     assert "served" in (await run(ctx, f'python3 -c "{fetch}"')).output
-    news = await bash_output.run(BashOutputParams(id=name, wait=2000), ctx)
+    news = await bash_output.run(BashOutputParams(id=name, wait=60_000), ctx)
     assert "GET /page" in news.output
     assert news.metadata["status"] == "running"
     quiet = await bash_output.run(BashOutputParams(id=name), ctx)

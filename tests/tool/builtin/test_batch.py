@@ -1,6 +1,7 @@
 """Several calls in one: each with its own permission check and result."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ def script(*made: dict[str, Any]) -> list[ScriptedAnswer]:
 
 
 ALLOWED = {"batch": "allow"}
+SLEEP = f"sleep 600.{os.getpid()}"
+"""A command that is known from those of other runs of these tests."""
 
 
 @pytest.mark.slow
@@ -82,7 +85,7 @@ async def test_each_call_is_asked_for_by_itself_and_a_refusal_with_words_is_its_
 
 
 async def test_a_refusal_without_words_ends_all_of_them_and_the_turn(tmp_path: Path) -> None:
-    made = [one("bash", command="touch a"), one("bash", command="sleep 30.125 && touch b")]
+    made = [one("bash", command="touch a"), one("bash", command=f"{SLEEP} && touch b")]
     rules = {**ALLOWED, "bash": {"*": "allow", "touch a*": "ask"}}
     async with open_scripted_project(tmp_path, script(*made), permission=rules) as it:
         turn = asyncio.create_task(it.prompt())
@@ -103,7 +106,7 @@ def _commands() -> list[str]:
             found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
         except OSError:
             continue
-    return [line for line in found if line.startswith("sleep 30.125")]
+    return [line for line in found if line.startswith(SLEEP)]
 
 
 async def test_it_is_only_offered_when_a_person_allows_it(tmp_path: Path) -> None:
