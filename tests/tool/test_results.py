@@ -127,7 +127,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"command": "printf 'a 1%%\\nb 1%%\\n\\033[2Aa done\\nb done\\n'"},
         {"command": 'for n in 1 2 3 4 5 6; do echo "....s.... [ ${n}0%]"; done; echo 60 passed'},
         {"command": "seq 1 20000"},
-        {"command": "echo begun; sleep 5", "timeout": 1000},
+        {"command": "echo begun; sleep 600", "timeout": 1000, "until": "begun"},
         {"command": "cd src && export NAME=app"},
         {"command": "ls; echo $NAME"},
         {"command": "pwd", "reset": True},
@@ -140,7 +140,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "bash_output": [
         {"id": "bash_7"},
         {
-            "first": ("bash", {"command": "echo ready; sleep 30", "run_in_background": True}),
+            "first": ("bash", {"command": "echo ready; sleep 600", "run_in_background": True}),
             "id": "bash_1",
             "wait": 20000,
         },
@@ -151,7 +151,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     ],
     "bash_kill": [
         {"id": "bash_7"},
-        {"first": ("bash", {"command": "sleep 30", "run_in_background": True}), "id": "bash_1"},
+        {"first": ("bash", {"command": "sleep 600", "run_in_background": True}), "id": "bash_1"},
         {"id": "bash_1"},
         {"id": "bash_7"},
     ],
@@ -181,7 +181,10 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"tool_calls": []},
     ],
 }
-"""Calls of a tool, in order, in one project. `first`: another call, made first."""
+"""Calls of a tool, in order, in one project. `first`: another call, made first.
+
+`until`: the call is made again until its result has this text, as a busy machine may begin nothing before a timeout.
+"""
 ANSWERED = {"question", "plan_exit", "task", "task_output", "websearch", "codesearch", "webfetch", "skill", "lsp"}
 """A person, a subagent, a server or a file answers these: `test_session_results.py`, `tests/lsp/test_tool.py`."""
 
@@ -241,10 +244,14 @@ async def test_a_model_reads_exactly_this(tmp_path: Path, tool: str) -> None:
     ctx = project(tmp_path)
     pieces: list[str] = []
     for entry in CALLS[tool]:
-        given = {name: value for name, value in entry.items() if name != "first"}
+        given = {name: value for name, value in entry.items() if name not in {"first", "until"}}
         if "first" in entry:
             await answer(ctx, *entry["first"])
         text, done = await answer(ctx, tool, given)
+        for _ in range(30):
+            if entry.get("until", "") in text:
+                break
+            text, done = await answer(ctx, tool, given)
         pieces.append(piece(tool, given, text, tmp_path, done=done))
     compare(tool, pieces)
 

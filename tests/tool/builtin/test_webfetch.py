@@ -42,10 +42,10 @@ async def test_a_page_is_given_as_markdown_with_what_a_client_shows(tmp_path: Pa
 async def test_the_questions_name_the_url_and_the_private_host(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     async with serving({"/": answer("x", "text/plain")}) as server:
-        await call(ctx, f'{{"url": "{server.url}/", "format": "text", "timeout": 5}}')
+        await call(ctx, f'{{"url": "{server.url}/", "format": "text", "timeout": 60}}')
     private, public = ctx.asked
     assert (public.permission, public.patterns, public.always) == ("webfetch", (f"{server.url}/",), ("*",))
-    assert public.metadata == {"url": f"{server.url}/", "format": "text", "timeout": 5}
+    assert public.metadata == {"url": f"{server.url}/", "format": "text", "timeout": 60}
     target = (f"127.0.0.1:{server.port}",)
     assert (private.permission, private.patterns, private.always) == ("webfetch_private", target, target)
     assert private.metadata == {"url": f"{server.url}/", "address": "127.0.0.1 (loopback)"}

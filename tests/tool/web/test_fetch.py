@@ -6,6 +6,7 @@ import re
 import shutil
 import ssl
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,14 +15,23 @@ import pytest
 
 from codeloop.permission.gate import Denied
 from codeloop.permission.rules import Verdict
-from codeloop.schema.limits import WEB_BYTES
+from codeloop.schema.limits import WEB_BYTES, WEB_CONNECT, WEB_UPGRADE
 from codeloop.schema.permission import Need
+from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
+from codeloop.tool.web import fetch
 from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch_url
 from tests.tool.web.test_url import SPELLINGS
 from tests.tool.web_server import Request, Server, answer, redirect, serving
 
 PUBLIC, OTHER = "93.184.216.34", "151.101.1.69"
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may need longer to connect to a server of the same process than other hosts are given."""
+    monkeypatch.setattr(fetch, "WEB_CONNECT", replace(WEB_CONNECT, value=60_000))
+    monkeypatch.setattr(fetch, "WEB_UPGRADE", replace(WEB_UPGRADE, value=60_000))
 
 
 @dataclass
@@ -71,7 +81,7 @@ class Person:
 
 
 async def get(
-    url: str, internet: Internet | None = None, person: Person | None = None, *, seconds: float = 10
+    url: str, internet: Internet | None = None, person: Person | None = None, *, seconds: float = 60
 ) -> FetchResponse:
     network = internet.network if internet is not None else Network()
     return await fetch_url(FetchRequest(url, "*/*", seconds, {"url": url}), (person or Person()).ask, network)
@@ -111,7 +121,7 @@ async def test_a_name_that_no_server_of_others_is_asked_for_is_one_question_with
     person, internet = Person(), Internet({host: ["10.0.0.5"]})
     network = Network({}, internet.resolve, ssl.create_default_context, internet.dial, tmp_path / "hosts")
     with pytest.raises(ToolFailure, match="can't be reached"):
-        await fetch_url(FetchRequest(f"http://{host}/", "*/*", 10, {}), person.ask, network)
+        await fetch_url(FetchRequest(f"http://{host}/", "*/*", 60, {}), person.ask, network)
     assert (person.questions, [need.permission for need in person.asked]) == (1, ["webfetch_private", "webfetch"])
     assert "10.0.0.5" in person.asked[0].metadata["address"]
     assert "agreed" not in person.asked[0].metadata
@@ -148,7 +158,7 @@ async def test_the_checked_address_is_dialled_whatever_a_second_look_up_would_sa
 
         network = Network({}, rebinding, ssl.create_default_context, internet.dial)
         person = Person()
-        fetched = await fetch_url(FetchRequest("http://rebind.test:8080/", "*/*", 5, {}), person.ask, network)
+        fetched = await fetch_url(FetchRequest("http://rebind.test:8080/", "*/*", 60, {}), person.ask, network)
     assert fetched.data == b"public"
     assert (internet.looked_up, internet.dialled) == (["rebind.test"], [(PUBLIC, 8080)])
     assert server.requests[0].headers["host"] == "rebind.test:8080"
@@ -166,7 +176,7 @@ async def test_a_name_that_was_allowed_with_one_private_address_is_asked_about_a
         network = Network({}, rebinding, ssl.create_default_context, internet.dial)
         person = Person()
         with pytest.raises(ToolFailure):
-            await fetch_url(FetchRequest("http://rebind.test:8080/", "*/*", 5, {}), person.ask, network)
+            await fetch_url(FetchRequest("http://rebind.test:8080/", "*/*", 60, {}), person.ask, network)
     shown = [need.metadata["address"] for need in person.asked if need.permission == "webfetch_private"]
     assert shown == ["10.0.0.5 (private)", "169.254.169.254 (a cloud's metadata service)"]
 
@@ -275,20 +285,27 @@ async def test_a_server_that_drips_is_left_at_the_deadline(head: bytes) -> None:
             await get(f"{server.url}/", seconds=0.2)
 
 
-async def test_the_deadline_holds_over_all_hops_but_not_while_a_person_thinks() -> None:
+async def test_the_deadline_holds_over_all_hops_but_not_while_a_person_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, thought = time.monotonic, 0.0
+
     async def slow(request: Request, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.08)
         writer.write(redirect(request.target + "x"))
 
     class Thinking(Person):
         async def ask(self, *needs: Need) -> None:
-            await asyncio.sleep(0.15)
+            nonlocal thought
+            thought += 1_000
+            await super().ask(*needs)
 
     async with serving(slow) as server:
         with pytest.raises(ToolFailure, match="within"):
             await get(f"{server.url}/", seconds=0.2)
-    async with serving({"/": answer("ok")}) as server:
-        assert (await get(f"{server.url}/", person=Thinking(), seconds=0.2)).data == b"ok"
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + thought)
+    person = Thinking()
+    async with serving({"/": redirect("/end"), "/end": answer("ok")}) as server:
+        assert (await get(f"{server.url}/", person=person)).data == b"ok"
+    assert person.questions == 2
 
 
 @pytest.mark.parametrize(
