@@ -2,14 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from codeloop.agent.answer import turn_diffs
 from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
@@ -34,11 +35,14 @@ from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCou
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import AnswerPermission, MessageWithParts, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.limits import SNAPSHOT_TIME
 from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE
 from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.schema.wire import replace
 from codeloop.server.server import ListenOptions, Server
 from codeloop.store.conversation import Conversation
+from codeloop.workspace.snapshot import file_jobs
 from tests.support.sandbox_support import allow_commands
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -148,6 +152,16 @@ def make_startup(home: Path, work: Path, **settings: Any) -> Startup:
     return Startup(directory=work, environment=environment, settings=allow_commands(settings))
 
 
+@contextmanager
+def lengthen_snapshot_waits() -> Generator[None]:
+    """Let steps wait for snapshots as long as a busy machine needs: without one they go on and can't be undone."""
+    long = replace(SNAPSHOT_TIME, value=60_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file_jobs, "SNAPSHOT_TIME", long)
+        patch.setattr(turn_diffs, "SNAPSHOT_TIME", long)
+        yield
+
+
 @asynccontextmanager
 async def open_scripted_project(
     tmp_path: Path,
@@ -163,9 +177,11 @@ async def open_scripted_project(
     inner = ScriptedModel(answers, info) if isinstance(answers, Sequence) else answers
     model = RequestRecorder(inner)
     opened = open_over_http if os.environ.get(CLIENT_VARIABLE) == "http" else open_in_process
-    async with opened(make_startup(tmp_path / "home", work, **settings), SingleModel(model)) as (project, client):
-        known = session_id or (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
-        yield ScriptedProject(project, model, known, client)
+    startup = make_startup(tmp_path / "home", work, **settings)
+    with lengthen_snapshot_waits():
+        async with opened(startup, SingleModel(model)) as (project, client):
+            known = session_id or (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
+            yield ScriptedProject(project, model, known, client)
 
 
 OpenedProject = tuple[Project, Client]

@@ -68,14 +68,15 @@ class FileJobs:
                 return JobFailure(f"scanning the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
             return result[0]
 
-    async def run_job(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | JobFailure:
-        """Run a job on the store and on single files, which need not wait for a scan."""
+    async def run_job(self, job: Callable[[], T], limit: Limit | None = None) -> T | JobFailure:
+        """Run a job on the store and on single files, which need not wait for a scan. `limit`: None: SNAPSHOT_TIME."""
+        max_seconds = (limit or SNAPSHOT_TIME).seconds
         result: list[T | JobFailure] = []
         if self._is_quick:
             _run(job, result)
         else:
-            await asyncio.wait([_start_thread(job, result)], timeout=limit.seconds)
-        return result[0] if result else JobFailure(f"it takes longer than {limit.seconds:g} s")
+            await asyncio.wait([_start_thread(job, result)], timeout=max_seconds)
+        return result[0] if result else JobFailure(f"it takes longer than {max_seconds:g} s")
 
     async def wait_idle(self) -> None:
         """Wait until a scan in the background has ended, at most SNAPSHOT_SCAN."""
