@@ -101,7 +101,7 @@ def does(attack: Attack, template: Path, root: Path) -> bool:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
-            timeout=20,
+            timeout=120,
         )
         return has_done(attack, work, done.stdout.decode(errors="replace"))
     finally:
