@@ -71,8 +71,14 @@ def build(root: Path) -> Path:
 
 
 def git(work: Path, *arguments: str) -> None:
-    """Run git as somebody without a configuration."""
-    subprocess.run(["git", *arguments], cwd=work, env=environment(work), check=True, capture_output=True)
+    """Run git as somebody without a configuration. Newer versions go on with upkeep after a commit: not here."""
+    subprocess.run(
+        ["git", "-c", "maintenance.auto=false", *arguments],
+        cwd=work,
+        env=environment(work),
+        check=True,
+        capture_output=True,
+    )
 
 
 def environment(work: Path) -> dict[str, str]:
