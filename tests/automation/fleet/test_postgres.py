@@ -79,7 +79,8 @@ def test_a_lease_ends_with_its_connection_and_what_comes_later_counts_for_nothin
         assert row is not None
         assert (row.job.id, row.job.prompt, other.list_orphans([])) == ("one", "p%s?", [])
         with psycopg.connect(address, autocommit=True) as admin:
-            admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+            others = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            admin.execute(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}")
         (orphan,) = other.list_orphans([])
         assert (orphan.job_id, orphan.attempt) == ("one", 1)
         other.requeue(("one", 1))
