@@ -1,6 +1,5 @@
 """Requests to a host that fails, limits and lies."""
 
-import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -134,7 +133,7 @@ async def test_a_job_waits_for_another_one_on_the_same_thread_and_says_how_it_fa
     host: GitHubServer, tmp_path: Path
 ) -> None:
     number = host.add_issue("t", "b")
-    busy = ThreadRecord(done=("comment-1",), run="other", until=int(time.time() + 2))
+    busy = ThreadRecord(done=("comment-1",), run="other", until=2**40)
     host.add_comment(number, render_comment(busy, "working on it", "", ()), BOT["login"], "Bot")
     settings = JobSettings(
         work=tmp_path,
@@ -143,15 +142,22 @@ async def test_a_job_waits_for_another_one_on_the_same_thread_and_says_how_it_fa
         run_id="mine",
     )
     lines = list[str]()
+    host.runs["other"] = "in_progress"
+
+    def write_log(line: str) -> None:
+        """Note a line; when it says that the other job is waited for, that one's time is up."""
+        lines.append(line)
+        host.comments[0]["body"] = render_comment(replace(busy, until=1), "working on it", "", ())
+
     github = client(host)
     event = CiEvent(kind="comment", key="comment-2", actor="ada", number=number, text="/codeloop")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codeloop.automation.ci.event_runner.CI_POLL", replace(rest_api.CI_RETRY, value=100))
         with pytest.raises(UsageProblem, match="not the top folder of a git checkout"):
-            await run_event(github, event, settings, lines.append)
+            await run_event(github, event, settings, write_log)
     assert "Another job works on this" in lines[0]
     lines.clear()
-    host.comments[0]["body"] = render_comment(replace(busy, until=2**40), "working on it", "", ())
+    host.comments[0]["body"] = render_comment(busy, "working on it", "", ())
     host.runs["other"] = "completed"
     with pytest.raises(UsageProblem):
         await run_event(github, event, settings, lines.append)
