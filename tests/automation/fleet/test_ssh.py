@@ -22,6 +22,8 @@ from codeloop.kit.processes import list_processes
 from codeloop.schema.errors import UsageProblem
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
 from tests.cli.program import Desk, bash, serving, steps
+from tests.faults.test_kill import wait_for
+from tests.support.free_port import find_free_port
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 KEY = "sk-of-the-coordinator-9876543210"
@@ -60,7 +62,7 @@ class Host:
     def start(self) -> None:
         assert SSHD is not None
         self.daemon = subprocess.Popen([SSHD, "-D", "-f", str(self.folder / "sshd_config")], stdin=subprocess.DEVNULL)
-        for _ in range(100):
+        for _ in range(600):
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
             time.sleep(0.1)
@@ -80,10 +82,12 @@ class Host:
     def kill_workers(self) -> int:
         """Kill the workers alone, so that their agents go on; returns how many there were."""
         owners = (self.desk.home / "data" / "fleet-worker").glob("*/owner.json")
-        workers = [json.loads(file.read_bytes())["worker"] for file in owners]
-        for worker in workers:
-            os.kill(worker, signal.SIGKILL)
-        return len(workers)
+        killed = 0
+        for file in owners:
+            with suppress(OSError):  # it may have ended meanwhile
+                os.kill(json.loads(file.read_bytes())["worker"], signal.SIGKILL)
+                killed += 1
+        return killed
 
     def stop(self) -> None:
         assert self.daemon is not None
@@ -105,9 +109,7 @@ def running_host(tmp_path: Path) -> Generator[Host]:
     (tmp_path / "host").mkdir()
     for name in ("host_key", "user_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = find_free_port()
     (folder / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host_key\nAuthorizedKeysFile {folder}/user_key.pub\n"
         f"PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\n"
@@ -130,9 +132,7 @@ def running_host(tmp_path: Path) -> Generator[Host]:
 @contextmanager
 def serving_git(folder: Path) -> Generator[str]:
     """Serve a folder's repositories by git's own protocol."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = find_free_port()
     command = ["git", "daemon", "--reuseaddr", "--export-all", f"--base-path={folder}", "--listen=127.0.0.1"]
     daemon = subprocess.Popen([*command, f"--port={port}"], start_new_session=True)
     try:
@@ -142,8 +142,8 @@ def serving_git(folder: Path) -> Generator[str]:
         daemon.wait()
 
 
-def until_empty(host: Host, seconds: float) -> list[str]:
-    deadline = time.monotonic() + seconds
+def until_empty(host: Host) -> list[str]:
+    deadline = time.monotonic() + 60
     while (left := host.work_left()) and time.monotonic() < deadline:
         time.sleep(0.1)
     return left
@@ -168,7 +168,7 @@ def test_each_job_has_its_effect_exactly_once_when_connections_are_cut(tmp_path:
             coordinator = desk.start("fleet", "run", table, "--at-once", "2", *host.flags)
             time.sleep(draw.uniform(3, 6))
             if victim == "worker":
-                assert host.kill_workers(), "one works by now"
+                wait_for(host.kill_workers)
             elif victim == "connection":
                 host.cut()
             time.sleep(draw.uniform(0, 3))
@@ -177,10 +177,10 @@ def test_each_job_has_its_effect_exactly_once_when_connections_are_cut(tmp_path:
             else:
                 coordinator.terminate()
             coordinator.communicate()
-            assert victim == "worker" or until_empty(host, 20) == [], "what a killed worker left, the next one ends"
+            assert victim == "worker" or until_empty(host) == [], "what a killed worker left, the next one ends"
         last = desk.run("fleet", "run", table, "--at-once", "2", *host.flags)
         assert last.returncode == 0, last.stderr
-        assert until_empty(host, 10) == []
+        assert until_empty(host) == []
         headers = {received.headers["authorization"] for received in server.requests}
     assert headers == {f"Bearer {KEY}"}
     assert status(desk)["done"] == len(ids)
@@ -200,26 +200,28 @@ def test_each_job_has_its_effect_exactly_once_when_connections_are_cut(tmp_path:
 def test_a_stop_ends_what_runs_on_the_host_and_no_process_shows_a_key(tmp_path: Path) -> None:
     desk = Desk(tmp_path, {"FLEET_KEY": KEY})
     source = repository(desk)
-    with serving(steps(bash("sleep 61.5"), DONE)) as server, running_host(tmp_path) as host:
+    command = f"sleep 600.{os.getpid()}"  # of this run alone, whatever else runs on the machine
+    shown_command = command.replace(" ", "\0").encode()
+    with serving(steps(bash(command), DONE)) as server, running_host(tmp_path) as host:
         host.desk.use(server, options={"apiKey": "{env:FLEET_KEY}"}, sandbox="off", permission={"bash": "allow"})
         table = write_table(desk, [{"id": f"j{at}", "repository": str(source), "prompt": "wait"} for at in range(2)])
         coordinator = desk.start("fleet", "run", table, "--at-once", "2", *host.flags)
         try:
-            while (shown := _command_lines()).count(b"sleep\x0061.5") < 2:
+            while (shown := _command_lines()).count(shown_command) < 2:
                 assert coordinator.poll() is None
                 time.sleep(0.1)
             assert KEY.encode() not in shown
             began = time.monotonic()
             assert desk.run("fleet", "stop", "jobs").returncode == 0
-            assert coordinator.wait(30) == 130
-            left = until_empty(host, 10)
+            assert coordinator.wait(120) == 130
+            left = until_empty(host)
             took = time.monotonic() - began
         finally:
             coordinator.kill()
             coordinator.communicate()
         assert left == []
-        assert b"sleep\x0061.5" not in _command_lines()
-        assert took < 20, "5 s on a machine that is not busy"
+        assert shown_command not in _command_lines()
+        assert took < 60, "5 s on a machine that is not busy, and two minutes if it waited for the jobs"
         assert status(desk)["waiting"] == 2
 
 
@@ -239,15 +241,16 @@ def test_a_worker_that_hears_nothing_ends_its_job_though_the_connection_stands(t
                 time.sleep(0.1)
             (client,) = {each.pid for each in list_processes() if each.parent == coordinator.pid}
             os.kill(client, signal.SIGSTOP)
-            assert until_empty(host, 15) == []
+            assert until_empty(host) == []
             assert coordinator.poll() is None
             os.kill(client, signal.SIGCONT)
-            assert coordinator.wait(60) == 0
+            assert coordinator.wait(120) == 0
         finally:
             coordinator.kill()
             coordinator.communicate()
     (row,) = status(desk)["rows"]
-    assert (row["state"], row["attempts"]) == ("done", 2)
+    # On a busy machine a sign of life may come too late once more.
+    assert (row["state"], row["attempts"] >= 2) == ("done", True)
     assert (Path(row["work"]) / "log").read_text() == "start\nline\n"
 
 
