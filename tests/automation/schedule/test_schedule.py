@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
-import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.program import Desk, bash, serving, steps
+from tests.faults.test_kill import wait_for
 from tests.support.answers import Answer
 
 MINE = "# mine\n17 3 * * * echo 100\\% > /dev/null\n\n"
@@ -97,13 +98,14 @@ def test_a_crontab_runs_what_was_missed_once_and_nothing_is_left_of_it(tmp_path:
     desk = Desk(tmp_path, {"PATH": f"{programs}:{os.environ['PATH']}"})
     with serving(steps(bash("sleep 1"), Answer(text="Nothing new."))) as server:
         desk.use(server, sandbox="off", permission={"bash": "allow"})
-        added = desk.run("schedule", "add", "0 7 * * *", "--max-cost", "0.5", "look", "for", "news")
+        hour = (datetime.now().astimezone().hour + 12) % 24  # far from now, so that it does not come meanwhile
+        added = desk.run("schedule", "add", f"0 {hour} * * *", "--max-cost", "0.5", "look", "for", "news")
         assert "look-for-news runs next at" in added.stdout, added.stderr
         assert "by cron" in added.stdout
         table = (programs / "table").read_text()
         assert table.startswith(MINE)
         line, catch_up = table[len(MINE) :].splitlines()
-        assert line.startswith("0 7 * * * ")
+        assert line.startswith(f"0 {hour} * * * ")
 
         assert start_as_cron(line, tmp_path).wait(60) == 0  # not due yet
         assert stored(desk)[0]["runs"] == []
@@ -138,18 +140,20 @@ def test_one_runs_at_a_time_and_a_run_that_takes_too_long_is_ended(tmp_path: Pat
     stand_in(programs, "crontab", CRONTAB)
     stand_in(programs, "systemctl", "import sys; sys.exit('offline')")
     desk = Desk(tmp_path, {"PATH": f"{programs}:{os.environ['PATH']}"})
-    with serving(steps(bash("sleep 60"), Answer(text="Done."))) as server:
+    command = "if [ -e go ]; then sleep 60; fi; touch begun; until [ -e go ]; do sleep 0.1; done"
+    with serving(steps(bash(command), Answer(text="Done."))) as server:
         desk.use(server, sandbox="off", permission={"bash": "allow"})
+        desk.run("schedule", "add", "@daily", "--name", "held", "wait")
         desk.run("schedule", "add", "@daily", "--name", "slow", "--timeout", "3", "sleep")
-        running = desk.start("schedule", "run", "slow")
-        while not (desk.home / "data" / "schedule" / "run.lock").exists():
-            time.sleep(0.02)
+        running = desk.start("schedule", "run", "held")
+        wait_for((desk.work / "begun").exists)
         second = desk.run("schedule", "run", "slow")
         assert "one runs at a time" in second.stderr
         assert "running" in desk.run("schedule", "list").stdout
-        stdout, _ = running.communicate(timeout=60)
-        assert "time limit of 3 s" in stdout
-        assert stored(desk)[0]["runs"][-1]["state"] == "failed"
+        (desk.work / "go").touch()
+        assert running.communicate(timeout=60)[0] == "Done.\n"
+        assert "time limit of 3 s" in desk.run("schedule", "run", "slow").stdout
+        assert {row["id"]: row["runs"][-1]["state"] for row in stored(desk)} == {"held": "done", "slow": "failed"}
 
 
 def test_systemd_gets_a_timer_that_is_persistent_and_loses_it_again(tmp_path: Path) -> None:
