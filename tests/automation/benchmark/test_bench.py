@@ -14,7 +14,7 @@ from codeloop.automation.benchmark.agents import find_agent, parse_opencode_outp
 from codeloop.automation.benchmark.runner import BenchPlan, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.schema.errors import UsageProblem
-from tests.cli.program import Desk, call, lives, serving, steps
+from tests.cli.program import HANGING, Desk, call, lives, serving, steps
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
 
@@ -160,7 +160,7 @@ def test_a_signal_ends_the_agents_too(tmp_path: Path) -> None:
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
         time.sleep(0.02)
     running.send_signal(signal.SIGTERM)
-    _, stderr = running.communicate(timeout=30)
+    _, stderr = running.communicate(timeout=HANGING)
     assert (running.returncode, "Interrupted" in stderr) == (130, True)
     assert not lives(int((tmp_path / "pid").read_text()))
 
