@@ -41,9 +41,9 @@ PORT = "4096"
 """The port that pages show; in a test it is a free one, so that pages can be told side by side."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server() -> Iterator[ModelServer]:
-    """A model server that answers as the pages need it."""
+    """A model server that answers as a page needs it; one for each, as it refuses a request the first time."""
     with serving(Model(), record=False) as server:
         yield server
 
