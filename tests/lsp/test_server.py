@@ -16,7 +16,7 @@ from tests.lsp.world import world
 
 
 async def gone(pid: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while Path(f"/proc/{pid}").exists():
             await asyncio.sleep(0.02)
 
@@ -46,7 +46,7 @@ async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypat
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
         await it.languages.wait_idle()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while it.server.client is not None:  # then it is being ended
                 await asyncio.sleep(0)
         it.languages.trackers["scripted", it.root / "other"] = DiagnosticsTracker(it.server)

@@ -126,6 +126,6 @@ async def world(
     try:
         yield World(root, languages, logs, warned, watched)
     finally:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await languages.close()
             await place.close()

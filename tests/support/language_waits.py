@@ -9,7 +9,7 @@ from codeloop.lsp import diagnostics_tracker, server_pool
 
 def lengthen_language_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let edits and searches wait long enough for language servers and ripgrep."""
-    long = Limit("test", 20_000, "ms", "for a test")
+    long = Limit("test", 60_000, "ms", "for a test")
     monkeypatch.setattr(server_pool, "LSP_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(server_pool, "_SHORT_WAIT_SECONDS", long.seconds)
