@@ -9,6 +9,14 @@ from codeloop.lsp.client.document import OpenDocument
 from codeloop.lsp.client.push_habits import PushHabits
 
 
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that only the test moves; its seconds are the first and only item."""
+    now = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
 def said(habits: PushHabits, ago: float) -> OpenDocument:
     document = OpenDocument(Path("/a"), "x", "", next(habits.versions))
     document.record_push([])
@@ -24,7 +32,7 @@ def test_a_longer_pause_is_learned_when_nothing_else_explains_it(silent: float, 
     document = said(habits, silent)
     habits.sent_at = time.monotonic() - sent_ago
     habits.learn_pause(document)
-    assert habits.pause == pytest.approx(pause, abs=0.15)
+    assert habits.pause == pytest.approx(pause)
 
 
 def test_what_may_be_about_an_older_text_is_not_believed() -> None:
@@ -44,7 +52,7 @@ def test_what_may_be_about_an_older_text_is_not_believed() -> None:
     assert habits.has_all_diagnostics(document)
 
 
-def test_a_report_after_the_analysis_of_the_project_is_expected_and_teaches_no_pause() -> None:
+def test_a_report_after_the_analysis_of_the_project_is_expected_and_teaches_no_pause(clock: list[float]) -> None:
     habits = PushHabits(0.3)
     document = said(habits, 1.0)
     habits.record_work(is_working=True)
@@ -55,5 +63,5 @@ def test_a_report_after_the_analysis_of_the_project_is_expected_and_teaches_no_p
     assert habits.pause == 0.3
     document.record_push([])
     document.pushed_at += 0.001
-    time.sleep(0.31)
+    clock[0] += 0.31
     assert habits.has_settled(document)
