@@ -44,7 +44,7 @@ class Played:
         row = next(at for at in range(len(rows) - 1, -1, -1) if words in rows[at])
         await self.pilot.click(offset=(rows[row].index(words) + 1, row))
 
-    async def until(self, ready: Callable[[], object], most: float = 20) -> None:
+    async def until(self, ready: Callable[[], object], most: float = 60) -> None:
         """Wait for something to be on the screen or true."""
         waited = 0.0
         while not ready():
@@ -56,6 +56,11 @@ class Played:
     async def sees(self, *texts: str) -> None:
         """Wait until texts are on the screen."""
         await self.until(lambda: all(text in self.screen() for text in texts))
+
+    async def answered(self, *texts: str) -> None:
+        """Wait until texts are on the screen and their turn is over, which it is later: before, nothing is undone."""
+        await self.sees(*texts)
+        await self.until(lambda: self.ui.tab.view is not None and not self.ui.tab.view.is_busy)
 
 
 @asynccontextmanager
@@ -101,7 +106,12 @@ async def played(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codeloop.tui.keys.repeated_key.CONFIRMATION_SECONDS", 60.0)
+        for module in ("keys.key_order", "keys.key_dispatcher", "dialogs.parts.dialog"):
+            patch.setattr(f"codeloop.tui.{module}.MAX_HOLD_SECONDS", 60.0)
         async with ui.run_test(size=size) as pilot:
             await pilot.pause()
-            yield Played(ui, pilot)
+            shown = Played(ui, pilot)
+            if opening is None:
+                await shown.until(ui.opened_event.is_set)
+            yield shown
     await ui.wait_for_close()

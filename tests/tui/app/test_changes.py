@@ -27,7 +27,7 @@ async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tm
     ]
     async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state", size=(120, 30)) as ui:
         await ui.type("write it", "enter")
-        await ui.sees("Written.", "Changed files (1)")
+        await ui.answered("Written.", "Changed files (1)")
         await ui.type("/diff", "enter")
         await ui.sees("▸   new.txt", "+2 -0", "│ 2 + two")
         await ui.pilot.press("enter")
@@ -45,7 +45,7 @@ async def test_a_redo_that_is_typed_brings_back_the_prompt_that_is_still_undone(
     async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
         for number in (1, 2):
             await ui.type(f"prompt {number}", "enter")
-            await ui.sees(f"Answer {number}.")
+            await ui.answered(f"Answer {number}.")
         for number in (2, 1):
             await ui.type("/undo", "enter")
             await ui.until(lambda at=number: ui.ui.tab.prompt.entry.text == f"prompt {at}")

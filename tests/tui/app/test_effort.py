@@ -12,6 +12,11 @@ from tests.support.scripted_project import ScriptedProject, make_startup, open_i
 from tests.tui.app.running_ui import played
 
 
+def list_chats(server: ModelServer) -> list[Any]:
+    """Return the requests of turns; those for titles have no tools."""
+    return [each.json for each in server.requests if b'"tools"' in each.body]
+
+
 @pytest.mark.slow
 async def test_an_effort_that_is_chosen_arrives_at_the_service(tmp_path: Path) -> None:
     work, config = tmp_path / "work", tmp_path / "home" / "config" / "codeloop.json"
@@ -26,16 +31,15 @@ async def test_an_effort_that_is_chosen_arrives_at_the_service(tmp_path: Path) -
             open_in_process(make_startup(tmp_path / "home", work), None) as (project, client),
             played(ScriptedProject(project, nothing, "", client), tmp_path / "state", prompt="one") as ui,
         ):
-            await ui.sees("Hello.")
+            await ui.answered("Hello.")
             for keys, shown in ((1, "p/m (low)"), (2, "p/m (high)"), (1, "p/m ")):
                 await ui.pilot.press(*["ctrl+t"] * keys)
                 await ui.sees(shown)
-                before = len(server.requests)
+                before = len(list_chats(server))
                 await ui.type("go", "enter")
-                await ui.until(lambda before=before: len(server.requests) > before)
+                await ui.until(lambda before=before: len(list_chats(server)) > before)
                 await ui.until(lambda: ui.ui.tab.view is not None and not ui.ui.tab.view.is_busy)
-        chats = [each.json for each in server.requests if b'"tools"' in each.body]
-    assert [each.get("reasoning_effort") for each in chats] == [None, "low", "high", None]
+    assert [each.get("reasoning_effort") for each in list_chats(server)] == [None, "low", "high", None]
 
 
 @pytest.mark.slow

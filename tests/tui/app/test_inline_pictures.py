@@ -50,7 +50,7 @@ async def test_a_picture_is_drawn_below_its_words_while_nothing_covers_it(
         shown = Shown(ui, monkeypatch)
         Image.new("RGB", (300, 100), (255, 0, 0)).save(desk.work / "red.png")
         await ui.type("look at it", "enter")
-        await ui.sees("[image red.png 300x100", "Red.")
+        await ui.answered("[image red.png 300x100", "Red.")
         await ui.until(lambda: ui.ui.inline_pictures is not None)
         assert shown.rows() == []
         for question, text in (("version", "XTerm(379)"), ("cell", "20;10"), ("attributes", "64;4;22")):

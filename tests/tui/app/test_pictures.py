@@ -30,7 +30,7 @@ async def test_a_picture_that_was_read_is_shown_by_its_command_and_by_a_click(
         await ui.sees("There is no picture in this conversation.")
         Image.new("RGB", (12, 34)).save(desk.work / "dot.png")
         await ui.type("look at it", "enter")
-        await ui.sees("[image dot.png 12x34", "A dot.")
+        await ui.answered("[image dot.png 12x34", "A dot.")
         rows = ui.screen().split("\n")
         row = next(at for at, line in enumerate(rows) if "[image" in line)
         await ui.pilot.click(offset=(rows[row].index("[image") + 2, row))
