@@ -1,7 +1,8 @@
 """The first start: without a model one is set up, no word that was typed is lost, and five keys are shown once."""
 
 import re
-from collections.abc import AsyncGenerator
+import socket
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.providers import Providers
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.limits import DISCOVER_TIME
 from codeloop.schema.message import ModelRef
+from codeloop.schema.wire import replace
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
 from tests.support.scripted_project import ScriptedProject, make_startup, open_in_process, open_scripted_project
@@ -25,6 +28,8 @@ ASKS = "Where do your models come from?"
 async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *local: LocalServer) -> AsyncGenerator[ScriptedProject]:
     """Open a project on the real table of providers; `local` are the servers that are looked for here."""
     monkeypatch.setattr("codeloop.app.models.open_models.Providers", partial(Providers, local=local))
+    # On a busy machine, a server may need longer than a start waits for one.
+    monkeypatch.setattr("codeloop.model.catalog.local_servers.DISCOVER_TIME", replace(DISCOVER_TIME, value=60_000))
     work = tmp_path / "work"
     work.mkdir()
     nothing: Any = None
@@ -60,13 +65,20 @@ async def test_a_server_of_this_machine_is_used_without_a_question_and_can_be_tr
             assert "Five keys" not in ui.screen()
 
 
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port at which nothing listens yet; no other program gets it."""
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]
+
+
 @pytest.mark.slow
 async def test_a_prompt_without_a_model_is_kept_and_sent_once_there_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: int
 ) -> None:
-    server = ModelServer([Answer(text="Done as asked.")], models=("qwen3-coder:30b",))
-    async with server:  # it gets its port, and is not there yet
-        pass
+    server = ModelServer([Answer(text="Done as asked.")], models=("qwen3-coder:30b",), port=port)
     async with (
         desk(tmp_path, monkeypatch, LocalServer("ollama", "Ollama", server.url)) as it,
         played(it, tmp_path / "state", prompt="fix the parser") as ui,
