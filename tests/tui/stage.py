@@ -22,6 +22,7 @@ class Stage(App[None]):
     """Holds some widgets, and shows dialogs above them; `results` are what those closed with."""
 
     ENABLE_COMMAND_PALETTE = False
+    NOTIFICATION_TIMEOUT = 600.0  # a busy machine looks at them late
 
     def __init__(self, *widgets: Widget, theme: str = "codeloop", dark: bool = True) -> None:
         super().__init__()
@@ -50,7 +51,7 @@ class Stage(App[None]):
     async def sees(self, *texts: str) -> None:
         """Wait until all of the texts are on the screen."""
         try:
-            await wait_until(lambda: all(text in self.shown() for text in texts), 20)
+            await wait_until(lambda: all(text in self.shown() for text in texts))
         except TimeoutError:
             raise AssertionError(f"{texts} not in\n{self.shown()}") from None
 

@@ -26,8 +26,7 @@ async def test_escape_twice_in_an_empty_prompt_goes_back_to_one(tmp_path: Path) 
         await ui.type("i")
         for words, answer in (("first wish", "One done."), ("second wish", "Two done.")):
             await ui.type(words, "enter")
-            await ui.sees(answer)
-            await ui.until(lambda: ui.ui.tab.view and not ui.ui.tab.view.is_busy)
+            await ui.answered(answer)
         await ui.pilot.press("escape")  # to normal mode
         assert AGAIN not in ui.screen()
         await ui.pilot.press("escape")
@@ -44,12 +43,13 @@ async def test_escape_twice_in_an_empty_prompt_goes_back_to_one(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_a_key_goes_through_the_profiles_but_the_boldest(tmp_path: Path) -> None:
+async def test_a_key_goes_through_the_profiles_but_the_boldest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with (
         open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk,
         played(desk, tmp_path / "state") as ui,
     ):
-        seen = list[str]()
+        seen, notes = list[str](), list[str]()
+        monkeypatch.setattr(ui.ui, "notify", lambda message, **_: notes.append(message))
         await ui.type("hello", "enter")
         await ui.sees("Hello.")
         for _ in range(4):
@@ -60,4 +60,5 @@ async def test_a_key_goes_through_the_profiles_but_the_boldest(tmp_path: Path) -
         session = desk.project.store.find_session(ui.ui.session.id)
         assert session is not None
         assert (session.metadata or {})[PROFILE_KEY] == "plan"
-        assert any("reads and plans" in each.message for each in ui.ui._notifications)
+        await ui.until(lambda: len(notes) == 4)
+        assert "reads and plans" in notes[-1]

@@ -120,6 +120,7 @@ class PromptApp(App[None]):
     """Shows a prompt at the bottom; `sent` is what it has submitted."""
 
     CSS = "Screen { align: left bottom; }"
+    NOTIFICATION_TIMEOUT = 600.0  # a busy machine looks at them late
 
     def __init__(self, folder: Path, settings: PromptSettings | None = None, completer: Answers | None = None) -> None:
         super().__init__()
@@ -170,7 +171,7 @@ class Hand:
 
     async def until(self, is_so: Callable[[], object]) -> None:
         """Let the app work until something holds."""
-        for _ in range(500):
+        for _ in range(6_000):
             if is_so():
                 return
             await self.pilot.pause(0.01)
