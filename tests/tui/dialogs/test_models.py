@@ -129,12 +129,12 @@ async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
             await pilot.press(*"acme", "enter")
             await app.sees("Key for Acme")  # it was tried without one
             await pilot.press(*"sk-1", "enter")
-            await wait_until(lambda: any("refused the key" in each.message for each in app._notifications), 20)
-            assert "acme" not in project.providers.credentials.read_entries()
+            await wait_until(lambda: any("refused the key" in each.message for each in app._notifications))
+            await wait_until(lambda: "acme" not in project.providers.credentials.read_entries())
             await pilot.press("ctrl+k")
             await app.sees("Key for Acme")
             await pilot.press(*"sk-right", "enter")
-            await wait_until(lambda: app.results, 20)
+            await wait_until(lambda: app.results)
             assert app.results[0].provider_id == "acme"
             assert project.providers.credentials.list_secrets() == {"sk-right"}
             assert await client.call(SESSION_LIST, ListSessions()) == []
@@ -164,7 +164,7 @@ async def test_a_server_of_ones_own_is_added_step_by_step(tmp_path: Path) -> Non
         await pilot.press("down", "enter")
         await app.sees("A name for the server", "NAME/coder", "local")
         await pilot.press("ctrl+u", *"My Box", "enter")
-        await wait_until(lambda: app.results, 20)
+        await wait_until(lambda: app.results)
         assert app.results == [ModelRef(provider_id="my-box", model_id="coder")]
         assert server.requests[-1].headers["authorization"] == "Bearer sk-own"
     await served.close()
@@ -182,6 +182,7 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
         await pilot.press(*"username", "enter")
         await app.sees("what you are called")
         await pilot.press("end", *" l", "enter")
+        await wait_until(lambda: len(app.screen_stack) == 2)  # it stands in the line, too
         await app.sees("ada l")
         await pilot.press(*["backspace"] * 8, *"profile", "enter")
         await app.sees("what is asked before")
@@ -194,7 +195,7 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
         values = await client.call(CONFIG_GET, NoArguments())
         assert (values["username"], values["snapshot"]) == ("ada l", False)
         await pilot.press("ctrl+d")
-        await wait_until(lambda: "false" not in app.shown(), 20)
+        await wait_until(lambda: "false" not in app.shown())
         await pilot.press("escape")
 
 

@@ -167,7 +167,7 @@ async def test_yes_is_only_said_with_its_own_key() -> None:
     async with staged(app) as pilot:
         for key, answer in (("n", False), ("escape", False), ("y", True)):
             app.open(Confirm("Delete it?", "It is gone then.", "delete it", app.colours))
-            await pilot.pause()
+            await app.sees("Delete it?")
             await pilot.press("enter", "space", key)
             assert app.results[-1] is answer
 
@@ -176,10 +176,10 @@ async def test_a_line_is_typed_and_a_hidden_one_is_not_shown() -> None:
     app = Stage()
     async with staged(app) as pilot:
         app.open(TextInput("Rename", app.colours, "Old"))
-        await pilot.pause()
+        await app.sees("Rename")
         await pilot.press("end", "e", "r", "enter")
         app.open(TextInput("The key", app.colours, is_secret=True))
-        await pilot.pause()
+        await app.sees("The key")
         await pilot.press(*"secret")
         assert "secret" not in app.shown()
         await pilot.press("escape")

@@ -98,7 +98,7 @@ async def test_all_ways_to_sign_in_are_offered_and_each_leads_to_a_model(tmp_pat
                     await pilot.press(*"right", "enter")
                 else:
                     (plugins / "go").touch()
-                await wait_until(lambda: app.results, 20)
+                await wait_until(lambda: app.results)
                 assert app.results[0].provider_id == "acme"
                 assert server.requests[-1].headers["authorization"] == "Bearer sk-right"
     await served.close()
