@@ -64,7 +64,9 @@ async def ask(it: Stored, *requests: PermissionRequest | QuestionRequest) -> Non
     for request in requests:
         is_question = isinstance(request, QuestionRequest)
         it.say(QuestionAsked(properties=request) if is_question else PermissionAsked(properties=request))
-    await it.settle(lambda: it.ui.tab.panel.is_ready and len(view.requests) == len(requests))
+    panel = it.ui.tab.panel
+    # Until it shows the request, it is as ready as it was for the one before.
+    await it.settle(lambda: panel.request is not None and panel.is_ready and len(view.requests) == len(requests))
 
 
 @pytest.mark.slow

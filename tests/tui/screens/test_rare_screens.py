@@ -109,7 +109,9 @@ async def test_other_dialogs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_messages_and_what_is_written(tmp_path: Path) -> None:
+async def test_messages_and_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The pictures of the menu take a busy machine long.
+    monkeypatch.setattr("codeloop.tui.keys.key_dispatcher.MENU_READING_SECONDS", 600.0)
     client = told()
     full(client)
     async with stored(tmp_path, size=SIZES[0], client=client, toasts=True) as it:

@@ -176,7 +176,7 @@ async def questions(it: Stored, album: Album) -> None:
         ("question", QuestionAsked(properties=question), "Half even"),
     ):
         it.say(event)
-        await it.settle(lambda: it.ui.tab.panel.is_ready)
+        await it.settle(lambda: it.ui.tab.panel.request is not None and it.ui.tab.panel.is_ready)
         await album.take(name, shown, "reject")
         assert it.ui.tab.view is not None
         it.ui.tab.view.requests.clear()

@@ -57,7 +57,7 @@ class Stored:
         waited = 0
         while (ready is not None and not ready()) or waited < 2:
             waited += 1
-            assert waited < 500, self.text()
+            assert waited < 6_000, self.text()
             await self.pilot.pause(0.01)
 
     async def sees(self, *texts: str) -> None:
