@@ -84,8 +84,17 @@ class ScreenTerminal:
             pass
         return self.child.wait()
 
-    def lost(self) -> str:
-        """Return what is not as it was before the program; "": the terminal is restored."""
+    def lost(self, seconds: float = 60) -> str:
+        """Return what is not as it was before the program; "": the terminal is restored.
+
+        After the end of the program this waits for its watcher: that restores what the program had no time to write.
+        """
+        until = time.monotonic() + seconds
+        while (wrong := self._find_lost()) and self.child.poll() is not None and time.monotonic() < until:
+            self.read(0.05)
+        return wrong
+
+    def _find_lost(self) -> str:
         wrong = [f"mode {number} is on" for number, is_on in self.modes.items() if is_on != (number in {7, 25})]
         if re.findall(r">4;1m|>4m", self._all)[-1:] == [">4;1m"] or self._all.count("39s") != self._all.count("39r"):
             wrong.append("keys are written otherwise")

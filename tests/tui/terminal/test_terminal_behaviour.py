@@ -1,6 +1,7 @@
 """How the real program gets along with its terminal."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.cli.program import Desk, serving, steps
 from tests.support.answers import Answer, Call
+from tests.support.http_connection import ReceivedRequest
 from tests.tui.terminal.screen import ScreenTerminal
 
 QUESTION = (
@@ -17,11 +19,26 @@ READY = "\x1b[?2004h"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def looked_away() -> threading.Event:
+    """Set once the terminal has lost the focus: the model asks nothing before."""
+    return threading.Event()
+
+
+@pytest.fixture
+def desk(tmp_path: Path, looked_away: threading.Event) -> Iterator[Desk]:
     desk = Desk(tmp_path)
-    with serving(steps(Answer(calls=(Call("question", QUESTION),), hang=1.5), Answer(text="Done."))) as server:
+    answers = steps(Answer(calls=(Call("question", QUESTION),), hang=1.5), Answer(text="Done."))
+
+    def choose(received: ReceivedRequest) -> Answer:
+        looked_away.wait(60)
+        return answers(received)
+
+    with serving(choose) as server:
         desk.use(server)
+        # A busy machine is slower than a user.
+        (desk.home / "config" / "tui.json").write_text('{"leader_timeout": 60000}')
         yield desk
+        looked_away.set()
 
 
 @pytest.mark.slow
@@ -35,7 +52,8 @@ def test_it_ends_with_a_terminal_that_is_gone_although_nobody_tells_it(desk: Des
 
 @pytest.mark.slow
 def test_answers_of_the_terminal_are_no_keys_and_a_megabyte_is_pasted(desk: Desk) -> None:
-    terminal = ScreenTerminal(desk)
+    # A busy machine may need long from one byte to the next.
+    terminal = ScreenTerminal(desk, ESCDELAY="60000")
     terminal.wait_for(READY)
     for piece in "\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?62;4c":
         terminal.type(piece)  # however slow the line is
@@ -49,10 +67,11 @@ def test_answers_of_the_terminal_are_no_keys_and_a_megabyte_is_pasted(desk: Desk
 
 
 @pytest.mark.slow
-def test_who_looks_elsewhere_is_called_by_the_desktop_and_the_bell(desk: Desk) -> None:
+def test_who_looks_elsewhere_is_called_by_the_desktop_and_the_bell(desk: Desk, looked_away: threading.Event) -> None:
     terminal = ScreenTerminal(desk, "ask me", TERM="foot")
     terminal.wait_for(READY)
     terminal.type("\x1b[O")
+    looked_away.set()
     terminal.wait_for("\x1b]777;notify;codeloop: ")
     terminal.wait_for(";A question is asked\x1b\\\x07")
     terminal.child.send_signal(signal.SIGTERM)
@@ -77,9 +96,12 @@ def test_an_editor_that_is_interrupted_and_fails_gives_the_terminal_back(desk: D
 
 @pytest.mark.slow
 def test_lines_without_the_marks_of_a_paste_are_one_and_a_flood_is_stopped(desk: Desk) -> None:
-    terminal = ScreenTerminal(desk)
+    # Who types here may stand still in the middle of the lines: they end with another key, not with a pause.
+    code = "from codeloop.tui.terminal.input import paste_detector; paste_detector.PASTE_PAUSE_SECONDS = 60.0"
+    patient = ["-c", f"{code}; from codeloop.cli.main import main; main()"]
+    terminal = ScreenTerminal(desk, command=[desk.command[0], *patient])
     terminal.wait_for(READY)
-    terminal.type("".join(f"line {number}\r" for number in range(3_000)))
+    terminal.type("".join(f"line {number}\r" for number in range(3_000)) + "\x1b[F")
     terminal.wait_for("[Pasted 3000 lines]")
     terminal.type("\x03")
     for _ in range(30):

@@ -36,7 +36,7 @@ class Small(App):
 
 Small().run()
 """
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 def dot() -> bytes:
