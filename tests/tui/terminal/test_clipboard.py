@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
+from codeloop.schema.wire import replace
 from codeloop.tui.terminal.clipboard import find_copy_commands, make_copy_sequence, write_clipboard
 from codeloop.tui.terminal.multiplexer import pass_through
 
@@ -44,6 +46,13 @@ def test_programs_are_those_of_the_persons_desktop(
     assert [program[0] for program in find_copy_commands(environment, platform)] == names
 
 
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may need long on a busy machine, longer than a user waits."""
+    monkeypatch.setattr("codeloop.tui.terminal.clipboard.PROMPT_CLIPBOARD", replace(PROMPT_CLIPBOARD, value=60_000))
+
+
+@pytest.mark.usefixtures("patience")
 async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_next(tmp_path: Path) -> None:
     file = tmp_path / "copied"
     programs = [("false",), ("tee", str(file)), ("xsel", "never")]
@@ -51,6 +60,7 @@ async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_nex
     assert file.read_text() == "the text"
 
 
+@pytest.mark.usefixtures("patience")
 async def test_what_tmux_has_taken_is_given_to_the_desktop_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("tmux", "xsel"):
         program = tmp_path / name

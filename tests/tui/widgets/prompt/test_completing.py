@@ -153,7 +153,7 @@ async def test_tab_before_the_answer_takes_it_when_it_comes_and_typing_never_wai
         assert hand.app.text == "@oth"
         completer.gate.set()
         await hand.until(lambda: hand.app.text == "@src/other.py ")
-        assert completer.asked == ["oth"]
+        assert completer.asked[-1] == "oth"  # a busy machine may have asked for its beginning, too
 
 
 async def test_a_click_takes_a_row(tmp_path: Path) -> None:

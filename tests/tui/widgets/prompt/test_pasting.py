@@ -9,7 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from textual import events
 
+from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 from codeloop.schema.part import FileSource
+from codeloop.schema.wire import replace
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.chips import Chip, collapse_chips, escape_chips, expand_chips, find_chips
 from codeloop.tui.widgets.prompt.prompt_messages import PromptSlashCommand, PromptSubmitted
@@ -140,6 +142,7 @@ async def test_ctrl_v_reads_the_clipboard_of_the_platform(tmp_path: Path, monkey
     )
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/bin:/usr/bin")
+    monkeypatch.setattr("codeloop.tui.terminal.clipboard.PROMPT_CLIPBOARD", replace(PROMPT_CLIPBOARD, value=60_000))
     async with prompting(tmp_path / "store") as hand:
         await hand.press("ctrl+v")
         await hand.until(lambda: "[Image]" in hand.screen())

@@ -37,13 +37,16 @@ def test_history_is_shared_by_all_processes_of_a_project(tmp_path: Path) -> None
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
+        "from codeloop.schema.wire import replace\n"
+        "from codeloop.tui.widgets.prompt.history import prompt_store\n"
         "from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt\n"
-        "from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore\n"
-        "store = PromptStore(Path(sys.argv[1]))\n"
+        # After its usual time a writer goes on without the lock: it would not do for a process that stands still.
+        "prompt_store.PROMPT_LOCK = replace(prompt_store.PROMPT_LOCK, value=120_000)\n"
+        "store = prompt_store.PromptStore(Path(sys.argv[1]))\n"
         "for n in range(150): store.add_to_history(StoredPrompt(f'{sys.argv[2]} {n}')); store.add_mention('shared')"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "ab"]
-    assert [process.wait(60) for process in running] == [0, 0]
+    assert [process.wait(120) for process in running] == [0, 0]
     found = texts(PromptStore(tmp_path))
     for name in "ab":
         assert [text for text in found if text.startswith(name)] == [f"{name} {n}" for n in range(150)]

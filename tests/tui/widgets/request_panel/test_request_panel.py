@@ -81,7 +81,7 @@ async def show(app: Asked, request: Request, it: ScriptedProject, waiting: int =
 
 
 async def finished(task: asyncio.Task[MessageWithParts]) -> str:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return "".join(getattr(part, "text", "") for part in (await task).parts)
 
 
@@ -233,6 +233,9 @@ async def test_a_command_is_no_answer_and_goes_to_the_prompt(tmp_path: Path, lin
         await wait_until(lambda: app.prompt.value == line)
         assert app.focused is app.prompt
         app.panel.focus()
+        await wait_until(lambda: app.focused is app.panel)
+        await pilot.pause()
+        await app.ready()
         await app.typed(pilot, "r", *"use", "enter")
         assert app.answers == [FormAnswer("reject", "use")]
 
