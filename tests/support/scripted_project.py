@@ -82,7 +82,8 @@ class ScriptedProject:
     async def prompt(self, text: str = "go", **more: Any) -> MessageWithParts:
         """Send a prompt, and wait for the end of the turn."""
         given = [TextPartInput(text=text)]
-        async with asyncio.timeout(60):
+        # Long, since some tests answer questions meanwhile, key by key.
+        async with asyncio.timeout(300):
             return await self.client.call(PROMPT, Prompt(session_id=self.session_id, parts=given, **more))
 
     def view(self) -> Conversation:
