@@ -16,7 +16,7 @@ from tests.support.sandbox_support import list_sandbox_params
 
 BOMB = """
 import os, time
-end = time.time() + 20
+end = time.time() + 60
 for number in range(700):
     try:
         if not os.fork():
@@ -56,7 +56,7 @@ class Bounded:
     def policy(self) -> SandboxPolicy:
         return self.shells.make_policy(self.place, SandboxConfig(network="off"))
 
-    async def run(self, text: str, timeout: float = 30) -> CommandResult:
+    async def run(self, text: str, timeout: float = 120) -> CommandResult:
         return await self.shells.run(self.context, ShellCommand(text, timeout, None, self.policy), lambda _: None)
 
 
@@ -77,13 +77,13 @@ async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bo
 @pytest.mark.slow
 async def test_a_fork_bomb_is_ended_and_other_commands_go_on(it: Bounded) -> None:
     (it.root / "bomb.py").write_text(BOMB)
-    server = await it.shells.start(it.context, ShellCommand("echo up; exec sleep 60", 60, None, it.policy))
+    server = await it.shells.start(it.context, ShellCommand("echo up; exec sleep 600", 600, None, it.policy))
     assert (await server.read(60)).output == "up\n"
     outcome = await it.run(f"python3 {it.root}/bomb.py")
     assert outcome.notes == (
         "The command was ended: it used more than 320 processes and threads, which is all that it may here.",
     )
-    if it.is_counted:
+    if it.is_counted and outcome.output:  # it may be ended before it is refused a process
         assert 320 < int(outcome.output) <= 400, "there are never more, however fast it forks"
     assert (await it.run("echo next")).output == "next\n"
     assert server.status == "running"
@@ -101,12 +101,12 @@ async def test_a_bomb_whose_processes_come_and_go_is_ended(it: Bounded, session:
     if session and it.backend == "landlock":
         pytest.skip("only a PID namespace of its own holds what leaves its session, and is gone before it is seen")
     bomb = (
-        "import os, time\nend = time.time() + 20\nfor i in range(3): os.fork()\n"
+        "import os, time\nend = time.time() + 60\nfor i in range(3): os.fork()\n"
         f"while time.time() < end:\n try:\n  if os.fork(): os._exit(0)\n{session}"
         " except OSError: pass  # whoever is refused tries again, so that it never ends by itself\n"
     )
     (it.root / "bomb.py").write_text(bomb)
-    outcome = await it.run(f"python3 {it.root}/bomb.py", timeout=4)
+    outcome = await it.run(f"python3 {it.root}/bomb.py")
     assert outcome.leftover_processes, "its first process ends as soon as there is a second one"
     assert not _is_there(it.root / "bomb.py")
     assert (await it.run("echo next")).output == "next\n"
@@ -122,7 +122,7 @@ def test_a_container_s_limits_bound_what_a_command_may_use(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_what_takes_too_much_memory_is_ended(it: Bounded) -> None:
-    hog = "import time; x = bytearray(400_000_000); time.sleep(20)"
+    hog = "import time; x = bytearray(400_000_000); time.sleep(60)"
     outcome = await it.run(f"python3 -c '{hog}'")
     assert outcome.notes == (
         "The command was ended: it used more than 150 MB of memory, which is all that it may here.",
@@ -132,7 +132,7 @@ async def test_what_takes_too_much_memory_is_ended(it: Bounded) -> None:
 
 @pytest.mark.slow
 async def test_many_that_take_too_much_memory_together_are_ended(it: Bounded) -> None:
-    hog = "import time; x = bytearray(40_000_000); time.sleep(20)"
+    hog = "import time; x = bytearray(40_000_000); time.sleep(60)"
     outcome = await it.run(f"for i in 1 2 3 4 5 6; do python3 -c '{hog}' & done; wait")
     assert "150 MB of memory" in outcome.notes[0]
 

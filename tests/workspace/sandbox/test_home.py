@@ -85,7 +85,7 @@ async def run(
     context = replace(it.context, session=f"{text} {environment}", environment=place.environment)
     it.shells._policy_makers.clear()
     policy = it.shells.make_policy(place, replace(config, network="off"))
-    return await it.shells.run(context, ShellCommand(text, 30, None, policy), lambda _: None)
+    return await it.shells.run(context, ShellCommand(text, 120, None, policy), lambda _: None)
 
 
 @pytest.mark.slow

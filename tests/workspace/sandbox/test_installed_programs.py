@@ -149,7 +149,7 @@ async def test_no_link_of_the_project_shows_or_opens_what_it_leads_to(it: Attack
     ):
         it.shells._policy_makers.clear()
         policy = it.shells.make_policy(place, config)
-        outcome = await it.shells.run(context, ShellCommand(text, 30, None, policy), lambda _: None)
+        outcome = await it.shells.run(context, ShellCommand(text, 120, None, policy), lambda _: None)
         assert SECRET not in outcome.output
     assert not (documents / "new").exists()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.schema.bounds.sandbox import GIT_SEARCH_NEW_FOLDERS
+from codeloop.schema.bounds.sandbox import GIT_SEARCH_NEW_FOLDERS, GIT_SEARCH_TIME
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.git.planted import repository_finder
@@ -111,8 +111,10 @@ async def test_what_goes_on_with_cherry_picks_runs_no_program(it: Attacked, evil
 
 @pytest.mark.slow
 async def test_what_is_made_behind_a_heap_of_folders_is_found_and_what_was_there_is_left_alone(
-    it: Attacked, evil: Path
+    it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # So many events are lost, and all folders searched anew.
+    monkeypatch.setattr(repository_finder, "GIT_SEARCH_TIME", replace(GIT_SEARCH_TIME, value=120_000))
     seen = it.root / "seen/deep"
     seen.mkdir(parents=True)
     git(it, seen, "init", "-q")

@@ -132,7 +132,7 @@ async def test_no_socket_of_others_is_reached(short: Attacked, served: list[str]
     assert len(served) > 8
     (short.root / "connect.py").write_text(CONNECT)
     (short.root / "places").write_text("\n".join(place.replace("\0", "@", 1) for place in served))
-    plain = ShellCommand("python3 connect.py < places", 30)
+    plain = ShellCommand("python3 connect.py < places", 120)
     assert (await short.shells.run(short.context, plain, lambda _: None)).output.count("reached") == len(served)
     outcome = await short.run("python3 connect.py < places")
     assert outcome.output.splitlines() == [f"{number} kept" for number in range(len(served))]
@@ -142,7 +142,7 @@ async def test_no_variable_leads_to_a_socket(short: Attacked) -> None:
     given = {name: f"/tmp/{name}" for name in SOCKET_VARIABLES}
     context = replace(short.context, environment={**short.context.environment, **given})
     policy = short.shells.make_policy(short.place, SandboxConfig(network="off"))
-    outcome = await short.shells.run(context, ShellCommand("env", 30, None, policy), lambda _: None)
+    outcome = await short.shells.run(context, ShellCommand("env", 120, None, policy), lambda _: None)
     assert not given.keys() & {line.partition("=")[0] for line in outcome.output.splitlines()}
 
 
