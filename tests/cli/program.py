@@ -43,7 +43,7 @@ class Desk:
     """A folder with a project in `work` and our own files in `home`. `wrapper` goes before the command.
 
     `limits`: by their names in `schema/limits.py`, other values (ms, counts) than the rows have there; those of
-    `schema/bounds/automation.py` by `automation.NAME`.
+    `automation.py` and `session.py` in `schema/bounds` by `automation.NAME` and `session.NAME`.
     """
 
     folder: Path
@@ -58,7 +58,7 @@ class Desk:
         rows = "".join(
             f"{name} = replace({name}, value={value}); " for name, value in map(_limit_name, self.limits.items())
         )
-        used = "from codeloop.schema import limits; from codeloop.schema.bounds import automation; "
+        used = "from codeloop.schema import limits; from codeloop.schema.bounds import automation, session; "
         shorter = f"{used}from codeloop.schema.wire import replace; {rows}"
         return [*self.wrapper, python, option, shorter + code if rows else code]
 

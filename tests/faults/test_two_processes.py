@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,11 +125,12 @@ def test_a_turn_of_another_process_is_stopped_by_the_name_of_its_session(tmp_pat
         first = desk.start("run", "--auto", "--title", "T", "work")
         wait_for((desk.work / "begun").exists)
         (row,) = json.loads(desk.run("status", "--json").stdout)
-        stopped = desk.run("stop", row["id"])
+        stopped = replace(desk, limits={"session.STOP_ALL_TIME": 60_000}).run("stop", row["id"])
         assert (stopped.returncode, stopped.stdout.split()[:2]) == (0, ["stopped", row["id"]]), stopped.stderr
         first.communicate(timeout=60)
         assert first.returncode == 130
         assert not list((desk.home / "state").glob("**/*" + row["id"])), "the request is gone"
+        server.answers = [HELLO]
         assert desk.run("run", "--session", row["id"], "go on").returncode == 0
         assert "Nothing was running" in desk.run("stop", row["id"]).stderr
 
