@@ -14,7 +14,7 @@ from codeloop.automation.ci.thread_comment import read_record
 from tests.automation.ci.ci_project import CALC, LIMITS, TEST, CiProject, make_bare, run
 from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.host_server import Fault, serving_host
-from tests.cli.program import Desk, bash, call, serving, steps
+from tests.cli.program import HANGING, Desk, bash, call, serving, steps
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
 from tests.support.sandbox_support import has_sandbox
@@ -182,7 +182,7 @@ def test_a_job_that_is_killed_is_finished_by_the_next_without_a_second_of_anythi
         it.desk.use(it.model)
         process = it.desk.start("ci", "run", **it.environment("issues", payload, "1"))
         it.host.faults.append(Fault("POST", r"/pulls", cut="after", then=lambda: process.send_signal(signal.SIGKILL)))
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGING)
         assert process.returncode == -signal.SIGKILL
         assert len(it.host.pulls) == 1
         asked = len(it.model.requests)
@@ -274,7 +274,7 @@ def test_a_job_that_is_cancelled_says_so_and_can_be_started_again(tmp_path: Path
         process.send_signal(signal.SIGINT)
         time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=HANGING)
         assert process.returncode == 130, errors
         (text,) = it.host.own_comments(number)
         assert "**codeloop** · interrupted" in text
@@ -324,7 +324,7 @@ def test_two_requests_at_once_are_both_carried_out_one_after_the_other(tmp_path:
             desk = Desk(folder, limits={**LIMITS, "automation.CI_CLAIM_DELAY": 1_500})
             environment = it.environment("issue_comment", payloads[at], str(at + 1))
             jobs.append(desk.start("ci", "run", **environment))
-        ends = [job.communicate(timeout=120) for job in jobs]
+        ends = [job.communicate(timeout=HANGING) for job in jobs]
         assert [job.returncode for job in jobs] == [0, 0], ends
         assert any("Another job works on this" in errors for _, errors in ends)
         (text,) = it.host.own_comments(number)

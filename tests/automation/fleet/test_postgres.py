@@ -10,7 +10,7 @@ from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.automation.fleet.ledger import Ledger
 from codeloop.automation.fleet.ledger_databases import PostgresDatabase
 from tests.automation.fleet.test_fleet import DONE, repository, status, write_table
-from tests.cli.program import Desk, bash, serving, steps
+from tests.cli.program import HANGING, Desk, bash, serving, steps
 from tests.support.postgres import find_programs, run_postgres
 
 PROGRAMS = find_programs()
@@ -42,7 +42,7 @@ def test_machines_share_a_table_and_one_that_is_killed_leaves_its_jobs_to_the_ot
             time.sleep(0.1)
         killed.kill()
         killed.communicate()
-        output = other.communicate(timeout=240)
+        output = other.communicate(timeout=HANGING)
         assert other.returncode == 0, output
         assert f"{number} done, 0 failed, 0 waiting" in output[1]
         found = status(first)

@@ -18,7 +18,7 @@ from tests.automation.ci.github_server import GitHubServer
 from tests.automation.ci.gitlab_server import GitLabServer
 from tests.automation.ci.host_server import Fault, HostServer, serving_host
 from tests.automation.fleet.test_fleet import last_prompt, write_table
-from tests.cli.program import Desk, call, serving, steps
+from tests.cli.program import HANGING, Desk, call, serving, steps
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
 
@@ -74,7 +74,7 @@ def test_a_repository_has_one_pull_request_whatever_is_killed_lost_or_pushed_by_
             coordinator = desk.start("fleet", "run", table, "--publish")
             fault.then = coordinator.kill
             host.faults.append(fault)
-            coordinator.communicate(timeout=120)
+            coordinator.communicate(timeout=HANGING)
             assert coordinator.returncode == -9
             assert (len(host.git("branch", "--list", "codeloop/*").split()), len(host.pulls)) == (1, at)
         pulls = publish(desk, jobs, code=1)
