@@ -18,6 +18,7 @@ from tests.support.answers import Answer, Call
 from tests.support.fork_server import CLIENT_FILE, ForkServer, is_read_at_start
 from tests.support.http_connection import ReceivedRequest
 from tests.support.model_server import ModelServer
+from tests.support.patient_limits import PATIENT_LIMITS, make_limit_code
 from tests.support.sandbox_support import allow_commands
 
 COMMAND = [sys.executable, "-c", "from codeloop.cli.main import main; main()"]
@@ -43,7 +44,7 @@ class Desk:
     """A folder with a project in `work` and our own files in `home`. `wrapper` goes before the command.
 
     `limits`: by their names in `schema/limits.py`, other values (ms, counts) than the rows have there; those of
-    `automation.py` and `session.py` in `schema/bounds` by `automation.NAME` and `session.NAME`.
+    `schema/bounds/MODULE.py` by `MODULE.NAME`.
     """
 
     folder: Path
@@ -55,12 +56,7 @@ class Desk:
     def command(self) -> list[str]:
         """What starts the program."""
         python, option, code = COMMAND
-        rows = "".join(
-            f"{name} = replace({name}, value={value}); " for name, value in map(_limit_name, self.limits.items())
-        )
-        used = "from codeloop.schema import limits; from codeloop.schema.bounds import automation, session; "
-        shorter = f"{used}from codeloop.schema.wire import replace; {rows}"
-        return [*self.wrapper, python, option, shorter + code if rows else code]
+        return [*self.wrapper, python, option, make_limit_code({**PATIENT_LIMITS, **self.limits}) + code]
 
     @property
     def quick_command(self) -> list[str]:
@@ -92,7 +88,8 @@ class Desk:
         text = stdin.decode("utf-8", "replace") if isinstance(stdin, bytes) else stdin
         command, options = [*self.command, *arguments], self.options(**environment)
         can_fork = not self.wrapper and not self.limits
-        if can_fork and (done := loaded().run(command, options["cwd"], options["env"], text, seconds=HANGING)):
+        forked = [*COMMAND, *arguments]
+        if can_fork and (done := loaded().run(forked, options["cwd"], options["env"], text, seconds=HANGING)):
             return done
         return subprocess.run(
             command, **options, input=text, capture_output=True, text=True, timeout=HANGING, check=False
@@ -136,12 +133,6 @@ class Desk:
         return subprocess.run(
             ["git", *who, *arguments], cwd=self.work, check=True, capture_output=True, text=True
         ).stdout
-
-
-def _limit_name(row: tuple[str, int]) -> tuple[str, int]:
-    """Return a limit as the module that has it names it, and its value."""
-    name, value = row
-    return (name if "." in name else f"limits.{name}"), value
 
 
 @cache

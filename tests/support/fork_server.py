@@ -25,6 +25,7 @@ from typing import Any
 
 import codeloop
 from codeloop.kit import fault_injection
+from tests.support.patient_limits import PATIENT_LIMITS, make_limit_code
 
 ROOT = Path(__file__).parents[2]
 START_PREFIXES = ("LANG", "LC_", "PYTHON", "TZ")
@@ -124,6 +125,7 @@ def read_outputs(out: int, err: int, seconds: float) -> list[str]:
 
 def serve_forks(descriptor: int) -> str:
     """Fork a child for each request to a socket, until stdin ends. In a child, return the code that it has to run."""
+    exec(make_limit_code(PATIENT_LIMITS))
     for module in pkgutil.walk_packages(codeloop.__path__, "codeloop."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
