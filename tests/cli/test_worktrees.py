@@ -125,8 +125,8 @@ def test_a_comparison_answers_nothing_that_another_session_asks(tmp_path: Path) 
             return Answer(text="Done.")
         if b"compare this" in received.body:
             has_begun.set()
-            has_asked.wait(60)
-        return Answer(calls=(Call("webfetch", json.dumps({"url": "http://127.0.0.1:1/x"})),))
+        fetch = Call("webfetch", json.dumps({"url": "http://127.0.0.1:1/x"}))
+        return Answer(calls=(fetch,), until=has_asked.is_set if b"compare this" in received.body else None)
 
     with serving(ask) as server:
         desk.git("init", "-q", "-b", "main")

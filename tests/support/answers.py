@@ -1,6 +1,7 @@
 """Answers of the model server, as data: text, thinking, calls, token counts, and failures."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,10 @@ class Answer:
     `deltas`: how many pieces the text is sent in; 0: one for each word. `delay`: before each event. `finish`: why the
     answer ends, in the protocol's own word; "": the word that fits the answer; None: none is sent. `pieces`: bytes of a
     network write, which may split events, JSON and characters; 0: each event is one HTTP chunk. `hang`: before the
-    status line. `stall_after`: events after which nothing is sent, while the connection stays open. `cut_after`: events
-    after which the connection is closed without the end of the body. `events`: the data of each event, verbatim,
-    instead of all fields before. `status`: with any other than 200, `body` is sent.
+    status line. `stall_after`: events after which nothing is sent, while the connection stays open. `until`: what has to be
+    true before the status line is sent, or, with `stall_after`, before the rest is. `cut_after`: events after which the
+    connection is closed without the end of the body. `events`: the data of each event, verbatim, instead of all fields
+    before. `status`: with any other than 200, `body` is sent.
     """
 
     text: str = ""
@@ -50,6 +52,7 @@ class Answer:
     pieces: int = 0
     hang: float = 0.0
     stall_after: int | None = None
+    until: Callable[[], object] | None = None
     cut_after: int | None = None
     line_end: str = "\n"
     events: tuple[str, ...] | None = None
@@ -76,7 +79,7 @@ def split_text(text: str, parts: int) -> list[str]:
 
 def parse_answer(data: dict[str, Any]) -> Answer:
     """Read an answer from JSON. `repeat: n` makes the text n times as long. Raises ValueError on unknown fields."""
-    known = {each.name for each in fields(Answer)} | {"repeat"}
+    known = {each.name for each in fields(Answer)} | {"repeat"} - {"until"}
     if unknown := data.keys() - known:
         raise ValueError(f"an answer has no field {', '.join(sorted(unknown))}")
     values = dict(data)

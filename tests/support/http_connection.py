@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +84,13 @@ class ClientConnection:
             if self._reader.at_eof() or self._writer.is_closing():
                 return False
             await asyncio.sleep(min(left, _POLL_SECONDS))
+        return True
+
+    async def wait_until(self, is_so: Callable[[], object]) -> bool:
+        """Wait until something is so; return False as soon as the client is gone, else True."""
+        while not is_so():
+            if not await self.wait(_POLL_SECONDS):
+                return False
         return True
 
     async def hang_up(self) -> None:

@@ -127,6 +127,9 @@ class ModelServer:
         if answer.hang and not await client.wait(answer.hang):
             self.aborted += 1
             return False
+        if answer.until and answer.stall_after is None and not await client.wait_until(answer.until):
+            self.aborted += 1
+            return False
         if answer.status != 200:
             return await client.send(answer.status, answer.body.encode(), answer.headers)
         if not answer.stream:
@@ -144,19 +147,13 @@ class ModelServer:
         """Send an answer in pieces, up to the point where it stalls or is cut off."""
         events = list(dialect.stream_events(answer, "bench"))
         kept = min(len(events) if each is None else each for each in (answer.cut_after, answer.stall_after))
-        pieces = events[:kept]
-        if answer.pieces:
-            joined = b"".join(pieces)
-            pieces = [joined[at : at + answer.pieces] for at in range(0, len(joined), answer.pieces)]
-        due = asyncio.get_running_loop().time()
-        for piece in pieces:
-            # A fixed schedule, so that waking late does not make the whole answer slower.
-            due += answer.delay
-            if answer.delay and not await client.wait(max(due - asyncio.get_running_loop().time(), 0.0)):
-                self.aborted += 1
-                return False
-            client.write(encode_chunk(piece))
-            await client.drain()
+        is_there = await self._send_events(answer, events[:kept], client)
+        if is_there and answer.stall_after is not None and answer.until is not None:
+            is_there = await client.wait_until(answer.until) and await self._send_events(answer, events[kept:], client)
+            kept = len(events)
+        if not is_there:
+            self.aborted += 1
+            return False
         if kept == len(events):
             client.write(b"0\r\n\r\n")
             await client.drain()
@@ -167,6 +164,22 @@ class ModelServer:
         else:
             await client.hang_up()
         return False
+
+    async def _send_events(self, answer: Answer, events: Sequence[bytes], client: ClientConnection) -> bool:
+        """Send events with the pauses of an answer; return False when the client is gone."""
+        pieces = events
+        if answer.pieces:
+            joined = b"".join(events)
+            pieces = [joined[at : at + answer.pieces] for at in range(0, len(joined), answer.pieces)]
+        due = asyncio.get_running_loop().time()
+        for piece in pieces:
+            # A fixed schedule, so that waking late does not make the whole answer slower.
+            due += answer.delay
+            if answer.delay and not await client.wait(max(due - asyncio.get_running_loop().time(), 0.0)):
+                return False
+            client.write(encode_chunk(piece))
+            await client.drain()
+        return True
 
     def render(self, answer: Answer, dialect: Dialect) -> bytes:
         """Return the chunks of an answer, one for each event; they are made once for each answer and protocol."""
