@@ -68,6 +68,7 @@ def make_call(name: str, **arguments: Any) -> Call:
     return Call(name, json.dumps(arguments), f"call_{name}")
 
 
+STORY = Answer(text=" ".join(f"word-{n}" for n in range(1, 61)), deltas=0, delay=SLOW_DELTA_DELAY)
 ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
     "mend the total": (
         Answer(
@@ -88,7 +89,8 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
         Answer(calls=(make_call("question", **QUESTION),)),
         Answer(text="Then it is rounded **half up**.", deltas=0),
     ),
-    "tell a story": (Answer(text=" ".join(f"word-{n}" for n in range(1, 61)), deltas=0, delay=SLOW_DELTA_DELAY),),
+    "tell a story": (STORY,),
+    "tell a held story": (replace(STORY, stall_after=20),),
     # For who stops it: a busy machine may need many seconds for that.
     "tell a long story": (
         Answer(text=" ".join(f"word-{n}" for n in range(1, 1_201)), deltas=0, delay=SLOW_DELTA_DELAY),
@@ -109,7 +111,12 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
         Answer(text="I plan on."),
     ),
 }
-"""What is answered to a prompt that holds these words: the first answer, then one after each step's results."""
+"""What is answered to a prompt that holds these words: the first answer, then one after each step's results.
+
+One that stalls goes on when somebody has said `say one word` after it began.
+"""
+PROMPTS: list[str] = []
+"""What was said until now."""
 
 
 def choose(received: ReceivedRequest) -> Answer:
@@ -122,6 +129,10 @@ def choose(received: ReceivedRequest) -> Answer:
     said, steps = json.dumps(messages[last]["content"]), sum(m["role"] == "assistant" for m in messages[last:])
     answers = next((answers for words, answers in ANSWERS_BY_PROMPT.items() if words in said), (Answer(text="Hello."),))
     answer = answers[min(steps, len(answers) - 1)]
+    PROMPTS.append(said)
+    if answer.stall_after is not None:
+        begun = len(PROMPTS)
+        answer = replace(answer, until=lambda: any("say one word" in each for each in PROMPTS[begun:]))
     counts = Counts(input=4_000 + 600 * len(messages), output=120, cached=3_500)
     return replace(answer, delay=answer.delay or DELTA_DELAY, counts=counts)
 

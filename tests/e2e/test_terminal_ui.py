@@ -75,13 +75,13 @@ def a_theme_from_the_palette(screen: Pane) -> None:
     screen.sees("▸   nord", without=["catppuccin"])
     screen.type("", "Enter")
     screen.sees("Then it is rounded half up.", without=["Themes"])
-    assert NORD in screen.screen(colours=True)
+    screen.sees(NORD, colours=True)
 
 
 def two_sessions_at_once(screen: Pane) -> None:
     screen.type("", "C-x", "n")
     screen.sees("2 New session")
-    screen.type("tell a story", "Enter")
+    screen.type("tell a held story", "Enter")
     screen.sees("word-1 word-2", "2 * ", without=["Changed files"])
     screen.type("", "C-x", "Left")
     screen.sees("Then it is rounded half up.", "2 * ")
@@ -99,13 +99,13 @@ def left_and_resumed(screen: Pane, command: list[str]) -> None:
     assert (code, "Resume with: codeloop" in said) == (0, True)
     screen.again([*command, "-c"])
     screen.sees("Telling a story", "word-59 word-60")
-    assert NORD in screen.screen(colours=True)
+    screen.sees(NORD, colours=True)
     screen.type("", "C-x", "l")
     screen.sees("Sessions", "▸", "Telling a story", "Mending the total")
     screen.type("mending", "Enter")
     screen.sees("Certainly.", "Changed files (1)", "1 Telling a story   2 Mending the total")
-    screen.type("tell a story again", "Enter")
-    screen.sees("tell a story again", "word-1 ", "2 * ")
+    screen.type("tell a held story again", "Enter")
+    screen.sees("tell a held story again", "word-1 ", "2 * ")
     screen.type("", "C-c")
     goes_on = "attach" in command  # a server's turns go on by themselves
     asked = "Press ctrl+c again to exit" if goes_on else "Press again to leave and stop the turn"

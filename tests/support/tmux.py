@@ -36,11 +36,14 @@ class Pane:
         """Return the text on the screen. `colours`: with the sequences of its colours."""
         return self._run("capture-pane", "-p", *(["-e"] if colours else []))
 
-    def sees(self, *texts: str, without: Sequence[str] = ()) -> str:
-        """Wait until all texts, and none of those in `without`, are on the screen; return the screen's text."""
+    def sees(self, *texts: str, without: Sequence[str] = (), colours: bool = False) -> str:
+        """Wait until all texts, and none of those in `without`, are on the screen; return the screen's text.
+
+        `colours`: as for `screen`.
+        """
         end = time.monotonic() + TIMEOUT_SECONDS
         while True:
-            shown = self.screen()
+            shown = self.screen(colours=colours)
             if all(text in shown for text in texts) and not any(text in shown for text in without):
                 return shown
             assert time.monotonic() < end, f"never seen: {texts}, without {without}:\n{shown}"
