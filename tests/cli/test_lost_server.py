@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -30,8 +31,14 @@ def served(desk: Desk, port: str = "0", **environment: str) -> Generator[tuple[s
         server.communicate(timeout=60)
 
 
-def port_of(url: str) -> str:
-    return url.rpartition(":")[2]
+@contextmanager
+def hold_port() -> Generator[str]:
+    """Hold a port for a server that is started again: meanwhile, no other program of this machine is given it."""
+    with socket.socket() as held:
+        # It does not listen: with this option, a server that asks for this very port still gets it.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield str(held.getsockname()[1])
 
 
 def prompts(desk: Desk) -> list[str]:
@@ -45,9 +52,9 @@ def prompts(desk: Desk) -> list[str]:
 @pytest.mark.slow
 def test_a_prompt_that_was_typed_meanwhile_is_sent_once_wherever_the_server_is_by_then(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(DONE)) as model:
+    with serving(steps(DONE)) as model, hold_port() as first, hold_port() as second:
         desk.use(model)
-        with served(desk) as (url, pid):
+        with served(desk, first) as (url, pid):
             it = Terminal(desk, "attach", url)
             it.wait_for("> ")
             it.type("one")
@@ -56,13 +63,13 @@ def test_a_prompt_that_was_typed_meanwhile_is_sent_once_wherever_the_server_is_b
             it.wait_for("is lost: the server closed it. It is tried again now")
             it.type("two")
             it.wait_for("sent as soon as the server is back")
-        with served(desk, CODELOOP_SERVER_PASSWORD="another one") as (other, pid):
+        with served(desk, second, CODELOOP_SERVER_PASSWORD="another one") as (other, pid):
             assert other != url
             it.wait_for(f"The server was started again at {other}.")
             it.wait_for("Everything is done.")
             os.kill(pid, signal.SIGTERM)
             it.wait_for("is lost")
-        with served(desk, port_of(other), CODELOOP_SERVER_PASSWORD="a third one"):
+        with served(desk, second, CODELOOP_SERVER_PASSWORD="a third one"):
             it.wait_for(f"The server at {other} is back.")
             it.type("three")
             it.wait_for("Everything is done.")
@@ -77,14 +84,14 @@ def test_a_turn_that_the_server_did_not_live_to_end_is_no_success_and_not_begun_
     tmp_path: Path, format_: str
 ) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(WAIT, DONE)) as model:
+    with serving(steps(WAIT, DONE)) as model, hold_port() as port:
         desk.use(model)
-        with served(desk) as (url, pid):
+        with served(desk, port) as (url, pid):
             running = desk.start("run", "--attach", url, "--format", format_, "go")
             wait_for(desk.work / "begun", running)
             os.kill(pid, signal.SIGKILL)
-        with served(desk, port_of(url)):
-            stdout, stderr = running.communicate(timeout=30)
+        with served(desk, port):
+            stdout, stderr = running.communicate(timeout=60)
         assert running.returncode == 1
         assert "is lost: the server closed it" in stderr
         assert f"The server at {url} is back." in stderr
@@ -103,7 +110,7 @@ def test_a_server_that_stays_away_ends_it_with_the_sessions_name(tmp_path: Path)
             made = desk.start("run", "--attach", url, "go")
             wait_for(desk.work / "begun", made)
             os.kill(pid, signal.SIGKILL)
-            stdout, stderr = made.communicate(timeout=30)
+            stdout, stderr = made.communicate(timeout=60)
     assert (made.returncode, stdout) == (1, "")
     assert "did not come back within 0.3 s" in stderr
     assert f"codeloop run --attach {url} --session ses_" in stderr
