@@ -5,6 +5,7 @@ import re
 import signal
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,11 @@ def stored(desk: Desk) -> list[dict[str, Any]]:
         ]
 
 
-def waiting(path: Path) -> None:
-    """Wait until a file is there."""
-    deadline = time.monotonic() + 20
-    while not path.exists():
-        assert time.monotonic() < deadline, path
+def waiting(is_so: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline, is_so
         time.sleep(0.01)
 
 
@@ -41,10 +42,12 @@ def test_a_step_that_is_ended_while_its_command_runs_keeps_what_its_answer_used(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("touch begun; sleep 60"), HELLO)) as server:
+    with serving(steps(bash("touch begun; sleep 600"), HELLO)) as server:
         desk.use(server, small_model="local/m")
         running = desk.start("run", "--auto", "--title", "T", "wait")
-        waiting(desk.work / "begun")
+        waiting((desk.work / "begun").exists)
+        # A command starts before the end of its answer, which has the counts.
+        waiting(lambda: stored(desk)[0]["tokens"]["input"])
         running.send_signal(number)
         running.communicate(timeout=60)
         (session,) = stored(desk)
