@@ -156,7 +156,7 @@ def serving(
     finally:
         asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
         loop.close()
 
 
@@ -172,6 +172,11 @@ def steps(*answers: Answer, title: str = "A short title") -> Callable[[ReceivedR
         return answers[min(done, len(answers) - 1)]
 
     return choose
+
+
+def last_work(server: ModelServer) -> ReceivedRequest:
+    """Return the last request of a turn: a program that goes on asks for a title after it."""
+    return [received for received in server.requests if b'"tools"' in received.body][-1]
 
 
 def is_prompt(message: dict[str, Any]) -> bool:

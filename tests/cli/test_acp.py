@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.editor import Editor, choose, editing, text
-from tests.cli.program import Desk, bash, call, lives, serving, steps
+from tests.cli.program import Desk, bash, call, last_work, lives, serving, steps
 from tests.extend.mcp.world import PLAIN
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
@@ -97,7 +97,7 @@ def test_a_refusal_is_the_users_and_nothing_is_written(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_cancelled_prompt_stops_what_runs(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("echo $$ > pid; exec sleep 60"))) as model:
+    with serving(steps(bash("echo $$ > pid; exec sleep 600"))) as model:
         desk.use(model, sandbox="off", permission={"bash": "allow"})
         with editing(desk) as editor:
             session_id = editor.begin(desk)["sessionId"]
@@ -126,7 +126,7 @@ def test_a_cancelled_prompt_takes_its_question_back(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_editor_that_dies_leaves_nothing_running(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("echo $$ > pid; exec sleep 60"))) as model:
+    with serving(steps(bash("echo $$ > pid; exec sleep 600"))) as model:
         desk.use(model, sandbox="off", permission={"bash": "allow"})
         with editing(desk) as editor:
             session_id = editor.begin(desk)["sessionId"]
@@ -134,7 +134,7 @@ def test_an_editor_that_dies_leaves_nothing_running(tmp_path: Path) -> None:
             pid = _pid(desk.work / "pid")
             assert editor.process.stdin
             editor.process.stdin.close()
-            assert editor.process.wait(timeout=30) == 0
+            assert editor.process.wait(timeout=60) == 0
         assert not lives(pid)
 
 
@@ -179,7 +179,7 @@ def test_agent_model_and_profile_are_chosen_and_told_to_the_editor(tmp_path: Pat
             wrong = editor.ask("session/set_config_option", sessionId=session_id, configId="model", value="a/b")
             assert wrong["code"] == -32602
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Plan it"))
-        assert b"plan" in model.requests[-1].body
+        assert b"plan" in last_work(model).body
 
 
 @pytest.mark.slow
@@ -197,11 +197,11 @@ def test_the_models_question_is_a_form_where_the_editor_has_forms_and_a_choice_w
 
         with editing(desk, fill_in) as editor:
             editor.ask("session/prompt", sessionId=editor.begin(desk, **FORMS)["sessionId"], prompt=text("Ask"))
-        assert b"Half up" in model.requests[-1].body.rpartition(b'"role":"tool"')[2]
+        assert b"Half up" in last_work(model).body.rpartition(b'"role":"tool"')[2]
         with editing(desk, choose("0")) as editor:
             editor.ask("session/prompt", sessionId=editor.begin(desk)["sessionId"], prompt=text("Ask"))
             assert editor.asked[0][1]["toolCall"]["title"] == "How?"
-        assert b"Half even" in model.requests[-1].body.rpartition(b'"role":"tool"')[2]
+        assert b"Half even" in last_work(model).body.rpartition(b'"role":"tool"')[2]
 
 
 @pytest.mark.slow
@@ -476,7 +476,7 @@ def test_what_leaves_the_sandbox_runs_in_the_editors_terminal_where_that_is_want
             assert (created["cwd"], created["args"][-2:]) == (str(desk.work), ["-c", "git push"])
             assert wants[-1] == ("terminal/release", {"sessionId": session_id, "terminalId": "t1"})
             assert editor.calls("bash", 1)["content"][0] == {"type": "terminal", "terminalId": "t1"}
-            told = model.requests[-1].json["messages"][-1]["content"]
+            told = last_work(model).json["messages"][-1]["content"]
             assert "in the editor" in told
             assert "exit code 3" in told
             editor.updates.clear()

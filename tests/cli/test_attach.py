@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import UNCONFINED, Desk, bash, call, events, lives, result, serving, steps
+from tests.cli.program import UNCONFINED, Desk, bash, call, events, last_work, lives, result, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
@@ -34,7 +34,7 @@ class Stage:
     def until(self, name: str) -> Path:
         """Wait for a file in the work tree."""
         path = self.desk.work / name
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while not path.exists():
             assert time.monotonic() < end, f"{name} never came"
             time.sleep(0.02)
@@ -212,7 +212,7 @@ def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
         (it.desk.work / "go").touch()
         terminal.wait_for("Everything is done.")
         terminal.wait_for("2 steps")
-        sent = json.dumps(it.model.requests[-1].json["messages"])
+        sent = json.dumps(last_work(it.model).json["messages"])
         assert "the needle" in sent
         assert "as meant" in sent
         assert "never mind" not in sent

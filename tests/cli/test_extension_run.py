@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import py_compile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.cli.program import Desk, call, events, result, serving, steps
 from tests.support.answers import Answer
+from tests.support.http_connection import ReceivedRequest
 from tests.support.javascript_extensions import find_host_command
 from tests.support.sandbox_support import has_sandbox
 
@@ -169,7 +171,14 @@ def test_a_plugin_chooses_the_small_model_where_the_person_did_not(tmp_path: Pat
     plugin = desk.home / "config" / "plugin" / "small.py"
     plugin.parent.mkdir(parents=True)
     plugin.write_text(SMALL)
-    with serving([Answer(text="Done.")]) as model:
+    titled = threading.Event()
+
+    def choose(received: ReceivedRequest) -> Answer:
+        if b'"tools"' not in received.body:
+            titled.set()
+        return Answer(text="Done.", until=titled.is_set)  # no turn waits for its title
+
+    with serving(choose) as model:
         models = {name: {"tool_call": True} for name in ("m", "tiny", "own")}
         row = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": model.url, "apiKey": "k"}, "models": models}
         small = {"small_model": chosen} if chosen is not None else {}

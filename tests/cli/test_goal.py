@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Desk, bash, call, result, serving
+from tests.cli.program import Desk, bash, call, last_work, result, serving
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
 
@@ -52,7 +52,7 @@ def test_a_goal_is_done_when_its_check_passes_after_the_last_edit(tmp_path: Path
     with serving(script(DONE, FIX, DONE)) as server:
         desk.use(server)
         ended = result(desk.run(*RUN, "--check", "make test"))
-        sent = server.requests[-1].body.decode()
+        sent = last_work(server).body.decode()
     assert (ended["exitCode"], ended["reason"], ended["text"]) == (0, "done", "Done: all tests pass.")
     assert ended["goal"]["status"] == "done"
     assert ended["goal"]["checks"] == [{"command": "make test", "exitCode": 0}]

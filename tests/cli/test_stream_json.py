@@ -56,7 +56,7 @@ def test_each_message_is_answered_by_a_result_and_a_bad_line_costs_none(tmp_path
     answers = steps(Answer(reasoning="Let me see.", text="I look.", calls=(LOOK,)), Answer(text="It says hello."))
     with serving(answers) as server:
         desk.use(server, **UNCONFINED)
-        flags = ("--include-partial-messages", "--replay-user-messages")
+        flags = ("--include-partial-messages", "--replay-user-messages", "--title", "T")  # none is asked for and paid
         done = desk.run(*TALK, *flags, stdin="\n".join(said))  # the last line has no end
         pictures = [received for received in server.requests if b"image_url" in received.body]
     lines = events(done.stdout)
@@ -258,11 +258,12 @@ def test_the_program_is_asked_interrupts_and_ends_the_run(tmp_path: Path) -> Non
             host.write(user("sleep"))
             host.write(user("run: touch fourth"))  # waits for its turn
             host.until(lambda line: line["type"] == "stream_event" and "text_delta" in json.dumps(line))
-            host.write(control("i", subtype="interrupt"))
-            host.write(control("m", subtype="set_permission_mode", mode="bypassPermissions"))
+            # Both at once: the next turn must not ask before the mode is set.
+            mode = control("m", subtype="set_permission_mode", mode="bypassPermissions")
+            host.write(control("i", subtype="interrupt") + "\n" + mode)
             assert host.until_type("result")["subtype"] == "error_during_execution"
             last = host.until_type("result")
             assert (last["subtype"], (desk.work / "fourth").exists()) == ("success", True)
 
             host.process.send_signal(signal.SIGTERM)
-            assert host.process.wait(20) == 130
+            assert host.process.wait(60) == 130
