@@ -49,7 +49,7 @@ def connect(answers: Answers) -> EditorTerminals:
 async def test_an_editor_that_does_not_kill_or_release_a_terminal_does_not_keep_its_command(
     ending: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(editor_terminals, "EDITOR_ANSWER", replace(EDITOR_ANSWER, value=20))
+    monkeypatch.setattr(editor_terminals, "EDITOR_ANSWER", replace(EDITOR_ANSWER, value=400))
     asked: list[str] = []
 
     def answer(request: dict[str, Any]) -> dict[str, Any] | None:

@@ -119,7 +119,7 @@ def test_in_a_terminal_the_key_is_asked_for_and_not_echoed(tmp_path: Path) -> No
     os.close(side)
     shown = b""
     sent = False
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         if select.select([main], [], [], 0.2)[0]:
             try:

@@ -77,7 +77,7 @@ def test_by_clients_of_a_server_and_in_a_conversation(tmp_path: Path) -> None:
             assert server.stdout is not None
             url = server.stdout.readline().split()[-1]
             body = {"model": {"providerID": "acme", "id": "qwen3-codr"}}
-            with httpx2.Client(base_url=url, auth=("opencode", "p"), timeout=20, verify=False) as http:
+            with httpx2.Client(base_url=url, auth=("opencode", "p"), timeout=60, verify=False) as http:
                 refused = http.post("/session", json=body)
                 assert (refused.status_code, WANTED in refused.text) == (400, True), refused.text
                 session = http.post("/session", json={}).json()["id"]

@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.schema.permission import PermissionRequest
 from codeloop.store.store import Store
-from tests.cli.program import Desk, result, serving, steps
+from tests.cli.program import HANGING, Desk, result, serving, steps
 from tests.support.answers import Answer
 
 PROGRAM = Path(sys.executable).parent
@@ -28,7 +28,9 @@ def completed(desk: Desk, line: str) -> tuple[list[str], str]:
     """
     options = desk.options()
     options["env"]["PATH"] = f"{PROGRAM}:{options['env']['PATH']}"
-    done = subprocess.run(["bash", "-c", script], **options, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        ["bash", "-c", script], **options, capture_output=True, text=True, timeout=HANGING, check=True
+    )
     return done.stdout.split(), done.stderr
 
 
@@ -113,7 +115,7 @@ def test_other_shells_read_their_scripts_and_ask_for_names(tmp_path: Path, shell
     assert "2>/dev/null" in script
     found = shutil.which(shell)
     if found is not None:
-        done = subprocess.run([found, "-n"], input=script, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([found, "-n"], input=script, capture_output=True, text=True, timeout=HANGING, check=False)
         assert (done.returncode, done.stderr) == (0, "")
     words = {"COMP_WORDS": "codeloop run --agent bu", "COMP_CWORD": "3" if shell == "zsh" else "bu"}
     asked = desk.run(_CODELOOP_COMPLETE=f"{shell}_complete", **words)
@@ -126,7 +128,7 @@ def test_fish_shows_a_help_text_with_its_commas(tmp_path: Path) -> None:
     options = Desk(tmp_path).options()
     options["env"]["PATH"] = f"{PROGRAM}:{options['env']['PATH']}"
     asked = 'codeloop completion fish | source; complete -C "codeloop --trust"'
-    done = subprocess.run(["fish", "-c", asked], **options, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(["fish", "-c", asked], **options, capture_output=True, text=True, timeout=HANGING, check=True)
     assert done.stdout == "--trust\tTrust this directory's configuration, for this run only.\n"
 
 

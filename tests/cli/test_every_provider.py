@@ -64,7 +64,7 @@ def metadata(token: str) -> Generator[str]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    opened.wait(10)
+    assert opened.wait(60)
     try:
         yield hosts[0]
     finally:

@@ -61,7 +61,7 @@ async def test_another_program_prompts_a_session_and_is_asked(tmp_path: Path) ->
 @pytest.mark.slow
 def test_stdout_holds_the_protocol_alone_and_the_end_of_stdin_ends_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("echo $$ > pid; exec sleep 60"))) as model:
+    with serving(steps(bash("echo $$ > pid; exec sleep 600"))) as model:
         desk.use(model, sandbox="off", permission={"bash": "allow"})
         process = started(desk)
         assert process.stdin
@@ -73,7 +73,7 @@ def test_stdout_holds_the_protocol_alone_and_the_end_of_stdin_ends_it(tmp_path: 
         assert [line["id"] for line in lines] == [1, 2]
         assert lines[1]["result"]["structuredContent"]["status"] == "working"
         pid = _pid(desk.work / "pid")
-        rest, _ = process.communicate(timeout=20)  # closes its stdin
+        rest, _ = process.communicate(timeout=60)  # closes its stdin
         assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
         assert process.returncode == 0
         assert not lives(pid)
@@ -90,7 +90,7 @@ def test_a_signal_ends_it_while_it_waits(tmp_path: Path) -> None:
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["id"] == 1
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     process.communicate()
     wrong = desk.run("mcp", "serve", "--agent", "none", "--dir", "nowhere")
     assert (wrong.returncode, wrong.stdout) == (2, "")
@@ -100,7 +100,7 @@ def test_a_signal_ends_it_while_it_waits(tmp_path: Path) -> None:
 
 
 def _pid(file: Path) -> int:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not (file.exists() and file.read_text().strip()):
         assert time.monotonic() < end
         time.sleep(0.01)

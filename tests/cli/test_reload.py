@@ -50,7 +50,7 @@ def running(tmp_path: Path, answers: Callable[[Any], Answer]) -> Generator[Serve
         try:
             assert process.stdout is not None
             url = process.stdout.readline().split()[-1]
-            with httpx2.Client(base_url=url, auth=("opencode", "p"), timeout=30, verify=False) as http:
+            with httpx2.Client(base_url=url, auth=("opencode", "p"), timeout=60, verify=False) as http:
                 yield Server(desk, model, url, http)
         finally:
             process.terminate()
@@ -59,7 +59,7 @@ def running(tmp_path: Path, answers: Callable[[Any], Answer]) -> Generator[Serve
 
 def until(is_so: Callable[[], bool]) -> None:
     """Wait until something is so."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.02)

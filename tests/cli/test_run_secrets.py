@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, KEY, UNCONFINED, Desk, bash, call, events, lives, result, serving, steps
+from tests.cli.program import COMMAND, HANGING, KEY, UNCONFINED, Desk, bash, call, events, lives, result, serving, steps
 from tests.support.answers import Answer, Call
 
 STORED = "sk-ant-stored-0123456789abcdef"
@@ -83,7 +83,9 @@ def test_control_characters_are_inert_everywhere(tmp_path: Path, form: str) -> N
             "text": [run, ["session", "show", "--thinking"], ["session", "list"]],
         }[form]
         for command in commands:
-            done = subprocess.run([*COMMAND, *command], **desk.options(), capture_output=True, check=False, timeout=30)
+            done = subprocess.run(
+                [*COMMAND, *command], **desk.options(), capture_output=True, check=False, timeout=HANGING
+            )
             assert done.returncode in {0, 5}, done
             shown = done.stdout + done.stderr
             assert [char for char in FORBIDDEN if char in shown] == [], shown
@@ -100,7 +102,7 @@ def test_what_a_wrong_call_echoes_is_inert(tmp_path: Path) -> None:
         [f"--{EVIL}"],
     ):
         done = subprocess.run(
-            [*COMMAND, "run", *arguments, "hi"], **desk.options(), capture_output=True, check=False, timeout=30
+            [*COMMAND, "run", *arguments, "hi"], **desk.options(), capture_output=True, check=False, timeout=HANGING
         )
         assert done.returncode in {1, 2, 3}
         assert [char for char in FORBIDDEN if char in done.stdout + done.stderr] == [], done.stderr

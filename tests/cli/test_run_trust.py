@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Desk, bash, result, serving, steps
+from tests.cli.program import COMMAND, HANGING, Desk, bash, result, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
 
@@ -145,6 +145,8 @@ def test_the_warning_is_inert(tmp_path: Path) -> None:
     (desk.work / "codeloop.json").write_text(json.dumps({"mcp": {"a\x1b]52;c;x\x07\u202e": {"type": "local"}}}))
     with serving([DONE]) as server:
         desk.use(server)
-        done = subprocess.run([*COMMAND, "run", "hi"], **desk.options(), capture_output=True, check=False, timeout=30)
+        done = subprocess.run(
+            [*COMMAND, "run", "hi"], **desk.options(), capture_output=True, check=False, timeout=HANGING
+        )
     assert b"\x1b" not in done.stderr
     assert "\u202e".encode() not in done.stderr

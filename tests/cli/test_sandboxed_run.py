@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Desk, bash, events, serving, steps
+from tests.cli.program import HANGING, Desk, bash, events, serving, steps
 from tests.cli.test_lost_server import wait_for
 from tests.support.answers import Answer
 from tests.support.sandbox_support import has_sandbox
@@ -28,7 +28,7 @@ def run(desk: Desk, *commands: str, auto: bool = True, meanwhile: Callable[[], N
             if meanwhile is not nothing:
                 wait_for(desk.work / "began", process)
                 meanwhile()
-            stdout, stderr = process.communicate(timeout=60)
+            stdout, stderr = process.communicate(timeout=HANGING)
     parts = [event["part"] for event in events(stdout) if event["type"] == "tool_use"]
     assert len(parts) == len(commands), stderr
     return [part["state"].get("output") or part["state"].get("error") for part in parts]

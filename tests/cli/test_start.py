@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codeloop import __version__
-from tests.cli.program import COMMAND, Desk
+from tests.cli.program import COMMAND, HANGING, Desk
 from tests.cli.terminal import Terminal
 
 HEAVY = {
@@ -100,7 +100,7 @@ def test_ctrl_c_while_a_module_is_imported_ends_it_silently(
         stdout=side,
         stderr=side,
         check=False,
-        timeout=60,
+        timeout=HANGING,
     )
     os.set_blocking(main, False)
     with suppress(BlockingIOError):

@@ -19,7 +19,7 @@ async def test_a_line_that_can_not_be_decoded_is_a_problem_and_the_next_is_read(
     stdin.start(source)
     os.write(sink, line + b"\n" + b'{"type":"user","message":{"role":"user","content":"hello"}}\n')
     os.close(sink)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         bad, good, end = [await stdin.queue.get() for _ in range(3)]
     assert bad is not None
     assert "Message 1 of stdin was not sent: the line is not JSON" in bad.problem

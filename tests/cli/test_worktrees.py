@@ -86,7 +86,7 @@ def test_with_attach_the_server_makes_the_work_tree(desk: Desk) -> None:
         assert (done.returncode, done.stdout) == (0, "Done by m.\n"), done.stderr
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=60)
     assert overview(desk)["far"]["changed"] == ["try-m.txt"]
     assert not (desk.work / "try-m.txt").exists()
 

@@ -34,7 +34,7 @@ class Answer:
     `deltas`: how many pieces the text is sent in; 0: one for each word. `delay`: before each event. `finish`: why the
     answer ends, in the protocol's own word; "": the word that fits the answer; None: none is sent. `pieces`: bytes of a
     network write, which may split events, JSON and characters; 0: each event is one HTTP chunk. `hang`: before the
-    status line. `stall_after`: events after which nothing is sent, while the connection stays open. `until`: what has to be
+    status line. `stall_after`: events after which nothing is sent, while the connection stays open. `until`: what is
     true before the status line is sent, or, with `stall_after`, before the rest is. `cut_after`: events after which the
     connection is closed without the end of the body. `events`: the data of each event, verbatim, instead of all fields
     before. `status`: with any other than 200, `body` is sent.
