@@ -1,13 +1,15 @@
 """Tests of discovering local servers: those that answer are found, all others cost at most the deadline."""
 
 import asyncio
+import time
 
 import msgspec
 import pytest
 
-from codeloop.model.catalog.local_servers import discover_servers
+from codeloop.model.catalog.local_servers import discover_servers, find_listening_urls
 from codeloop.model.catalog.model_choice import choose_local_model
 from codeloop.model.catalog.vendors import LocalServer
+from codeloop.schema.limits import DISCOVER_TIME
 from tests.model.local_server import http, serving
 
 MODELS = msgspec.json.encode({"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "qwen3-coder:30b"}]})
@@ -56,3 +58,10 @@ def test_the_model_that_writes_code_is_chosen_and_none_that_can_not_converse() -
     assert choose_local_model(["nomic-embed-text", "my-own"]) == "my-own"
     assert choose_local_model(["nomic-embed-text", "bge-m3"]) is None
     assert choose_local_model([]) is None
+
+
+async def test_a_server_counts_though_this_process_stands_still_while_it_connects() -> None:
+    loop = asyncio.get_running_loop()
+    async with serving(b"", hang=True) as (url, _):
+        loop.call_soon(lambda: loop.call_soon(time.sleep, 3 * DISCOVER_TIME.seconds))
+        assert await find_listening_urls([url, "http://127.0.0.1:9/v1"]) == {url}

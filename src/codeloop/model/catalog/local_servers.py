@@ -53,18 +53,18 @@ async def discover_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> li
 async def find_listening_urls(urls: Iterable[str]) -> frozenset[str]:
     """Return those of some URLs, of servers on this machine, that accept connections."""
     import asyncio
+    import socket
 
-    async def ask(url: str) -> str | None:
+    def connect(url: str) -> str | None:
         parts = urlsplit(url)
         try:
-            async with asyncio.timeout(DISCOVER_TIME.seconds):
-                _, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
-        except (OSError, TimeoutError):
+            socket.create_connection((parts.hostname, parts.port or 80), DISCOVER_TIME.seconds).close()
+        except OSError:
             return None
-        writer.close()
         return url
 
-    answers = await asyncio.gather(*map(ask, set(urls)))
+    # On threads: a connection that was made counts, however long this process stood still meanwhile.
+    answers = await asyncio.gather(*(asyncio.to_thread(connect, url) for url in set(urls)))
     return frozenset(url for url in answers if url is not None)
 
 
