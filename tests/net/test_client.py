@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -157,6 +158,35 @@ async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatc
         assert proxy.requests[0].path == "http://models.invalid/v1/chat/completions"
         assert (await asking(openai(proxy))).text == "by proxy"
         assert proxy.requests[1].path == "/v1/chat/completions", "no proxy is asked for this machine's own servers"
+
+
+async def test_what_came_while_this_program_stood_still_is_not_late() -> None:
+    """As after Ctrl-Z: the deadline is over, and the answer is there."""
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        client = OriginClient(f"http://127.0.0.1:{listener.getsockname()[1]}", 60, 60)
+        asking = asyncio.create_task(client.post("/", {}, b""))
+        service, _ = await loop.sock_accept(listener)
+        with service:
+
+            async def stand_still(waiting: Any, sent: bytes) -> Any:
+                task = asyncio.create_task(waiting)
+                await asyncio.sleep(0)
+                service.sendall(sent)
+                time.sleep(0.1)  # the loop stands still
+                return await task
+
+            service.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
+            response = await asking
+            assert await stand_still(response.read(0.05), b"late") == b"late"
+            response.close()
+            client._first_byte = 0.05
+            answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+            response = await stand_still(client.post("/", {}, b""), answer)
+            assert (response.status, await response.read(60)) == (200, b"")
+            response.close()
+        await client.aclose()
 
 
 @pytest.mark.parametrize(("url_end", "path"), [("", "/"), ("?key=k", "/?key=k"), ("/hook", "/hook")])
