@@ -14,6 +14,7 @@ import codeloop
 from codeloop import sync
 from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.app.app import App
+from codeloop.kit.limit import Limit
 from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import serving, steps
 from tests.support.answers import Answer, Call, Counts
@@ -32,6 +33,12 @@ DELEGATES = Answer(
     ),
     counts=Counts(input=550, output=0),
 )
+
+
+@pytest.fixture(autouse=True)
+def patient_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no answer end without its counts of tokens, for which a model otherwise waits some seconds."""
+    monkeypatch.setattr("codeloop.model.wire.http_model.MODEL_TAIL_TIME", Limit("test", 60_000, "ms", "for a test"))
 
 
 @pytest.fixture
