@@ -18,6 +18,8 @@ from codeloop.app.settings import Startup
 from codeloop.client.client import Client
 from codeloop.client.http import HttpClient
 from codeloop.client.local import LocalClient
+from codeloop.client.wire import transport
+from codeloop.kit.limit import Limit
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -215,6 +217,8 @@ async def open_over_http(start: Startup, model: SingleModel | None) -> AsyncGene
 def both_clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every test of a module that imports this twice: with the client of `rig` in process, and over HTTP."""
     monkeypatch.setenv(CLIENT_VARIABLE, request.param)
+    # Client and server share a loop: where it stands still for seconds, no connection is late.
+    monkeypatch.setattr(transport, "CLIENT_CONNECT", Limit("test", 60_000, "ms", "for a test"))
 
 
 LOCAL_CLIENT_ONLY = pytest.mark.parametrize("both_clients", ["local"], indirect=True)
