@@ -8,8 +8,16 @@ from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.client.target import Target
 from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId
-from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated
-from codeloop.schema.live_events import ServerConnected
+from codeloop.schema.event import (
+    Event,
+    MessageInfo,
+    MessageUpdated,
+    PartInfo,
+    PartUpdated,
+    PermissionAnswer,
+    PermissionReplied,
+)
+from codeloop.schema.live_events import Idle, ServerConnected, SessionState, StatusChanged
 from codeloop.schema.message import AssistantMessage, Revert
 from codeloop.schema.operation import (
     PERMISSION_LIST,
@@ -18,6 +26,9 @@ from codeloop.schema.operation import (
     SESSION_CREATE,
     SESSION_GET,
     SESSION_STATUS,
+    Gives,
+    Operation,
+    Takes,
 )
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
@@ -85,6 +96,42 @@ async def test_what_another_terminal_asks_in_a_session_is_asked_here_too() -> No
     view = await OpenSessions(target, lambda _event: None, lambda _words: None).open(client.session())
     assert not view.is_busy
     assert list(view.requests) == ["per_1"]
+
+
+class SlowToTell(StoredClient):
+    """A client whose answers arrive after the events that make them out of date."""
+
+    def __init__(self, late: dict[str, Event]) -> None:
+        super().__init__()
+        self.late = late
+        self.heard: list[Event] = []
+
+    async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
+        answer = await super().call(operation, args)
+        if (event := self.late.get(operation.id)) is not None:
+            self.say(event)
+            await wait_until(lambda: event in self.heard)
+        return answer
+
+
+async def test_what_ended_and_was_answered_while_a_session_was_read_is_over() -> None:
+    main = StoredClient().main
+    answer = PermissionAnswer(session_id=main, request_id="per_1", reply="once")
+    client = SlowToTell(
+        {
+            SESSION_STATUS.id: StatusChanged(properties=SessionState(session_id=main, status=Idle())),
+            PERMISSION_LIST.id: PermissionReplied(properties=answer),
+        }
+    )
+    asked = {"id": "per_1", "sessionID": main, "permission": "bash", "patterns": ["ls"], "metadata": {}, "always": []}
+    client.answers |= {PERMISSION_LIST.id: [asked], QUESTION_LIST.id: [], SESSION_STATUS.id: {main: {"type": "busy"}}}
+    target = Target(client, PLACE, lambda _session: client, lambda path: FilePartInput(mime="", url=path.as_uri()))
+    sessions = OpenSessions(target, client.heard.append, lambda _words: None)
+    await sessions.start()
+    view = await sessions.open(client.session())
+    assert not view.is_busy
+    assert not view.requests
+    await sessions.stop()
 
 
 async def test_what_a_subagent_of_a_subagent_asked_before_its_session_was_opened_is_asked(tmp_path: Path) -> None:

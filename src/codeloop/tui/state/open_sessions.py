@@ -1,8 +1,8 @@
 """Keeps the open sessions up to date: reads their stored messages, and applies the events that follow."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from codeloop.client.client import Client
@@ -29,8 +29,8 @@ PAGE_SIZE = 40
 """Messages that are read at once."""
 
 
-class MessageReading(NamedTuple):
-    """A session whose messages are being read, and the events that have arrived since."""
+class SessionReading(NamedTuple):
+    """A session that is being read, and the events that have arrived since."""
 
     view: SessionView
     events: list[Event]
@@ -55,7 +55,7 @@ class OpenSessions:
         """Follows the events of the target."""
         self._tasks: set[asyncio.Task[None]] = set()
         """Read sessions again after events were missed."""
-        self._readings: list[MessageReading] = []
+        self._readings: list[SessionReading] = []
 
     @property
     def client(self) -> Client:
@@ -131,35 +131,43 @@ class OpenSessions:
     async def _load(self, view: SessionView) -> None:
         """Read all that is shown of a session: its newest messages, status, subagents, todos and requests."""
         client, session = self.get_session_client(view.session), SessionId(session_id=view.session.id)
-        await self._load_page(view, None)
-        for child in await client.call(SESSION_CHILDREN, session):
-            view.update_session(child)
-        # After the subagents: of those that they start from now on, events come.
-        statuses = await client.call(SESSION_STATUS, NoArguments())
-        view.set_status(statuses.get(view.session.id, Idle()))
-        for session_id in statuses:
-            await _add_nested_subagent(client, view, session_id)
-        view.todos = await client.call(SESSION_TODO, session)
-        # Requests that were made before this program started, too: another terminal may have begun the turn.
-        view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))
-        view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
+        with self._collect_events(view) as events:
+            await self._load_page(view, None)
+            for child in await client.call(SESSION_CHILDREN, session):
+                view.update_session(child)
+            # After the subagents: of those that they start from now on, events come.
+            statuses = await client.call(SESSION_STATUS, NoArguments())
+            view.set_status(statuses.get(view.session.id, Idle()))
+            for session_id in statuses:
+                await _add_nested_subagent(client, view, session_id)
+            view.todos = await client.call(SESSION_TODO, session)
+            # Requests that were made before this program started, too: another terminal may have begun the turn.
+            view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))
+            view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
+        view.apply_state_events(events)
         self.changed_ids.add(view.session.id)
 
     async def _load_page(self, view: SessionView, cursor: str | None) -> None:
-        client, reading = self.get_session_client(view.session), MessageReading(view, [])
         query = ListMessages(session_id=view.session.id, limit=PAGE_SIZE, before=cursor)
-        self._readings.append(reading)
-        try:
-            page = await client.call(SESSION_MESSAGES, query)
-        finally:
-            self._readings = [each for each in self._readings if each is not reading]
+        with self._collect_events(view) as events:
+            page = await self.get_session_client(view.session).call(SESSION_MESSAGES, query)
         is_joined = cursor is not None and any(each.info.id in view.log.messages for each in page)
         older = make_cursor_of_page(page[0].info) if len(page) == PAGE_SIZE and not is_joined else None
         if cursor is None:
-            view.load(page, older, reading.events)
+            view.load(page, older, events)
         else:
             view.load_older(page, older)
         self.changed_ids.add(view.session.id)
+
+    @contextmanager
+    def _collect_events(self, view: SessionView) -> Generator[list[Event]]:
+        """Yield the events of a session that arrive while it is read: what is read may be older than they are."""
+        reading = SessionReading(view, [])
+        self._readings.append(reading)
+        try:
+            yield reading.events
+        finally:
+            self._readings = [each for each in self._readings if each is not reading]
 
     async def _follow(self) -> None:
         while True:
@@ -178,8 +186,7 @@ class OpenSessions:
     def _apply_event(self, event: Event) -> None:
         if isinstance(event, ServerConnected | ServerResync):
             self._schedule_reread()
-        # Messages that are being read may be older than the events that arrive meanwhile, which are applied once more
-        # afterwards.
+        # What is being read may be older than the events that arrive meanwhile, which are applied once more afterwards.
         for session_id, view in self.views.items():
             if view.apply_event(event):
                 self.changed_ids.add(session_id)
