@@ -54,7 +54,7 @@ def test_a_change_of_a_file_or_of_one_beside_it_makes_another_extension(tmp_path
     beside = own(tmp_path, "tool/_b.py", "x = 1\n")
     first = found(tmp_path).extensions[0].digest
     assert found(tmp_path).extensions[0].digest == first
-    beside.write_text("x = 2\n")
+    beside.write_text("x = 10\n")
     second = found(tmp_path).extensions[0].digest
     own(tmp_path, "tool/a.py", "def g(): ...\n")
     assert len({first, second, found(tmp_path).extensions[0].digest}) == 3
