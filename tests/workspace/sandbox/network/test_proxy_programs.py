@@ -108,7 +108,7 @@ async def run(registry: Registry, place: Path, *command: str) -> Command:
         child = await asyncio.create_subprocess_exec(
             *command, cwd=place, env=given, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             output, _ = await child.communicate()
         return Command(child.returncode or 0, output.decode(), proxy.list_refused(0, port))
 
