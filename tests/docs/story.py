@@ -97,7 +97,7 @@ def tell(blocks: list[Block], folder: Path, url: str, **environment: str) -> Tol
         allowed.parent.mkdir(parents=True)
         allowed.write_text('{"permission": {"bash": {"*": "allow"}}}')
     done = subprocess.run(
-        ["timeout", "240", "bash", "-c", script(blocks, run)],
+        ["timeout", "600", "bash", "-c", script(blocks, run)],
         cwd=folder / "project",
         env={**surroundings(folder, url), **environment, "RUN": str(run)},
         stdin=subprocess.DEVNULL,
