@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.model.base_url import parse_origin
+from codeloop.model.credentials import store
 from codeloop.model.credentials.store import ApiKey, Credentials, mask_key
 from codeloop.model.errors import ModelUnavailable, WrongKeyOrigin
+from codeloop.schema.wire import replace
 from tests.support.examples import scale_examples
 
 KEY = "sk-acme-0123456789abcd"
@@ -147,7 +149,8 @@ except CodeloopError as error:
     assert sorted(path.name for path in credentials.path.parent.iterdir()) == ["auth.json", "auth.json.lock"]
 
 
-def test_changes_at_the_same_time_are_all_kept(credentials: Credentials) -> None:
+def test_changes_at_the_same_time_are_all_kept(credentials: Credentials, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "CREDENTIALS_LOCK", replace(store.CREDENTIALS_LOCK, value=60_000))
     names = [f"p{number}" for number in range(12)]
     threads = [threading.Thread(target=credentials.store_key, args=(name, KEY, "https://a.example")) for name in names]
     for thread in threads:
