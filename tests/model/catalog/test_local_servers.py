@@ -6,10 +6,12 @@ import time
 import msgspec
 import pytest
 
+from codeloop.model.catalog import local_servers
 from codeloop.model.catalog.local_servers import discover_servers, find_listening_urls
 from codeloop.model.catalog.model_choice import choose_local_model
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.schema.limits import DISCOVER_TIME
+from codeloop.schema.wire import replace
 from tests.model.local_server import http, serving
 
 MODELS = msgspec.json.encode({"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "qwen3-coder:30b"}]})
@@ -23,7 +25,8 @@ async def test_a_server_that_lists_models_is_found_in_order() -> None:
     assert b"authorization" not in heads[0].lower()
 
 
-async def test_one_that_hangs_costs_the_deadline_and_hides_no_other() -> None:
+async def test_one_that_hangs_costs_the_deadline_and_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_servers, "DISCOVER_TIME", replace(DISCOVER_TIME, value=500))
     async with serving(b"", hang=True) as (slow, _), serving(http(MODELS)) as (quick, _), asyncio.timeout(30):
         found = await discover_servers([LocalServer("slow", "", slow), LocalServer("quick", "", quick)])
     assert [row.server.id for row in found] == ["quick"]
@@ -60,7 +63,10 @@ def test_the_model_that_writes_code_is_chosen_and_none_that_can_not_converse() -
     assert choose_local_model([]) is None
 
 
-async def test_a_server_counts_though_this_process_stands_still_while_it_connects() -> None:
+async def test_a_server_counts_though_this_process_stands_still_while_it_connects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local_servers, "DISCOVER_TIME", DISCOVER_TIME)
     loop = asyncio.get_running_loop()
     async with serving(b"", hang=True) as (url, _):
         loop.call_soon(lambda: loop.call_soon(time.sleep, 3 * DISCOVER_TIME.seconds))
