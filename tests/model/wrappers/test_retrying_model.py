@@ -39,14 +39,14 @@ def failing(status: int, body: str = "no", **headers: str) -> Answer:
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
 async def test_a_passing_failure_is_tried_again_and_shown(status: int, openai: Any, asking: Any) -> None:
-    sleeps = Sleeps()
+    sleeps, began = Sleeps(), time.time() * 1000
     async with ModelServer([failing(status), Answer(text="hi")]) as server:
         got = await asking(RetryingModel(openai(server), sleep=sleeps, random=lambda: 0.0))
     assert (got.text, got.end.reason, sleeps.waits) == ("hi", "stop", [2.0])
     retrying = next(event for event in got.events if isinstance(event, RetryScheduled))
     assert retrying.attempt == 1
     assert str(status) in retrying.message
-    assert abs(retrying.at - time.time() * 1000 - 2000) < 1500
+    assert began - 1 < retrying.at - 2000 < time.time() * 1000 + 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
@@ -80,7 +80,7 @@ async def test_the_service_says_how_long_to_wait(openai: Any, asking: Any) -> No
     ]
     async with ModelServer(answers) as server:
         await asking(RetryingModel(openai(server), sleep=sleeps, random=lambda: 0.0))
-    assert sleeps.waits == [5.0, 4.0, pytest.approx(29.5, abs=1.0), 1.5]
+    assert sleeps.waits == [5.0, 4.0, pytest.approx(25, abs=5), 1.5]
 
 
 async def test_a_wait_that_is_no_number_is_not_taken(openai: Any, asking: Any) -> None:
