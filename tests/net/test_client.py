@@ -25,7 +25,7 @@ def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **fiel
 
 @pytest.mark.parametrize("kind", ["first-byte", "idle", "late body"])
 async def test_silence_has_a_deadline(kind: str, openai: Any, asking: Any) -> None:
-    answer = {"first-byte": Answer(hang=60), "idle": Answer(text="a b", deltas=0, stall_after=2)}.get(
+    answer = {"first-byte": Answer(hang=60), "idle": Answer(text="a b", deltas=0, stall_after=2, pieces=10_000)}.get(
         kind, Answer(text="a", stall_after=0)
     )
     deadlines = {"first_byte": 30.0, "idle": 0.1} if kind == "idle" else {"first_byte": 0.1, "idle": 30.0}
@@ -41,7 +41,7 @@ async def test_silence_has_a_deadline(kind: str, openai: Any, asking: Any) -> No
 @pytest.mark.slow
 async def test_pings_keep_a_slow_answer_alive(openai: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="a b c d e f", deltas=0, delay=0.3)]) as server:
-        got = await asking(openai(server, idle=1))
+        got = await asking(openai(server, idle=2))
     assert got.text == "a b c d e f"
 
 
@@ -192,7 +192,7 @@ async def test_what_came_while_this_program_stood_still_is_not_late() -> None:
 @pytest.mark.parametrize(("url_end", "path"), [("", "/"), ("?key=k", "/?key=k"), ("/hook", "/hook")])
 async def test_a_url_without_a_path_is_posted_to(url_end: str, path: str) -> None:
     async with ModelServer([Answer(text="a")]) as server:
-        client = OriginClient(server.url.removesuffix("/v1") + url_end, 5.0, 5.0)
+        client = OriginClient(server.url.removesuffix("/v1") + url_end, 60.0, 60.0)
         response = await client.post("", {"content-type": "application/json"}, b'{"messages":[]}')
         response.close()
         await client.aclose()
@@ -208,7 +208,7 @@ async def test_the_query_of_a_base_url_comes_after_the_path(
         base_url = "http://models.invalid" if is_by_proxy else server.url.removesuffix("/v1")
         if is_by_proxy:
             monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
-        client = OriginClient(f"{base_url}/v1{end}?key=k", 5.0, 5.0)
+        client = OriginClient(f"{base_url}/v1{end}?key=k", 60.0, 60.0)
         for path in ("/chat/completions", "/chat/completions?alt=sse"):
             response = await client.post(path, {"content-type": "application/json"}, b'{"messages":[]}')
             response.close()

@@ -67,9 +67,9 @@ async def serving(folder: Path, *, asks: bool) -> AsyncGenerator[tuple[str, list
 
 
 async def post(url: str) -> bytes:
-    client = OriginClient(url, 10, 10)
+    client = OriginClient(url, 60, 60)
     try:
-        return await (await client.post("/", {}, b"")).read_some(10, 10)
+        return await (await client.post("/", {}, b"")).read_some(60, 60)
     finally:
         await client.aclose()
 
