@@ -57,7 +57,7 @@ http.server.HTTPServer(("localhost", 8765), Handler).serve_forever()
 """
 ASK = """
 import time, urllib.request
-for _ in range(100):
+for _ in range(1_200):
     try:
         print(urllib.request.urlopen("http://localhost:8765").read().decode())
         break

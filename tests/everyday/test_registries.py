@@ -70,7 +70,7 @@ def test_a_node_project(tmp_path: Path) -> None:
     (desk.work / "server.js").write_text(
         "require('http').createServer((_, answer) => answer.end('served')).listen(8765, 'localhost')\n"
     )
-    ask = "for i in $(seq 100); do curl -sf localhost:8765 && break; sleep 0.1; done"
+    ask = "for i in $(seq 600); do curl -sf localhost:8765 && break; sleep 0.1; done"
     _, built, tested, again, _, asked, committed = ran = worked(
         desk,
         "npm init -y && npm install --save-dev --no-audit --no-fund typescript vitest",
