@@ -14,7 +14,7 @@ def ask(url: str, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | 
     """Return the deltas of a streamed answer."""
     body = json.dumps({"model": "m", "stream": True, "messages": messages, **({"tools": tools} if tools else {})})
     request = HttpRequest(f"{url}/chat/completions", body.encode(), {"content-type": "application/json"})
-    with urlopen(request, timeout=10) as answer:
+    with urlopen(request, timeout=60) as answer:
         events = [line[6:] for line in answer.read().decode().splitlines() if line.startswith("data: {")]
     return [choice["delta"] for event in events for choice in json.loads(event)["choices"]]
 

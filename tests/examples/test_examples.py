@@ -125,12 +125,12 @@ async def test_the_chat_bot(scripted: Scripted) -> None:
     async with codeloop.open(work, permission={"bash": "ask"}) as project:
         bot = module.Bot(project, Recorded())
         bot.heard("one", "deploy it")
-        thread, question = await asyncio.wait_for(said.get(), 20)
+        thread, question = await asyncio.wait_for(said.get(), 60)
         assert (thread, question) == ("one", "May I? bash: make deploy (yes/no)")
         bot.heard("one", "no")
-        assert await asyncio.wait_for(said.get(), 20) == ("one", "I may not.")
+        assert await asyncio.wait_for(said.get(), 60) == ("one", "I may not.")
         bot.heard("two", "hello")
-        assert await asyncio.wait_for(said.get(), 20) == ("two", "Hello.")
+        assert await asyncio.wait_for(said.get(), 60) == ("two", "Hello.")
         await bot.close()
         assert len(await project.sessions()) == 2
 
