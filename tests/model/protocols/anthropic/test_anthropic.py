@@ -250,7 +250,7 @@ async def test_an_answer_that_does_not_stream_is_read_all_the_same(anthropic: An
 
 
 async def test_silence_in_the_middle_has_a_deadline(anthropic: Any, asking: Any) -> None:
-    async with ModelServer([Answer(text="one", stall_after=4)]) as server:
+    async with ModelServer([Answer(text="one", stall_after=4, pieces=10_000)]) as server:
         got = await asking(anthropic(server, idle=0.1))
         await wait_until(lambda: server.aborted == 1)
     assert got.text == "one"
@@ -260,8 +260,8 @@ async def test_silence_in_the_middle_has_a_deadline(anthropic: Any, asking: Any)
 async def test_pings_keep_a_silent_model_alive(anthropic: Any, asking: Any) -> None:
     ping = '{"type":"ping"}'
     stop = '{"type":"message_delta","delta":{"stop_reason":"end_turn"}}'
-    async with ModelServer([Answer(events=(*[ping] * 6, stop, '{"type":"message_stop"}'), delay=0.03)]) as server:
-        got = await asking(anthropic(server, idle=0.1))
+    async with ModelServer([Answer(events=(*[ping] * 60, stop, '{"type":"message_stop"}'), delay=0.02)]) as server:
+        got = await asking(anthropic(server, idle=1.0))
     assert got.end.reason == "stop"
 
 
