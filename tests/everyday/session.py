@@ -44,7 +44,7 @@ def desk_of(folder: Path, **environment: str) -> Desk:
     return desk
 
 
-def worked(desk: Desk, *lines: Line | str, seconds: int = 120, **settings: Any) -> list[Ran]:
+def worked(desk: Desk, *lines: Line | str, seconds: int = 400, **settings: Any) -> list[Ran]:
     """Have the model run the lines. Nothing of it may be asked about, and the turn must end well."""
     calls = [each if isinstance(each, Line) else Line(each) for each in lines]
     answers = [
