@@ -10,8 +10,16 @@ from codeloop.client.target import Target
 from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.schema.api.session_requests import ListMessages, SessionId, make_cursor_before_time, make_cursor_of_page
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
-from codeloop.schema.event import Event
-from codeloop.schema.live_events import Idle, ServerConnected, ServerResync
+from codeloop.schema.event import (
+    Event,
+    PermissionAsked,
+    PermissionReplied,
+    QuestionAsked,
+    QuestionRejected,
+    QuestionReplied,
+    TodoUpdated,
+)
+from codeloop.schema.live_events import Idle, ServerConnected, ServerResync, SessionIdle, StatusChanged
 from codeloop.schema.message import Session
 from codeloop.schema.operation import (
     PERMISSION_LIST,
@@ -27,6 +35,17 @@ from codeloop.tui.state.session_view import SessionView
 
 PAGE_SIZE = 40
 """Messages that are read at once."""
+_STATE_EVENTS = (
+    StatusChanged,
+    SessionIdle,
+    TodoUpdated,
+    PermissionAsked,
+    PermissionReplied,
+    QuestionAsked,
+    QuestionReplied,
+    QuestionRejected,
+)
+"""The events that change what a session does, has to do and asks; none that is doubled when it is applied again."""
 
 
 class SessionReading(NamedTuple):
@@ -144,7 +163,9 @@ class OpenSessions:
             # Requests that were made before this program started, too: another terminal may have begun the turn.
             view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))
             view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
-        view.apply_state_events(events)
+        for event in events:
+            if isinstance(event, _STATE_EVENTS):
+                view.apply_event(event)
         self.changed_ids.add(view.session.id)
 
     async def _load_page(self, view: SessionView, cursor: str | None) -> None:

@@ -31,17 +31,6 @@ from codeloop.tui.state.subagent_states import SubagentStates
 
 _FILE_LINE = re.compile(r"^Index: (.+)$", re.MULTILINE)
 """Matches the line of a diff that names a file: `Index: src/main.py`."""
-_STATE_EVENTS = (
-    StatusChanged,
-    SessionIdle,
-    TodoUpdated,
-    PermissionAsked,
-    PermissionReplied,
-    QuestionAsked,
-    QuestionReplied,
-    QuestionRejected,
-)
-"""The events that change what a session does, has to do and asks; none that is doubled when it is applied again."""
 Request = PermissionRequest | QuestionRequest
 """A question to the user, of a tool or of the model."""
 
@@ -150,12 +139,6 @@ class SessionView:
                 if isinstance(event, MessageUpdated):
                     self._update_queue()
         return True
-
-    def apply_state_events(self, events: Iterable[Event]) -> None:
-        """Apply events again that came while the status, the todos and the requests were read."""
-        for event in events:
-            if isinstance(event, _STATE_EVENTS):
-                self.apply_event(event)
 
     def take_changes(self) -> set[str]:
         """Return the ids of the messages whose items may have changed since the last call."""
