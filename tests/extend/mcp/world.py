@@ -105,8 +105,9 @@ async def world(
     )
     change(found)
     with pytest.MonkeyPatch.context() as patch:
-        # The exit code of a server that has ended may come late where much else runs.
-        patch.setattr("codeloop.extend.mcp.transport.transports.MCP_STOP", replace(MCP_STOP, value=60_000))
+        # Where much else runs, a server may take long to start, and the exit code of one that has ended may come late.
+        for limit in ("MCP_START", "MCP_LIST", "MCP_STOP"):
+            patch.setattr(f"codeloop.extend.mcp.transport.transports.{limit}", replace(MCP_STOP, value=60_000))
         try:
             yield found
         finally:
