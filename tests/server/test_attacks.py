@@ -68,6 +68,7 @@ class Fuzz:
     async def send(self, row: AnyOperation, path: str, body: str | None = None) -> None:
         data = b"" if body is None else body.encode("latin-1")
         head = request(self.it.url, row.method, path, basic(), f"content-length: {len(data)}")
+        said = ""
         for _ in range(3):  # the machine itself may stand still, but not each time
             begun = time.monotonic()
             answer = await ask(self.it.url, head + data)
@@ -75,7 +76,7 @@ class Fuzz:
             self.statuses[answer.status] += 1
             if took <= LONGEST and 200 <= answer.status < 500:
                 return
-        said = f"{answer.status} after {took:.0f} s: {answer.body[:200]!r}"
+            said = f"{answer.status} after {took:.0f} s: {answer.body[:200]!r}"
         self.faults.append(f"{row.method} {path[:80]} {(body or '')[:80]}: {said}")
 
 
