@@ -74,9 +74,11 @@ class Fuzz:
             answer = await ask(self.it.url, head + data)
             took = time.monotonic() - begun
             self.statuses[answer.status] += 1
-            if took <= LONGEST and 200 <= answer.status < 500:
-                return
             said = f"{answer.status} after {took:.0f} s: {answer.body[:200]!r}"
+            if not 200 <= answer.status < 500:
+                break
+            if took <= LONGEST:
+                return
         self.faults.append(f"{row.method} {path[:80]} {(body or '')[:80]}: {said}")
 
 
