@@ -288,7 +288,7 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         queue.add(PromptEntry("then write\nthe docs"))
         queue.add(PromptEntry("make", "shell"))
         # The rows are there before the prompt has grown to show them all.
-        await hand.until(lambda: "↑ edits" in hand.screen())
+        await hand.until(lambda: "fix the tests first" in hand.screen() and "↑ edits" in hand.screen())
         assert hand.screen() == (
             "  at the next step  fix the tests first\n"
             "  after this turn  then write the docs\n"
@@ -304,7 +304,7 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         await hand.press("up")
         await hand.until(lambda: hand.app.text == "fix the tests first")
         assert server.waiting == []
-        assert hand.screen() == "▌ fix the tests first"
+        await hand.until(lambda: hand.screen() == "▌ fix the tests first")
         server.add("again")
         await queue.reload()
         await hand.type(" and more")
