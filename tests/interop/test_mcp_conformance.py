@@ -59,19 +59,19 @@ def test_every_scenario_is_run_or_left_out_for_a_reason() -> None:
     assert sorted(names) == sorted((*SCENARIOS, *LEFT_OUT))
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_scenario_passes(tmp_path: Path, scenario: str) -> None:
+def judge(scenario: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     client = f"{sys.executable} -m tests.interop.servers.conformance_client"
     command = [*suite(), "client", "--timeout", "240000", "--command", client, "--scenario", scenario]
-    for _ in range(MAX_TRIES):
-        done = subprocess.run(
-            [*command, "--output-dir", str(tmp_path)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+    return subprocess.run(
+        [*command, "--output-dir", str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_scenario_passes(tmp_path: Path, scenario: str) -> None:
+    done = judge(scenario, tmp_path)
+    for _ in range(MAX_TRIES - 1):
         if done.returncode == 0 or LATE not in done.stdout + done.stderr:
             break
+        done = judge(scenario, tmp_path)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
