@@ -79,11 +79,17 @@ await inBrowser(async (open, { browser, allow }) => {
   await page.click(".undone >> text=Redo");
   await page.waitForSelector(".closing");
 
+  // What is typed before the connection is there is sent when it is.
+  const slowly = async (route) => {
+    await new Promise((done) => setTimeout(done, 2_000));
+    await route.continue();
+  };
+  await page.route("**/connect-token*", slowly);
   await page.click("[aria-label='Terminals']");
-  await page.waitForSelector(".xterm-rows");
-  await page.waitForSelector(".terminal-words", { state: "detached" }); // it says "Connecting…"
+  await page.waitForSelector(".xterm-helper-textarea:focus");
   await page.keyboard.type("echo $((40 + 2)) is it\n");
   await page.waitForSelector(".xterm-rows >> text=42 is it");
+  await page.unroute("**/connect-token*", slowly);
   await picture(page, "terminal");
   await page.click("[aria-label='Hide terminals']");
   await page.click("[aria-label='Terminals']");

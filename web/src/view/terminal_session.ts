@@ -64,6 +64,8 @@ export async function openTerminal(box: HTMLElement, pty: Pty, directory: string
   let socket: WebSocket | null = null;
   let cursor = 0;
   let isOver = false;
+  // Keys that were typed before the first connection; null: it was there. After a loss the words of `say` are seen.
+  let early: string | null = "";
 
   const resize = (): void => {
     fit.fit();
@@ -86,7 +88,11 @@ export async function openTerminal(box: HTMLElement, pty: Pty, directory: string
       socket = new WebSocket(url);
       socket.binaryType = "arraybuffer";
       socket.onmessage = receive;
-      socket.onopen = () => say("");
+      socket.onopen = () => {
+        say("");
+        if (early) socket?.send(early);
+        early = null;
+      };
       socket.onclose = ({ code }) => {
         if (isOver) return;
         if (code === ENDED) return say("The program has ended.");
@@ -99,11 +105,14 @@ export async function openTerminal(box: HTMLElement, pty: Pty, directory: string
       setTimeout(() => void connect(), RETRY);
     }
   };
-  terminal.onData((data) => socket?.readyState === WebSocket.OPEN && socket.send(data));
+  terminal.onData((data) => {
+    if (socket?.readyState === WebSocket.OPEN) socket.send(data);
+    else if (early !== null) early += data;
+  });
   const watching = new ResizeObserver(resize);
   watching.observe(box);
-  await connect();
   terminal.focus();
+  await connect();
   return {
     find: (text, isBackwards) => (isBackwards ? search.findPrevious(text) : search.findNext(text)),
     focus: () => terminal.focus(),
