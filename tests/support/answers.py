@@ -79,7 +79,7 @@ def split_text(text: str, parts: int) -> list[str]:
 
 def parse_answer(data: dict[str, Any]) -> Answer:
     """Read an answer from JSON. `repeat: n` makes the text n times as long. Raises ValueError on unknown fields."""
-    known = {each.name for each in fields(Answer)} | {"repeat"} - {"until"}
+    known = {each.name for each in fields(Answer)} - {"until"} | {"repeat"}
     if unknown := data.keys() - known:
         raise ValueError(f"an answer has no field {', '.join(sorted(unknown))}")
     values = dict(data)
