@@ -1,13 +1,13 @@
 """A command line that a person runs: in the session's shell, without a question, and seen by the model later."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codeloop.agent.title import is_untitled
-from codeloop.kit.processes import list_processes
 from codeloop.model.chat import AssistantModelMessage, CallPiece
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunShell, TextPartInput
@@ -35,6 +35,13 @@ DONE = ScriptedAnswer(text="Done.")
 async def run(it: ScriptedProject, command: str, **more: Any) -> MessageWithParts:
     async with asyncio.timeout(60):
         return await it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command=command, **more))
+
+
+def is_at_end(pipe: int) -> bool:
+    try:
+        return os.read(pipe, 1) == b""
+    except BlockingIOError:
+        return False
 
 
 def state(answer: MessageWithParts) -> ToolStateCompleted:
@@ -114,7 +121,10 @@ async def test_folder_and_exports_last_from_command_to_command_and_keys_are_not_
 
 async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [DONE]) as it:
-        running = asyncio.create_task(run(it, "echo begun; touch begun; sleep 77"))
+        # It is at its end once nobody has it open for writing, in whatever namespace the command's processes are.
+        os.mkfifo(it.work / "pipe")
+        pipe = os.open(it.work / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        running = asyncio.create_task(run(it, "echo begun; (touch begun; sleep 77) > pipe"))
         await wait_until((it.work / "begun").exists)
         await wait_until(lambda: isinstance(it.calls()[-1].state, ToolStateRunning))
         assert await it.client.call(ABORT, SessionId(session_id=it.session_id)) is True
@@ -122,7 +132,8 @@ async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
         assert done.output.startswith("begun\n")
         assert "aborted" in done.output
         assert (done.metadata["exit"], done.metadata["interrupted"]) == (None, True)
-        assert not [row for row in list_processes() if "sleep 77" in str(row) and str(it.work) in str(row)]
+        await wait_until(lambda: is_at_end(pipe))
+        os.close(pipe)
         await it.prompt()
         check_turns(it.model.requests[-1].messages)
 

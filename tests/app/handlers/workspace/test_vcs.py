@@ -338,13 +338,11 @@ async def test_a_git_that_hangs_is_stopped_and_one_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository(tmp_path / "work", FILES)
-    from codeloop.workspace.git import repository as module
-
     slow = tmp_path / "bin" / "git"
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 30\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(module, "VCS_TIME", module.VCS_TIME.__class__("vcs.time", 100, "ms", "for this test"))
+    monkeypatch.setattr(Git.run, "__kwdefaults__", {**(Git.run.__kwdefaults__ or {}), "seconds": 0.1})
     async with open_scripted_project(tmp_path, []) as it:
         it.project.workspace.environment["PATH"] = f"{slow.parent}:/usr/bin:/bin"
         with pytest.raises(CodeloopError, match="stopped after"):
