@@ -35,5 +35,24 @@ await inBrowser(async (open) => {
   await first.click("[aria-label='New session']");
   await prompt(first, "tell a long story");
   await first.waitForSelector("text=word-3");
+
+  // What a page reads may be older than the events that come meanwhile: the turn has ended when the page gets it.
+  const begun = [];
+  let isOver = false;
+  await second.route(/\/session\/(status|ses_\w+\/message)\b/, async (route) => {
+    const response = await route.fetch();
+    begun.push(route);
+    while (!isOver) await new Promise((done) => setTimeout(done, 50));
+    await route.fulfill({ response });
+  });
+  await second.goto(first.url());
+  const stream = second.waitForResponse(/global\/event/);
+  await second.reload();
+  await stream;
+  while (begun.length < 2) await second.waitForTimeout(50);
   await stopTurn(first);
+  await second.waitForTimeout(500);
+  isOver = true;
+  await second.waitForSelector("text=You stopped this turn.");
+  await second.waitForSelector(".stop", { state: "detached" });
 });

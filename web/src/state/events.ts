@@ -19,10 +19,43 @@ interface Properties {
 
 const pending = new Map<string, { conversation: Conversation; text: string }>();
 let isFrameDue = false;
+/** The events that came while something is read, for each reading. */
+const readings = new Set<WireEvent[]>();
+let isAgain = false;
 
 /** Apply events in order. */
 export function applyEvents(events: WireEvent[]): void {
+  for (const since of readings) since.push(...events);
   batch(() => events.forEach(apply));
+}
+
+/** Read something and take it in; then apply once more the events that came meanwhile: what was read may be older. */
+export async function takeIn<T>(read: () => Promise<T>, take: (found: T) => void): Promise<void> {
+  const since: WireEvent[] = [];
+  readings.add(since);
+  try {
+    const found = await read();
+    batch(() => {
+      take(found);
+      isAgain = true;
+      since.filter((event) => !isTextThatIsHeld(event)).forEach(apply);
+    });
+  } finally {
+    isAgain = false;
+    readings.delete(since);
+  }
+}
+
+/** Whether an event begins or continues the text of a part that is held: applied again, it would cut or double the text. */
+function isTextThatIsHeld({ type, properties }: WireEvent): boolean {
+  const { sessionID, partID, part } = properties as unknown as Properties;
+  const isGrowing = type === "message.part.delta" || (type === "message.part.updated" && /^(text|reasoning)$/.test(part.type) && !part.time?.end);
+  return isGrowing && (heldConversation(sessionID)?.partsById.has(partID ?? part.id) ?? false);
+}
+
+/** Tell the user of something, once. */
+function tell(words: string, sessionID: string): void {
+  if (!isAgain) announce(words, sessionID);
 }
 
 function apply(event: WireEvent): void {
@@ -155,7 +188,7 @@ function setStatus(sessionID: string, status: Status): void {
     changes.value++;
     if (!wasBusy || !root) return;
     if (!outcomes.value.has(sessionID) && !isSeen) outcomes.value = changed(outcomes.value, sessionID, "finished");
-    announce(outcomes.value.get(sessionID) === "failed" ? "The turn failed." : "The answer is complete.", sessionID);
+    tell(outcomes.value.get(sessionID) === "failed" ? "The turn failed." : "The answer is complete.", sessionID);
   } else if (!wasBusy) {
     outcomes.value = changed(outcomes.value, sessionID, undefined);
   }
@@ -168,13 +201,13 @@ function setFailed(sessionID: string, error: { name?: string } | undefined): voi
 function addPermission(request: PermissionRequest): void {
   if (permissions.value.some((each) => each.id === request.id)) return;
   permissions.value = [...permissions.value, request];
-  announce("codeloop asks for permission.", rootOf(request.sessionID));
+  tell("codeloop asks for permission.", rootOf(request.sessionID));
 }
 
 function addQuestion(request: QuestionRequest): void {
   if (questions.value.some((each) => each.id === request.id)) return;
   questions.value = [...questions.value, request];
-  announce("codeloop has a question.", rootOf(request.sessionID));
+  tell("codeloop has a question.", rootOf(request.sessionID));
 }
 
 const createdAt = (view: MessageView | undefined): number => view?.info.peek().time.created ?? Infinity;
@@ -196,6 +229,7 @@ export function putMessages(sessionID: string, items: { info: Message; parts: Pa
       if (known) known.info.value = info;
       else views.push(view);
       held.byId.set(info.id, view);
+      const earlier = view.parts.peek();
       view.parts.value = parts.map((part) => {
         pending.delete(part.id);
         const part_ = held.partsById.get(part.id) ?? signal(part);
@@ -203,6 +237,8 @@ export function putMessages(sessionID: string, items: { info: Message; parts: Pa
         held.partsById.set(part.id, part_);
         return part_;
       });
+      // One that began after the page was read is added again by its event.
+      for (const part of earlier) if (!view.parts.peek().includes(part)) held.partsById.delete(part.peek().id);
     }
     if (views.length > 0) held.messages.value = inOrder(views, held.messages.value);
   });

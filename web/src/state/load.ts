@@ -1,8 +1,7 @@
 // Reads what the page shows: at its start, when a place is opened, and again after events were missed.
-import { batch } from "@preact/signals";
 import { get, getPage } from "../wire/api";
 import type { Agent, Command, MessageWithParts, PermissionRequest, Project, Provider, QuestionRequest, Session, Status, Todo } from "../wire/types";
-import { putMessages } from "./events";
+import { putMessages, takeIn } from "./events";
 import { areSessionsLoaded, changed, conversationOf, heldConversation, keepOnly, NO_OFFERS, offers, outcomes, permissions, place, projects, questions, sessions, statuses } from "./store";
 
 const PAGE = 100;
@@ -20,24 +19,28 @@ export const findDirectory = async (): Promise<string> => (await get<Paths>("/pa
 
 /** Read the sessions of all projects, and those of a directory, which may be too old to be among them. */
 export async function loadSessions(directory: string): Promise<void> {
-  const [known, everywhere, here] = await Promise.all([
-    get<Project[]>("/project", directory),
-    get<Session[]>("/session/everything", directory, { limit: SESSIONS }),
-    get<Session[]>("/session", directory, { limit: SESSIONS, scope: "project" }),
-  ]);
-  projects.value = new Map(known.map((project) => [project.id, project]));
-  sessions.value = new Map([...everywhere, ...here].map((session) => [session.id, session]));
-  areSessionsLoaded.value = true;
+  const read = () =>
+    Promise.all([
+      get<Project[]>("/project", directory),
+      get<Session[]>("/session/everything", directory, { limit: SESSIONS }),
+      get<Session[]>("/session", directory, { limit: SESSIONS, scope: "project" }),
+    ]);
+  await takeIn(read, ([known, everywhere, here]) => {
+    projects.value = new Map(known.map((project) => [project.id, project]));
+    sessions.value = new Map([...everywhere, ...here].map((session) => [session.id, session]));
+    areSessionsLoaded.value = true;
+  });
 }
 
 /** Read what works and what waits in a directory. */
 export async function loadState(directory: string): Promise<void> {
-  const [busy, asked, questioned] = await Promise.all([
-    get<Record<string, Status>>("/session/status", directory),
-    get<PermissionRequest[]>("/permission", directory),
-    get<QuestionRequest[]>("/question", directory),
-  ]);
-  batch(() => {
+  const read = () =>
+    Promise.all([
+      get<Record<string, Status>>("/session/status", directory),
+      get<PermissionRequest[]>("/permission", directory),
+      get<QuestionRequest[]>("/question", directory),
+    ]);
+  await takeIn(read, ([busy, asked, questioned]) => {
     const isElsewhere = (id: string): boolean => (sessions.value.get(id)?.directory ?? directory) !== directory;
     statuses.value = new Map([...[...statuses.value].filter(([id]) => isElsewhere(id)), ...Object.entries(busy)]);
     permissions.value = [...permissions.value.filter((each) => isElsewhere(each.sessionID)), ...asked];
@@ -61,12 +64,13 @@ export async function loadOffers(directory: string): Promise<void> {
 /** Read the newest messages of a session and its todo list; `afresh`: what is held is out of date. */
 export async function loadConversation(sessionID: string, directory: string, afresh = false): Promise<void> {
   const held = conversationOf(sessionID);
-  const [page, todos, session] = await Promise.all([
-    getPage<MessageWithParts>(`/session/${sessionID}/message`, directory, { limit: PAGE }),
-    get<Todo[]>(`/session/${sessionID}/todo`, directory),
-    get<Session>(`/session/${sessionID}`, directory),
-  ]);
-  batch(() => {
+  const read = () =>
+    Promise.all([
+      getPage<MessageWithParts>(`/session/${sessionID}/message`, directory, { limit: PAGE }),
+      get<Todo[]>(`/session/${sessionID}/todo`, directory),
+      get<Session>(`/session/${sessionID}`, directory),
+    ]);
+  await takeIn(read, ([page, todos, session]) => {
     sessions.value = changed(sessions.value, sessionID, session);
     if (afresh) {
       held.messages.value = [];
@@ -89,8 +93,8 @@ export async function loadOlder(sessionID: string, directory: string): Promise<v
   if (before === null) return;
   held.cursor.value = null;
   try {
-    const page = await getPage<MessageWithParts>(`/session/${sessionID}/message`, directory, { limit: OLDER, before });
-    batch(() => {
+    const read = () => getPage<MessageWithParts>(`/session/${sessionID}/message`, directory, { limit: OLDER, before });
+    await takeIn(read, (page) => {
       putMessages(sessionID, page.items);
       held.cursor.value = page.cursor;
     });
