@@ -55,8 +55,13 @@ class Desk:
     @property
     def command(self) -> list[str]:
         """What starts the program."""
-        python, option, code = COMMAND
-        return [*self.wrapper, python, option, make_limit_code({**PATIENT_LIMITS, **self.limits}) + code]
+        python, option, _ = COMMAND
+        # Set once the program catches signals, and before it loads what uses them: one that came while the limits' own
+        # modules are loaded could end the interpreter in any way.
+        code = make_limit_code({**PATIENT_LIMITS, **self.limits})
+        start = f"program.catch_signals = lambda words: (catch(words), exec({code!r}, {{}})); program.main()"
+        load = "from codeloop.cli import main as program; catch = program.catch_signals"
+        return [*self.wrapper, python, option, f"{load}; {start}"]
 
     @property
     def quick_command(self) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 PATIENT_LIMITS = {
     "limits.DISCOVER_TIME": 20_000,
-    "limits.LAUNCHER_ANSWER": 60_000,
     "limits.SNAPSHOT_COMPARE": 60_000,
     "limits.SNAPSHOT_TIME": 60_000,
     "cloud.CLOUD_METADATA": 60_000,
@@ -17,6 +16,7 @@ PATIENT_LIMITS = {
     "extension.HOST_WAIT": 60_000,
     "extension.PROGRAM_SCHEMA": 60_000,
     "language_tools.FORMAT_TIME": 60_000,
+    "sandbox.SANDBOX_START": 60_000,
 }
 """By module and name, with values in ms."""
 

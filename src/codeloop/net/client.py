@@ -66,7 +66,7 @@ class HttpResponse:
         source = self._source
         if source is None:
             return b""
-        # By a proxy, a read that was cut off ends the body.
+        # Only a socket can be read on after a read was cut off: the stream of an HTTP client is over then.
         read_late = source.read if isinstance(source, Connection) else None
         while data := await _await_within(seconds, source.read(), kind, read_late):
             if self._inflate is None:
@@ -236,8 +236,8 @@ async def _await_within(
 ) -> Result:
     """Await `work` for at most `seconds`, then raise NetworkError of `kind`.
 
-    `take_late`: returns at once what has arrived by then. After a program stood still (Ctrl-Z, a machine without a
-    free core) its deadline is over although the service was in time.
+    `take_late`: called after the deadline; its result counts if it is there without waiting. After a program stood
+    still (Ctrl-Z, a machine without a free core) its deadline is over although the service was in time.
     """
     try:
         async with asyncio.timeout(None if isinf(seconds) else seconds):

@@ -16,6 +16,8 @@ from codeloop.schema.event import (
     PartUpdated,
     PermissionAnswer,
     PermissionReplied,
+    SessionInfo,
+    SessionUpdated,
 )
 from codeloop.schema.live_events import Idle, ServerConnected, SessionState, StatusChanged
 from codeloop.schema.message import AssistantMessage, Revert
@@ -131,6 +133,26 @@ async def test_what_ended_and_was_answered_while_a_session_was_read_is_over() ->
     view = await sessions.open(client.session())
     assert not view.is_busy
     assert not view.requests
+    await sessions.stop()
+
+
+async def test_a_title_and_an_answer_that_came_while_a_session_was_read_again_stay_though_the_reading_failed() -> None:
+    client = SlowToTell({})
+    main = client.main
+    asked = {"id": "per_1", "sessionID": main, "permission": "bash", "patterns": ["ls"], "metadata": {}, "always": []}
+    client.answers |= {PERMISSION_LIST.id: [asked], QUESTION_LIST.id: [], SESSION_STATUS.id: {main: {"type": "busy"}}}
+    target = Target(client, PLACE, lambda _session: client, lambda path: FilePartInput(mime="", url=path.as_uri()))
+    sessions = OpenSessions(target, client.heard.append, lambda _words: None)
+    await sessions.start()
+    view = await sessions.open(client.session())
+    newer = SessionInfo(session_id=main, info=replace(client.session(), title="Newer"))
+    idle = StatusChanged(properties=SessionState(session_id=main, status=Idle()))
+    client.late = {SESSION_GET.id: SessionUpdated(properties=newer), SESSION_STATUS.id: idle}
+    del client.answers[QUESTION_LIST.id]
+    client.say(ServerConnected())
+    await wait_until(lambda: idle in client.heard)
+    await wait_until(lambda: not sessions._tasks)
+    assert (view.session.title, view.is_busy, list(view.requests)) == ("Newer", False, ["per_1"])
     await sessions.stop()
 
 

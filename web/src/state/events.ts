@@ -19,30 +19,33 @@ interface Properties {
 
 const pending = new Map<string, { conversation: Conversation; text: string }>();
 let isFrameDue = false;
-/** The events that came while something is read, for each reading. */
-const readings = new Set<WireEvent[]>();
-let isAgain = false;
+/** What is being read: the session whose words count, "" for none, and the events that came since. */
+const readings = new Set<{ sessionID: string; since: WireEvent[] }>();
+/** Whether events are applied a second time: the user was told of them, and has seen what they ended. */
+let isReplaying = false;
 
 /** Apply events in order. */
 export function applyEvents(events: WireEvent[]): void {
-  for (const since of readings) since.push(...events);
+  for (const { sessionID, since } of readings) {
+    since.push(...events.filter((event) => event.type !== "message.part.delta" || event.properties["sessionID"] === sessionID));
+  }
   batch(() => events.forEach(apply));
 }
 
 /** Read something and take it in; then apply once more the events that came meanwhile: what was read may be older. */
-export async function takeIn<T>(read: () => Promise<T>, take: (found: T) => void): Promise<void> {
-  const since: WireEvent[] = [];
-  readings.add(since);
+export async function takeIn<T>(read: () => Promise<T>, take: (found: T) => void, sessionID = ""): Promise<void> {
+  const reading = { sessionID, since: [] as WireEvent[] };
+  readings.add(reading);
   try {
     const found = await read();
     batch(() => {
       take(found);
-      isAgain = true;
-      since.filter((event) => !isTextThatIsHeld(event)).forEach(apply);
+      isReplaying = true;
+      reading.since.filter((event) => !isTextThatIsHeld(event)).forEach(apply);
     });
   } finally {
-    isAgain = false;
-    readings.delete(since);
+    isReplaying = false;
+    readings.delete(reading);
   }
 }
 
@@ -51,11 +54,6 @@ function isTextThatIsHeld({ type, properties }: WireEvent): boolean {
   const { sessionID, partID, part } = properties as unknown as Properties;
   const isGrowing = type === "message.part.delta" || (type === "message.part.updated" && /^(text|reasoning)$/.test(part.type) && !part.time?.end);
   return isGrowing && (heldConversation(sessionID)?.partsById.has(partID ?? part.id) ?? false);
-}
-
-/** Tell the user of something, once. */
-function tell(words: string, sessionID: string): void {
-  if (!isAgain) announce(words, sessionID);
 }
 
 function apply(event: WireEvent): void {
@@ -97,13 +95,13 @@ function apply(event: WireEvent): void {
       return;
     case "file.edited":
     case "session.diff":
-      changes.value++;
+      if (!isReplaying) changes.value++;
       return;
     case "vcs.branch.updated":
       if (event.directory === place.value.directory) offers.value = { ...offers.value, branch: given.branch ?? "" };
       return;
     default:
-      if (event.type.startsWith("pty.")) terminals.value++;
+      if (event.type.startsWith("pty.") && !isReplaying) terminals.value++;
   }
 }
 
@@ -182,13 +180,14 @@ function drawDeltas(): void {
 function setStatus(sessionID: string, status: Status): void {
   const wasBusy = statuses.value.has(sessionID);
   statuses.value = changed(statuses.value, sessionID, status.type === "idle" ? undefined : status);
+  if (isReplaying) return;
   const isSeen = sessionID === place.value.sessionID && !document.hidden;
   const root = sessions.value.get(sessionID)?.parentID === undefined;
   if (status.type === "idle") {
     changes.value++;
     if (!wasBusy || !root) return;
     if (!outcomes.value.has(sessionID) && !isSeen) outcomes.value = changed(outcomes.value, sessionID, "finished");
-    tell(outcomes.value.get(sessionID) === "failed" ? "The turn failed." : "The answer is complete.", sessionID);
+    announce(outcomes.value.get(sessionID) === "failed" ? "The turn failed." : "The answer is complete.", sessionID);
   } else if (!wasBusy) {
     outcomes.value = changed(outcomes.value, sessionID, undefined);
   }
@@ -201,13 +200,13 @@ function setFailed(sessionID: string, error: { name?: string } | undefined): voi
 function addPermission(request: PermissionRequest): void {
   if (permissions.value.some((each) => each.id === request.id)) return;
   permissions.value = [...permissions.value, request];
-  tell("codeloop asks for permission.", rootOf(request.sessionID));
+  if (!isReplaying) announce("codeloop asks for permission.", rootOf(request.sessionID));
 }
 
 function addQuestion(request: QuestionRequest): void {
   if (questions.value.some((each) => each.id === request.id)) return;
   questions.value = [...questions.value, request];
-  tell("codeloop has a question.", rootOf(request.sessionID));
+  if (!isReplaying) announce("codeloop has a question.", rootOf(request.sessionID));
 }
 
 const createdAt = (view: MessageView | undefined): number => view?.info.peek().time.created ?? Infinity;

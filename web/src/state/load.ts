@@ -50,15 +50,18 @@ export async function loadState(directory: string): Promise<void> {
 
 /** Read what a directory offers. */
 export async function loadOffers(directory: string): Promise<void> {
-  const [agents, commands, models, paths, vcs] = await Promise.all([
-    get<Agent[]>("/agent", directory),
-    get<Command[]>("/command", directory),
-    get<{ providers: Provider[]; default: Record<string, string> }>("/config/providers", directory),
-    get<Paths>("/path", directory),
-    get<{ branch?: string }>("/vcs", directory).catch(() => ({}) as { branch?: string }),
-  ]);
-  if (place.value.directory !== directory) return;
-  offers.value = { agents, commands, providers: models.providers, defaults: models.default, worktree: paths.worktree, home: paths.home, branch: vcs.branch ?? "" };
+  const read = () =>
+    Promise.all([
+      get<Agent[]>("/agent", directory),
+      get<Command[]>("/command", directory),
+      get<{ providers: Provider[]; default: Record<string, string> }>("/config/providers", directory),
+      get<Paths>("/path", directory),
+      get<{ branch?: string }>("/vcs", directory).catch(() => ({}) as { branch?: string }),
+    ]);
+  await takeIn(read, ([agents, commands, models, paths, vcs]) => {
+    if (place.value.directory !== directory) return;
+    offers.value = { agents, commands, providers: models.providers, defaults: models.default, worktree: paths.worktree, home: paths.home, branch: vcs.branch ?? "" };
+  });
 }
 
 /** Read the newest messages of a session and its todo list; `afresh`: what is held is out of date. */
@@ -83,7 +86,7 @@ export async function loadConversation(sessionID: string, directory: string, afr
     held.isLoaded.value = true;
     const error = page.items.at(-1)?.info.error;
     if (error && error.name !== "MessageAbortedError") outcomes.value = changed(outcomes.value, sessionID, "failed");
-  });
+  }, sessionID);
 }
 
 /** Read the page before the oldest message that is held. */
@@ -97,7 +100,7 @@ export async function loadOlder(sessionID: string, directory: string): Promise<v
     await takeIn(read, (page) => {
       putMessages(sessionID, page.items);
       held.cursor.value = page.cursor;
-    });
+    }, sessionID);
   } catch (error) {
     held.cursor.value = before;
     throw error;

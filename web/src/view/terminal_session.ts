@@ -64,7 +64,7 @@ export async function openTerminal(box: HTMLElement, pty: Pty, directory: string
   let socket: WebSocket | null = null;
   let cursor = 0;
   let isOver = false;
-  // Keys that were typed before the first connection; null: it was there. After a loss the words of `say` are seen.
+  // Keys that are typed while the first connection is made; null: it was made, or it failed, which the user is told.
   let early: string | null = "";
 
   const resize = (): void => {
@@ -94,12 +94,14 @@ export async function openTerminal(box: HTMLElement, pty: Pty, directory: string
         early = null;
       };
       socket.onclose = ({ code }) => {
+        early = null;
         if (isOver) return;
         if (code === ENDED) return say("The program has ended.");
         say("Disconnected. Connecting again…");
         setTimeout(() => void connect(), RETRY);
       };
     } catch (error) {
+      early = null;
       if (error instanceof Refused && error.status === 404) return say("The program has ended.");
       say("Disconnected. Connecting again…");
       setTimeout(() => void connect(), RETRY);

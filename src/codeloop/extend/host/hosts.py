@@ -224,8 +224,13 @@ class ExtensionHosts:
             feed.flush()
         # The time for the last events does not run while a follower is still being loaded: on a busy machine that
         # alone can take longer, and a follower that reports the end of a turn would miss it.
-        if loads := [task for key, task in self._follower_loads.items() if not self._feeds[key].is_drained.is_set()]:
-            await asyncio.wait(loads, timeout=HOST_WAIT.seconds)
+        loads = {key: task for key, task in self._follower_loads.items() if not self._feeds[key].is_drained.is_set()}
+        if loads:
+            await asyncio.wait(loads.values(), timeout=HOST_WAIT.seconds)
+        for key in (key for key, task in loads.items() if not task.done()):
+            self._callbacks.warn(
+                f"Extensions of {key.name} miss the last events: they were not loaded in {HOST_WAIT.seconds:g} s."
+            )
         with suppress(TimeoutError):
             async with asyncio.timeout(HOST_STOP.seconds):
                 await asyncio.gather(*(feed.is_drained.wait() for feed in self._feeds.values()))

@@ -171,8 +171,8 @@ def _may_have_target(pattern: str, words: tuple[str, ...]) -> bool:
     targets = _list_last_operands(words)
     if any(fnmatchcase(word, pattern) for word in targets):
         return True
-    # One end of `aws s3 sync . "$DEST"` must be remote; when no other word is, it is the unknown one. svn's
-    # subcommands (`*://*`) also work with two local paths.
+    # One end of `aws s3 sync . "$DEST"` must be remote; when no other word is, it is the unknown one. With a remote
+    # source, the target is taken for local. svn's subcommands (`*://*`) also work with two local paths.
     begins_unknown = any(word[:1] in MARKS for word in targets)
     return begins_unknown and not pattern.startswith("*") and not any(fnmatchcase(word, pattern) for word in words)
 

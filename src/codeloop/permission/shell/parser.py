@@ -106,9 +106,13 @@ class Script:
         self._read_tree(text.encode("utf-8", "surrogateescape"), depth)
 
     def _read_tree(self, source: bytes, depth: int) -> None:
+        began = time.thread_time()
+        parser = _make_parser()
+        # The grammar is loaded with the first line that needs it, which may take longer than all parsing.
+        self.deadline += time.thread_time() - began
         try:
             # Read in pieces: tree-sitter calls `progress_callback`, which can stop it, only with a reader function.
-            tree = _make_parser().parse(
+            tree = parser.parse(
                 lambda offset, _: source[offset : offset + _PIECE_BYTES],
                 progress_callback=lambda _, __: time.thread_time() > self.deadline,
             )

@@ -2,7 +2,8 @@
 
 from codeloop.kit.limit import Limit
 
-LAUNCHER_TIME = Limit("shell.lost", 30_000, "ms", "a command or a sandbox to start, or to end; then it is killed")
+LAUNCHER_TIME = Limit("shell.lost", 10_000, "ms", "a command to start or to end; then all that runs with it is killed")
+SANDBOX_START = Limit("sandbox.start", 30_000, "ms", "a sandbox to start, then its kind counts as unavailable")
 SANDBOX_PRIVATE_AGE = Limit(
     "sandbox.private_age", 2_592_000_000, "ms", "what a project's commands wrote to caches and the home, unused, stays"
 )

@@ -17,6 +17,8 @@ from codeloop.schema.event import (
     QuestionAsked,
     QuestionRejected,
     QuestionReplied,
+    SessionCreated,
+    SessionUpdated,
     TodoUpdated,
 )
 from codeloop.schema.live_events import Idle, ServerConnected, ServerResync, SessionIdle, StatusChanged
@@ -36,6 +38,8 @@ from codeloop.tui.state.session_view import SessionView
 PAGE_SIZE = 40
 """Messages that are read at once."""
 _STATE_EVENTS = (
+    SessionCreated,
+    SessionUpdated,
     StatusChanged,
     SessionIdle,
     TodoUpdated,
@@ -45,7 +49,7 @@ _STATE_EVENTS = (
     QuestionReplied,
     QuestionRejected,
 )
-"""The events that change what a session does, has to do and asks; none that is doubled when it is applied again."""
+"""The events that change what a session is, does, has to do and asks; none is doubled when it is applied again."""
 
 
 class SessionReading(NamedTuple):
@@ -147,25 +151,36 @@ class OpenSessions:
         view.log.add(page)
         self.changed_ids.add(view.session.id)
 
-    async def _load(self, view: SessionView) -> None:
-        """Read all that is shown of a session: its newest messages, status, subagents, todos and requests."""
+    async def _load(self, view: SessionView, *, is_again: bool = False) -> None:
+        """Read all that is shown of a session: its newest messages, status, subagents, todos and requests.
+
+        `is_again`: the session itself, too. What can't be read stays as it is shown. Raises CodeloopError.
+        """
         client, session = self.get_session_client(view.session), SessionId(session_id=view.session.id)
         with self._collect_events(view) as events:
-            await self._load_page(view, None)
-            for child in await client.call(SESSION_CHILDREN, session):
-                view.update_session(child)
-            # After the subagents: of those that they start from now on, events come.
-            statuses = await client.call(SESSION_STATUS, NoArguments())
-            view.set_status(statuses.get(view.session.id, Idle()))
-            for session_id in statuses:
-                await _add_nested_subagent(client, view, session_id)
-            view.todos = await client.call(SESSION_TODO, session)
-            # Requests that were made before this program started, too: another terminal may have begun the turn.
-            view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))
-            view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
-        for event in events:
-            if isinstance(event, _STATE_EVENTS):
-                view.apply_event(event)
+            try:
+                if is_again:
+                    view.update_session(await client.call(SESSION_GET, session))
+                await self._load_page(view, None)
+                for child in await client.call(SESSION_CHILDREN, session):
+                    view.update_session(child)
+                # After the subagents: of those that they start from now on, events come.
+                statuses = await client.call(SESSION_STATUS, NoArguments())
+                for session_id in statuses:
+                    await _add_nested_subagent(client, view, session_id)
+                todos = await client.call(SESSION_TODO, session)
+                # Requests that were made before this program started, too: another terminal may have begun the turn.
+                permissions = await client.call(PERMISSION_LIST, NoArguments())
+                questions = await client.call(QUESTION_LIST, NoArguments())
+                view.set_status(statuses.get(view.session.id, Idle()))
+                view.todos = todos
+                view.requests.clear()
+                view.add_requests(permissions)
+                view.add_requests(questions)
+            finally:
+                for event in events:
+                    if isinstance(event, _STATE_EVENTS):
+                        view.apply_event(event)
         self.changed_ids.add(view.session.id)
 
     async def _load_page(self, view: SessionView, cursor: str | None) -> None:
@@ -226,10 +241,7 @@ class OpenSessions:
         for view in list(self.views.values()):
             # A session that can't be read stays as it is shown.
             with suppress(CodeloopError):
-                session = SessionId(session_id=view.session.id)
-                view.update_session(await self.get_session_client(view.session).call(SESSION_GET, session))
-                view.requests.clear()
-                await self._load(view)
+                await self._load(view, is_again=True)
 
 
 async def _add_nested_subagent(client: Client, view: SessionView, session_id: str) -> None:

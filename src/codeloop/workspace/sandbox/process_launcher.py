@@ -14,7 +14,7 @@ from pathlib import Path
 
 import codeloop
 from codeloop.kit.processes import make_undumpable
-from codeloop.schema.bounds.sandbox import LAUNCHER_TIME
+from codeloop.schema.bounds.sandbox import SANDBOX_START
 from codeloop.schema.limits import LAUNCHER_ANSWER
 from codeloop.workspace.process.child_process import ChildProcess
 from codeloop.workspace.process.uncancelled import finish_uncancelled
@@ -276,14 +276,14 @@ async def _send(channel: socket.socket, request: Sequence[str], fds: Sequence[in
 
 
 async def _wait_readable(channel: socket.socket) -> None:
-    """Wait until a socket has data or was closed. Raises TimeoutError after LAUNCHER_TIME."""
+    """Wait until a socket has data or was closed. Raises TimeoutError after SANDBOX_START."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(channel, resolve_future, ready, None)
     try:
-        # Not LAUNCHER_ANSWER: a launcher may have to start first, and a kind of sandbox that did not answer in time
-        # is not tried again.
-        async with asyncio.timeout(LAUNCHER_TIME.seconds):
+        # Long: the launcher itself may have to start first, and a kind of sandbox that does not answer in time is not
+        # tried again.
+        async with asyncio.timeout(SANDBOX_START.seconds):
             await ready
     finally:
         loop.remove_reader(channel)
