@@ -147,7 +147,8 @@ async def test_a_title_and_an_answer_that_came_while_a_session_was_read_again_st
     view = await sessions.open(client.session())
     newer = SessionInfo(session_id=main, info=replace(client.session(), title="Newer"))
     idle = StatusChanged(properties=SessionState(session_id=main, status=Idle()))
-    client.late = {SESSION_GET.id: SessionUpdated(properties=newer), SESSION_STATUS.id: idle}
+    client.late |= {SESSION_GET.id: SessionUpdated(properties=newer)}
+    client.late |= {SESSION_STATUS.id: idle}
     del client.answers[QUESTION_LIST.id]
     client.say(ServerConnected())
     await wait_until(lambda: idle in client.heard)
