@@ -127,12 +127,13 @@ def find_foreign_writer(folder: str) -> str:
     # sticky bit (`/tmp`) only the owners of the entry and the folder can, but anybody can add a missing entry.
     for parent, name in _list_lookup_steps(folder):
         try:
-            folder_status = parent.stat()
+            # Without links: every part of the path was looked up.
+            folder_status = os.lstat(parent)
         except OSError:
             # It can't be read, so no program is found below it.
             return ""
         try:
-            entry = (parent / name).lstat() if name else None
+            entry = os.lstat(_join(parent, name)) if name else None
         except OSError:
             entry = None
         if entry is not None and folder_status.st_mode & stat.S_ISVTX:
@@ -146,35 +147,41 @@ def find_foreign_writer(folder: str) -> str:
     return ""
 
 
-def _list_lookup_steps(path: str) -> Iterator[tuple[Path, str]]:
+def _list_lookup_steps(path: str) -> Iterator[tuple[str, str]]:
     """Yield the steps of the kernel's lookup of a path: a folder and the name that is looked up in it, at last ""."""
-    folder_path, links = Path("/"), 0
+    # Strings, not `Path`: each decision about a command takes dozens of these steps.
+    folder, links = "/", 0
     # The names that are still to be looked up, the next one last.
     names = _split_names(path)[::-1]
     while names:
         name = names.pop()
         if name == "..":
-            folder_path = folder_path.parent
+            folder = folder.rpartition("/")[0] or "/"
             continue
-        yield folder_path, name
+        yield folder, name
+        entry = _join(folder, name)
         try:
-            target = str((folder_path / name).readlink())
+            target = os.readlink(entry)
         except OSError:
-            folder_path /= name
+            folder = entry
             continue
         links += 1
         if links > _MAX_LINKS:
             return
-        folder_path = Path("/") if target.startswith("/") else folder_path
+        folder = "/" if target.startswith("/") else folder
         names += _split_names(target)[::-1]
-    yield folder_path, ""
+    yield folder, ""
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}{name}" if folder == "/" else f"{folder}/{name}"
 
 
 def _split_names(path: str) -> list[str]:
     return [name for name in path.split("/") if name and name != "."]
 
 
-def _find_writer(folder: Path, folder_status: os.stat_result) -> str:
+def _find_writer(folder: str, folder_status: os.stat_result) -> str:
     """Return who else may write to a folder; "" for nobody."""
     # The owner may, whatever the mode, because they can change it.
     if writer := _name_foreign_user(folder_status.st_uid):
@@ -194,7 +201,7 @@ def _find_writer(folder: Path, folder_status: os.stat_result) -> str:
     return next((writer for group in groups if (writer := _name_foreign_group(group))), "")
 
 
-def _read_acl(folder: Path) -> list[_AclEntry]:
+def _read_acl(folder: str) -> list[_AclEntry]:
     """Return the access list of a folder; empty if it has none."""
     try:
         data = os.getxattr(folder, _ACL_ATTRIBUTE)
