@@ -8,8 +8,9 @@ import pytest
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
 from codeloop.kit.limit import Limit
 from tests.app.test_extensions import DONE, OPEN, hosts, own
-from tests.support.extension_waits import LONG, patient_extensions
+from tests.support.extension_waits import patient_extensions
 from tests.support.javascript_extensions import find_host_command
+from tests.support.patient_limits import LONG_LIMIT
 from tests.support.scripted_project import make_answer, make_call, make_startup, open_scripted_project, wait_until
 
 __all__ = ["patient_extensions"]
@@ -97,7 +98,7 @@ async def test_what_follows_events_has_them_from_the_first_to_the_last_however_l
     stop_limit = "codeloop.extend.host.hosts.HOST_STOP"
 
     def let_it_load() -> None:
-        monkeypatch.setattr(stop_limit, LONG)
+        monkeypatch.setattr(stop_limit, LONG_LIMIT)
         slow.unlink()
 
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:

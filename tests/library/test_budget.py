@@ -14,11 +14,11 @@ import codeloop
 from codeloop import sync
 from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.app.app import App
-from codeloop.kit.limit import Limit
 from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import serving, steps
 from tests.support.answers import Answer, Call, Counts
 from tests.support.model_server import ModelServer
+from tests.support.patient_limits import LONG_LIMIT
 from tests.support.programs import make_provider_config
 from tests.support.scripted_project import PASSWORD, make_startup
 
@@ -38,7 +38,7 @@ DELEGATES = Answer(
 @pytest.fixture(autouse=True)
 def patient_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no answer end without its counts of tokens, for which a model otherwise waits some seconds."""
-    monkeypatch.setattr("codeloop.model.wire.http_model.MODEL_TAIL_TIME", Limit("test", 60_000, "ms", "for a test"))
+    monkeypatch.setattr("codeloop.model.wire.http_model.MODEL_TAIL_TIME", LONG_LIMIT)
 
 
 @pytest.fixture

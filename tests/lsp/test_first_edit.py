@@ -11,6 +11,7 @@ from codeloop.lsp import diagnostics_tracker, server_pool
 from codeloop.lsp.client import push_habits
 from codeloop.lsp.client.client import LanguageClient
 from tests.lsp.world import world
+from tests.support.patient_limits import LONG_LIMIT
 from tests.support.scripted_project import wait_until
 
 TOLD = "1 new error:\na.x:1: bad1 is not good (scripted B1)"
@@ -94,7 +95,7 @@ async def test_a_server_that_never_speaks_is_waited_for_once(tmp_path: Path, mon
     async with world(tmp_path, "mute") as it:
         assert await it.edit("a.x", "bad1\n") == ""
         assert it.seconds >= 1
-        monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", Limit("test", 60_000, "ms", "for a test"))
+        monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", LONG_LIMIT)
         for name in ("a.x", "b.x", "c.x"):
             assert await it.edit(name, "bad2\n") == ""
             assert it.seconds < 30

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.limit import Limit
 from codeloop.lsp import server_pool
 from codeloop.lsp.client import client
 from tests.lsp.real import CASES, real_server
+from tests.support.patient_limits import LONG_LIMIT
 from tests.tool.small_project import answer
 
 pytestmark = [pytest.mark.lsp, pytest.mark.parametrize("name", list(CASES))]
@@ -18,7 +18,7 @@ BELOW = "packages/app"
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that has to start is waited for as long as a loaded machine needs."""
-    long = Limit("test", 60_000, "ms", "for a test")
+    long = LONG_LIMIT
     monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(client, "LSP_REQUEST", long)
 

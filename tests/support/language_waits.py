@@ -3,13 +3,13 @@
 import pytest
 
 from codeloop.app.language import dependent_files
-from codeloop.kit.limit import Limit
 from codeloop.lsp import diagnostics_tracker, server_pool
+from tests.support.patient_limits import LONG_LIMIT
 
 
 def lengthen_language_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let edits and searches wait long enough for language servers and ripgrep."""
-    long = Limit("test", 60_000, "ms", "for a test")
+    long = LONG_LIMIT
     monkeypatch.setattr(server_pool, "LSP_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(server_pool, "_SHORT_WAIT_SECONDS", long.seconds)

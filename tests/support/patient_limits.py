@@ -5,6 +5,10 @@ A test of such a limit sets it itself.
 
 from collections.abc import Mapping
 
+from codeloop.kit.limit import Limit
+
+LONG_LIMIT = Limit("test", 60_000, "ms", "for a test")
+"""In place of one that is not the subject of a test."""
 PATIENT_LIMITS = {
     "limits.DISCOVER_TIME": 20_000,
     "limits.SNAPSHOT_COMPARE": 60_000,

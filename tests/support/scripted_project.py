@@ -19,7 +19,6 @@ from codeloop.client.client import Client
 from codeloop.client.http import HttpClient
 from codeloop.client.local import LocalClient
 from codeloop.client.wire import transport
-from codeloop.kit.limit import Limit
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -45,6 +44,7 @@ from codeloop.schema.wire import replace
 from codeloop.server.server import ListenOptions, Server
 from codeloop.store.conversation import Conversation
 from codeloop.workspace.snapshot import file_jobs
+from tests.support.patient_limits import LONG_LIMIT
 from tests.support.sandbox_support import allow_commands
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -218,7 +218,7 @@ def both_clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Run every test of a module that imports this twice: with the client of `rig` in process, and over HTTP."""
     monkeypatch.setenv(CLIENT_VARIABLE, request.param)
     # Client and server share a loop: where it stands still for seconds, no connection is late.
-    monkeypatch.setattr(transport, "CLIENT_CONNECT", Limit("test", 60_000, "ms", "for a test"))
+    monkeypatch.setattr(transport, "CLIENT_CONNECT", LONG_LIMIT)
 
 
 LOCAL_CLIENT_ONLY = pytest.mark.parametrize("both_clients", ["local"], indirect=True)

@@ -18,9 +18,7 @@ from codeloop.schema.message import SnapshotFileDiff, UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
-from tests.support.snapshot_waits import patient_snapshots
 
-__all__ = ["patient_snapshots"]
 DONE = ScriptedAnswer(text="Done.")
 
 

@@ -39,10 +39,9 @@ from codeloop.store.store import Store
 from codeloop.workspace.snapshot.restore import RestoreResult, restore_entries
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 from tests.support.scripted_project import ScriptedProject, both_clients, open_scripted_project
-from tests.support.snapshot_waits import patient_snapshots
 from tests.workspace.snapshot.trees_on_disk import snapshots_of, visible, write
 
-__all__ = ["both_clients", "patient_snapshots"]
+__all__ = ["both_clients"]
 
 
 def warn(text: str) -> None:

@@ -18,9 +18,6 @@ from codeloop.schema.part import TextPart, ToolStateCompleted
 from tests.lsp.world import SERVER
 from tests.support.language_waits import lengthen_language_waits
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
-from tests.support.snapshot_waits import patient_snapshots
-
-__all__ = ["patient_snapshots"]
 
 
 async def test_servers_that_run_are_shown_and_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from tests.extend.mcp.world import PLAIN
 from tests.server.support.serving import served
+from tests.support.patient_limits import LONG_LIMIT
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_until
 
 WORKS = {"type": "local", "command": [sys.executable, str(PLAIN)]}
@@ -173,7 +174,7 @@ async def test_arguments_of_prompts_are_completed(tmp_path: Path, monkeypatch: p
 async def test_typing_starts_no_server_unless_that_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prompts, "MCP_COMPLETE", Limit("test", 60_000, "ms", "for a test"))
+    monkeypatch.setattr(prompts, "MCP_COMPLETE", LONG_LIMIT)
     async with open_scripted_project(tmp_path, [], mcp={"p": WORKS}) as it:
         await it.client.call(MCP_CONNECT, McpName(name="p"))
     async with open_scripted_project(tmp_path, [], mcp={"p": WORKS}) as it:
