@@ -5,7 +5,6 @@ import json
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from bench import subjects
 from bench.bench_run import BenchRun
 from bench.budgets import BUDGETS, Budget, Unit
 from bench.suite import run_measurements
+from codeloop.kit.remove_tree import temporary_folder
 
 FIGURE_FORMATS: dict[Unit, str] = {
     "ms": "{:,.1f} ms",
@@ -111,8 +111,7 @@ def main(argv: Sequence[str]) -> int:
             print(error, file=sys.stderr)
             return 2
     budgets = [budget for budget in BUDGETS if is_wanted(budget, options.only)]
-    with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with temporary_folder("codeloop-bench-") as folder:
         bench = BenchRun([subjects.install_subject(agent, folder) for agent in agents], options.runs, folder)
         failures = run_measurements(bench, frozenset(budget.name for budget in budgets))
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"

@@ -9,11 +9,10 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 from bench.bench_run import BenchRun
+from codeloop.kit.remove_tree import temporary_folder
 from tests.cli.program import Desk, serving
 from tests.support.answers import Answer
 
@@ -30,8 +29,8 @@ def measure_fleet(bench: BenchRun) -> None:
 
 def time_both(jobs: int, at_once: int) -> tuple[float, float]:
     """Do `jobs` jobs with xargs and with a fleet; return the seconds of each."""
-    with tempfile.TemporaryDirectory() as name, serving([Answer(text="Done.")]) as server:
-        desk = Desk(Path(name))
+    with temporary_folder() as folder, serving([Answer(text="Done.")]) as server:
+        desk = Desk(folder)
         desk.use(server)
         (desk.work / "file").write_text("x\n")
         desk.git("init", "-q")
@@ -39,8 +38,8 @@ def time_both(jobs: int, at_once: int) -> tuple[float, float]:
         desk.git("commit", "-qm", "start")
         environment = {**os.environ, **desk.options()["env"]}
         # A fleet gives each job a clone of its repository, so xargs has to do the same.
-        clone = f"git clone -q {shlex.quote(str(desk.work))} {name}/clone{{}}"
-        line = f"{clone} && {shlex.join(CODELOOP_COMMAND)} run --dir {name}/clone{{}} hi"
+        clone = f"git clone -q {shlex.quote(str(desk.work))} {folder}/clone{{}}"
+        line = f"{clone} && {shlex.join(CODELOOP_COMMAND)} run --dir {folder}/clone{{}} hi"
         began = time.monotonic()
         subprocess.run(
             ["xargs", "-P", str(at_once), "-I{}", "sh", "-c", line],
@@ -52,7 +51,7 @@ def time_both(jobs: int, at_once: int) -> tuple[float, float]:
             check=True,
         )
         xargs_seconds = time.monotonic() - began
-        table = Path(name) / "jobs.json"
+        table = folder / "jobs.json"
         rows = [{"id": f"j{number}", "repository": str(desk.work), "prompt": "hi"} for number in range(jobs)]
         table.write_text(json.dumps(rows))
         began = time.monotonic()

@@ -13,7 +13,6 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.process_stats import list_process_trees, read_cpu, read_proportional_memory
+from codeloop.kit.remove_tree import temporary_folder
 from tests.cli.program import Desk, bash, serving, steps
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
@@ -181,8 +181,8 @@ def main() -> int:
     options = parser.parse_args()
     at_once = options.at_once or min(options.jobs, int(read_free_memory() / 2 / MAX_AGENT_MB))
     model = HoldingModel()
-    with tempfile.TemporaryDirectory() as name, serving(model, validate=False, record=False) as server:
-        desk = Desk(Path(name))
+    with temporary_folder() as folder, serving(model, validate=False, record=False) as server:
+        desk = Desk(folder)
         desk.use(server)
         (desk.work / "log").write_text("start\n")
         desk.git("init", "-q")

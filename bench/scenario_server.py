@@ -21,6 +21,7 @@ from typing import Literal, Self
 from bench.protocols.chat_completions import stream_events
 from bench.recorded_requests import RecordedRequest
 from bench.trajectories import TRAJECTORIES, make_answers
+from codeloop.kit.remove_tree import remove_tree
 from tests.support.answers import Answer, AnswerScript, Call
 from tests.support.http_connection import ReceivedRequest
 from tests.support.model_server import STEP_PATTERN, AnswerChooser, ModelServer, choose_by_step
@@ -69,8 +70,8 @@ class ScenarioServer:
     def __init__(self, scenario: Scenario, *, keep_bodies: bool = False) -> None:
         self._scenario = scenario
         self._keep_bodies = keep_bodies
-        self._folder = tempfile.TemporaryDirectory(prefix="codeloop-bench-server-")
-        self._log = Path(self._folder.name) / "requests"
+        self._folder = Path(tempfile.mkdtemp(prefix="codeloop-bench-server-"))
+        self._log = self._folder / "requests"
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
 
@@ -96,7 +97,7 @@ class ScenarioServer:
             self._process.wait()
             if self._process.stdout:
                 self._process.stdout.close()
-        self._folder.cleanup()
+        remove_tree(self._folder)
 
     def read_requests(self) -> list[RecordedRequest]:
         """Return the requests so far that offer tools: those of an agent's loop, not those for titles."""

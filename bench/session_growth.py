@@ -10,7 +10,6 @@ import gc
 import json
 import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -23,6 +22,7 @@ from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.model.chat import (
     CallPiece,
     CallReady,
@@ -227,11 +227,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--idle", type=float, default=0, metavar="SECONDS", help="then ask nothing for so long")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as name:
-        growth = asyncio.run(measure_growth(Path(name) / "day", options.turns, options.idle))
+    with temporary_folder("codeloop-bench-") as folder:
+        growth = asyncio.run(measure_growth(folder / "day", options.turns, options.idle))
         sent = {
-            "with": asyncio.run(count_sent_tokens(Path(name) / "with", compact=True)),
-            "without": asyncio.run(count_sent_tokens(Path(name) / "without", compact=False)),
+            "with": asyncio.run(count_sent_tokens(folder / "with", compact=True)),
+            "without": asyncio.run(count_sent_tokens(folder / "without", compact=False)),
         }
     print_report(growth, options.turns, sent)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -373,6 +373,13 @@ def imports(node: ast.AST, *, deferred: bool) -> Iterator[tuple[str, int]]:
                 yield from imports(child, deferred=deferred)
 
 
+def test_one_function_removes_trees() -> None:
+    """The library's own fails on what sandboxed programs leave: folders without permissions, and very deep ones."""
+    uses = re.compile(r"\b(?:rmtree|removedirs|TemporaryDirectory)\(")
+    files = [path for folder in ("src", "bench") for path in (ROOT / folder).rglob("*.py")]
+    assert [str(path) for path in files if uses.search(path.read_text())] == []
+
+
 def test_a_framework_is_imported_in_its_own_rooms_only() -> None:
     strays = [
         f"{name_of(path)}:{line}: {package}"

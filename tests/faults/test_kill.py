@@ -15,6 +15,7 @@ from tests.cli.program import UNCONFINED, Desk, Protocol, bash, call, events, li
 from tests.faults.stored_session import check_integrity, list_calls_without_result, read_parts
 from tests.support.answers import Answer, Call
 from tests.support.model_server import ModelServer
+from tests.support.sandbox_support import find_sandbox
 
 HELLO = Answer(text="Hello.")
 
@@ -60,6 +61,22 @@ def test_a_kill_in_a_command_is_told_and_the_command_not_run_again(tmp_path: Pat
     assert (desk.work / "log").read_text() == "first\nside\n"
     assert "nterrupted" in sent
     assert sent.count("Interrupted: the call was started") == again.count("Interrupted: the call was started") == 1
+
+
+def test_a_kill_leaves_no_work_folder_of_an_overlay(tmp_path: Path) -> None:
+    if find_sandbox() != "namespaces":
+        pytest.skip("no overlay can be mounted over the caches here")
+    desk = Desk(tmp_path)
+    (tmp_path / ".cache/pip").mkdir(parents=True)
+    with serving(steps(bash("touch begun; sleep 60", "c0"), HELLO)) as server:
+        desk.use(server)
+        child = desk.start("run", "--format", "json", "work")
+        wait_for((desk.work / "begun").exists)
+        works = [path.with_name("work") for path in tmp_path.glob("**/*.sandbox/1/*/upper")]
+        assert works
+        assert all(map(Path.exists, works))
+        kill(child)
+        wait_for(lambda: not any(map(Path.exists, works)))
 
 
 @pytest.mark.parametrize(

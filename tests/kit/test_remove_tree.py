@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.remove_tree import remove_tree, temporary_folder
 
 
 @pytest.mark.slow
@@ -30,3 +30,11 @@ def test_a_folder_of_any_depth_is_removed_and_nothing_that_links_lead_to(tmp_pat
         remove_tree(path)
     assert [each.name for each in tmp_path.iterdir()] == ["mine"]
     assert (mine / "note").read_text() == "mine"
+
+
+def test_a_temporary_folder_goes_with_what_is_in_it(tmp_path: Path) -> None:
+    with temporary_folder("mine-", tmp_path) as folder:
+        assert (folder.name[:5], folder.parent, folder.stat().st_mode & 0o777) == ("mine-", tmp_path, 0o700)
+        (folder / "closed/inside").mkdir(parents=True)
+        (folder / "closed").chmod(0)
+    assert list(tmp_path.iterdir()) == []

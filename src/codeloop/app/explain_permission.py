@@ -3,10 +3,8 @@
 The tool itself runs up to its questions for permission, so that the explanation can't differ from a real call.
 """
 
-import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +13,7 @@ from codeloop.agent.calls.call_context import CallContext
 from codeloop.agent.calls.call_rules import find_profile, make_call_rules
 from codeloop.agent.engine import Engine
 from codeloop.app.project import Project
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.permission.gate import Gate
 from codeloop.permission.rules import judge_need
 from codeloop.schema.api.agents import Agent
@@ -173,8 +172,8 @@ async def _open_scratch_engine(project: Project, situation: Situation) -> AsyncG
         for grant in project_store.permissions.list_all_grants()
         if grant.directory == session.directory or (not grant.directory and grant.session_id in ids)
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "codeloop.db")
+    with temporary_folder() as folder:
+        store = Store(folder / "codeloop.db")
         try:
             store.append(*(make_session_created(each) for each in (session, *sessions[1:])))
             for grant in grants:

@@ -1,8 +1,9 @@
-"""Removes folders that programs have filled, however deep or protected they are."""
+"""Removes folders that programs have filled, however deep or protected they are: the only way here to remove a tree."""
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -33,6 +34,22 @@ def remove_tree(folder: Path) -> None:
         os.close(top)
     with suppress(OSError):
         folder.rmdir()
+
+
+@contextmanager
+def temporary_folder(prefix: str = "codeloop-", parent: Path | None = None) -> Generator[Path]:
+    """Make a folder that only its owner may enter, and remove it in the end. Raises OSError when it can't be made.
+
+    `parent`: the folder to make it in; None: the system's for temporary files.
+    """
+    # Imported late: most commands need no temporary folder.
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
 
 
 def _list_names(folder: int) -> list[str]:

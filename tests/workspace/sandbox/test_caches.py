@@ -159,3 +159,14 @@ async def test_a_private_folder_is_removed_when_it_is_old_or_large_and_nobody_ha
     prune_private_folders(scratch, max_bytes=1_000)
     if caches.backend != "landlock":
         assert not (private / "1").exists()
+
+
+async def test_a_layer_leaves_no_folder_that_its_user_can_not_enter(caches: Attacked) -> None:
+    """The kernel makes a folder of mode 000 for each overlay, which `rm -r`, `find` and backups fail on."""
+    private = caches.place.private_folder
+    await caches.run(f"echo x > {caches.home}/.npm/a")
+    while_it_runs = [path for path in private.rglob("*") if path.is_dir() and not path.stat().st_mode & 0o700]
+    assert not while_it_runs
+    await caches.shells.close()
+    assert list(private.rglob("work")) == []
+    assert caches.backend != "namespaces" or list(private.glob("1/*/upper"))

@@ -18,6 +18,7 @@ from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.redact import redact_address
 from codeloop.kit.programs import find_program
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.policy import PolicyInput
@@ -106,9 +107,9 @@ async def examine_sandbox(
         fix = 'Remove "sandbox": "off" from the configuration; commands are asked about instead.'
         return Finding(_GROUP, "sandbox", "warning", "switched off by the configuration", fix)
     try:
-        with tempfile.TemporaryDirectory(prefix="codeloop-doctor-") as scratch:
+        with temporary_folder("codeloop-doctor-") as scratch:
             policy_input = PolicyInput(
-                project_root.root, project_root.directory, Path(scratch), dict(environment), paths.private_folders
+                project_root.root, project_root.directory, scratch, dict(environment), paths.private_folders
             )
             report = await make_report(policy_input, config, is_brief=True)
     except OSError as error:

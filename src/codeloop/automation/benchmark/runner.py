@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from codeloop.automation.benchmark.agents import IDLE_AGENT, RUN_COMMAND, SOLUTI
 from codeloop.automation.benchmark.tasks import BenchTask, NamedTask
 from codeloop.automation.command_lines import CODELOOP_COMMAND, make_git_command
 from codeloop.kit.programs import make_safe_environment
-from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.remove_tree import remove_tree, temporary_folder
 from codeloop.kit.run_program import run_program
 from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT_CHARACTERS
 
@@ -79,10 +78,10 @@ async def run_plan(plan: BenchPlan, on_run_end: Callable[[BenchRun], object]) ->
 
     async def run(task: NamedTask, agent: BenchAgent, model: str | None, attempt: int) -> BenchRun:
         async with semaphore:
-            with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as folder:
-                bench_run = await _run_task(plan, Path(folder), task, agent, model, attempt)
-                # TemporaryDirectory removes recursively, and fails on very deep folders, which an agent may have made.
-                await asyncio.to_thread(remove_tree, Path(folder) / task.name)
+            with temporary_folder("codeloop-bench-") as folder:
+                bench_run = await _run_task(plan, folder, task, agent, model, attempt)
+                # In a thread, since an agent may have left very much.
+                await asyncio.to_thread(remove_tree, folder / task.name)
             on_run_end(bench_run)
             return bench_run
 

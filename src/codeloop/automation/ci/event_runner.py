@@ -1,10 +1,8 @@
 """`codeloop ci run`: handles one event of a host, from its delivery to the comment that reports the outcome."""
 
 import asyncio
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from codeloop.automation.ci.agent_program import AgentProgram
 from codeloop.automation.ci.event import CiEvent, Review, Skip, Task, plan_work
@@ -23,6 +21,7 @@ from codeloop.automation.ci.thread_comment import (
     render_comment,
     sanitize_answer,
 )
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.bounds.automation import CI_CLAIM_DELAY, CI_END, CI_POLL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
@@ -50,8 +49,7 @@ async def run_event(host: Host, event: CiEvent, settings: JobSettings, write_log
         write_log(f"Nothing to do: pull request {event.number} comes from a fork.")
         await _refuse_fork(host, event)
         return 0
-    with tempfile.TemporaryDirectory(prefix="codeloop-ci-") as folder:
-        scratch = Path(folder)
+    with temporary_folder("codeloop-ci-") as scratch:
         repository = JobRepository(settings.work, scratch / "repository.git", host.remote, host.make_git_credential())
         job = CiJob(host, repository, AgentProgram(settings.limits, host.token, write_log), settings, scratch)
         return await _carry_out(job, event, plan, write_log)

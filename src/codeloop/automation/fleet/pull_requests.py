@@ -7,7 +7,6 @@ push and pull request, or the fleet's table was lost, both are found again. Comm
 import asyncio
 import hashlib
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +21,7 @@ from codeloop.automation.ci.thread_comment import sanitize_answer
 from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.ledger import FleetPullRequest, Ledger, LedgerRow
 from codeloop.automation.fleet.repository_host import find_repository_host, normalise_address
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.small_files import lock
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import FLEET_PUBLISH
@@ -131,9 +131,9 @@ class _Publication:
 
     def publish(self, earlier: FleetPullRequest | None) -> FleetPullRequest:
         """Push the branch and open or update the pull request, unless `earlier` is up to date. Raises CodeloopError."""
-        with tempfile.TemporaryDirectory(prefix="pull-", dir=self._folder) as name:
-            self._repository = Path(name)
-            run_git(self._pull.repository, "init", "--quiet", "--bare", name)
+        with temporary_folder("pull-", self._folder) as name:
+            self._repository = name
+            run_git(self._pull.repository, "init", "--quiet", "--bare", str(name))
             trees = "".join(f"{change.tree}/.git/objects\n" for change in self._changes)
             # git finds the objects of all clones where they are, so nothing is copied.
             (self._repository / "objects" / "info" / "alternates").write_text(trees)

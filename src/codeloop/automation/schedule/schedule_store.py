@@ -1,6 +1,5 @@
 """The file of the user's data folder that stores all schedules, with the results of their last runs."""
 
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
@@ -10,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.schedule.cron import parse_cron, to_local_time
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder, lock, write_atomically
 from codeloop.schema.bounds.automation import SCHEDULE_RESULTS, SCHEDULE_WAIT
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -110,7 +110,7 @@ class ScheduleStore:
             with suppress(TimeoutError, FileNotFoundError), lock(self.run_lock, 0), lock(self.folder, 0):
                 # Another process may have added a schedule since.
                 if not self.list_all():
-                    shutil.rmtree(self.folder)
+                    remove_tree(self.folder)
 
     def begin_run(self, now: datetime, schedule_id: str | None = None) -> Schedule | None:
         """Store that the first due schedule begins a run, and return that schedule; None: none is due.

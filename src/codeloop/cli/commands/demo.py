@@ -16,6 +16,7 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.run.message import RunMessage
 from codeloop.cli.run.one_shot import run_one_shot
 from codeloop.cli.target.local import open_local
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.errors import UsageProblem
 
 # Where there is no sandbox, the test run of the recording would have to be allowed by the user.
@@ -35,7 +36,7 @@ def demo(*, keep: bool, in_ui: bool) -> None:
         code = play_demo(folder, in_ui=in_ui)
     finally:
         if not keep:
-            shutil.rmtree(folder)
+            remove_tree(folder)
     if keep:
         click.echo(f"The project is in {folder / 'project'}", err=True)
     sys.exit(code)

@@ -1,7 +1,6 @@
 """Installs packages of npm and PyPI by their package managers, and writes their lock files."""
 
 import re
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import Distribution, distributions
@@ -14,6 +13,7 @@ from codeloop.extend.installed_plugins import ENTRY_POINT_GROUP
 from codeloop.extend.packages.lock_file import LockFile, get_lock_path, hash_files, hash_stats, write_lock
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.extend.packages.plugin_entries import PackageName
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder
 from codeloop.net.hosts import OFFLINE_MESSAGE, is_offline
 from codeloop.schema.errors import CodeloopError
@@ -45,7 +45,7 @@ def install(package: PackageName, folder: Path, which: FindProgram, run: RunComm
         raise CodeloopError(f"{package.name} can't be installed: {OFFLINE_MESSAGE}.")
     # Installed beside the old version, which is replaced only when everything has worked.
     new_folder = folder.with_name(f".{folder.name}.new")
-    shutil.rmtree(new_folder, ignore_errors=True)
+    remove_tree(new_folder)
     create_private_folder(folder.parent)
     new_folder.mkdir()
     try:
@@ -54,10 +54,10 @@ def install(package: PackageName, folder: Path, which: FindProgram, run: RunComm
         prepare_entry = _find_npm_entry if package.registry == "npm" else _prepare_pypi_entry
         version, entry = prepare_entry(package, new_folder)
         digests = hash_files(new_folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         new_folder.rename(folder)
     finally:
-        shutil.rmtree(new_folder, ignore_errors=True)
+        remove_tree(new_folder)
     lock = LockFile(
         name=package.name,
         version=version,
@@ -73,7 +73,7 @@ def install(package: PackageName, folder: Path, which: FindProgram, run: RunComm
 
 def uninstall(folder: Path) -> None:
     """Remove an installed package."""
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     get_lock_path(folder).unlink(missing_ok=True)
 
 
@@ -123,7 +123,7 @@ def _prepare_pypi_entry(package: PackageName, folder: Path) -> tuple[str, str]:
     The entry is the package's folder if that has a manifest, or else `plugin.py`, which is written to import it.
     """
     # Removed before the hashes are taken: it is no part of the package.
-    shutil.rmtree(folder / _VENV_FOLDER, ignore_errors=True)
+    remove_tree(folder / _VENV_FOLDER)
     distribution = next(
         (each for each in distributions(path=[str(folder / _SITE_FOLDER)]) if _has_name(each, package.name)), None
     )

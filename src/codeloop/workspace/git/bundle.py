@@ -4,9 +4,9 @@
 """
 
 import shutil
-import tempfile
 from pathlib import Path
 
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.limits import WORKTREE_TIME
 from codeloop.schema.wire import Wire
 from codeloop.workspace.git.merge import read_identity_options
@@ -42,9 +42,9 @@ async def pack_work(git: Git, file: Path) -> PackedWork:
             f"{', '.join(unsaved_repositories[:3])} in {git.root} has work that would not be moved. "
             "Commit and push that first."
         )
-    with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
+    with temporary_folder("codeloop-git-") as folder:
         # In an index of its own, so that the user's stays as it is.
-        index = Path(folder, "index")
+        index = folder / "index"
         user_index = git.root / read_line(await git.run("rev-parse", "--git-path", "index"), "find the index")
         if user_index.is_file():
             # With the stats in the copy, git reads only the files that have changed.

@@ -4,13 +4,13 @@ A merge is computed without touching files, and then the branch is moved to it: 
 """
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.kit import fault_injection
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import list_unsaved_repositories
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure, read_line
@@ -156,8 +156,8 @@ class BranchMerger(Struct, frozen=True):
     async def _build_tree(self, ours: str, merged: str, files: Sequence[str]) -> str:
         """Return the id of a tree: that of commit `ours`, with these files taken from the tree `merged`."""
         git = self.worktrees.git
-        with tempfile.TemporaryDirectory(prefix="codeloop-git-") as folder:
-            index = Path(folder, "index")
+        with temporary_folder("codeloop-git-") as folder:
+            index = folder / "index"
             read_line(await git.run("read-tree", ours, index=index), "read the branch")
             for name in files:
                 row = os.fsdecode((await git.run("ls-tree", "-z", merged, "--", name)).data)

@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codeloop.kit.git import compute_blob_id
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.limits import VCS_FILE, VCS_FILES, VCS_INDEX, VCS_PATCH, VCS_PATCHES, VCS_TIME
 from codeloop.workspace.files.safe_open import FileRefused, read_file
@@ -184,17 +185,17 @@ async def _make_temporary_git(git: Git) -> AsyncGenerator[_TemporaryGit]:
     rows = [row.partition("\n") for row in os.fsdecode(settings.data).split("\0") if row]
     objects, index, exclude = (git.root / line for line in output.lines)
     try:
-        temporary_folder = tempfile.TemporaryDirectory(prefix="codeloop-git-", ignore_cleanup_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix="codeloop-git-"))
     except OSError as error:
         raise GitFailed(f"A temporary folder can't be made to compare the work tree: {error.strerror}.") from error
     try:
         # A setting without a value is true.
         values = {name: value if separator else "true" for name, separator, value in rows}
-        temporary_git = _TemporaryGit(git, Path(temporary_folder.name), values)
+        temporary_git = _TemporaryGit(git, folder, values)
         await asyncio.to_thread(temporary_git.create, objects, index, exclude)
         yield temporary_git
     finally:
-        await asyncio.to_thread(temporary_folder.cleanup)
+        await asyncio.to_thread(remove_tree, folder)
 
 
 def _parse_diff(data: bytes, *, is_complete: bool = True) -> list[ChangedFile]:

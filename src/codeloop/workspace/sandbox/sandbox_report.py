@@ -6,11 +6,11 @@ Used by `codeloop debug sandbox` and `codeloop doctor`.
 import os
 import socket
 import sys
-import tempfile
 from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
@@ -63,7 +63,7 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
     backend = ""
     attempts: list[Attempt] = []
     try:
-        with tempfile.TemporaryDirectory(prefix="codeloop-try-") as folder:
+        with temporary_folder("codeloop-try-") as folder:
             trial = _TrialProject(shells, policy_input, config, Path(os.path.realpath(folder)))
             backend = (await shells.sandboxes.enter(trial.policy)).backend
             attempts = await (

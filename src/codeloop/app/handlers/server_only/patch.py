@@ -1,12 +1,11 @@
 """Handlers that return the changes of the work tree as a patch, and apply a patch to it."""
 
 import asyncio
-import tempfile
-from pathlib import Path
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import DIFF_CONTEXT_LINES, open_git
 from codeloop.app.project import Project
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.server_operations import AppliedPatch, ApplyPatch
@@ -39,8 +38,8 @@ async def apply_patch(project: Project, args: ApplyPatch) -> AppliedPatch:
         raise OperationError(
             "VcsApplyError", "The project is in no git repository, so no patch can be applied.", reason="non-git"
         )
-    with tempfile.TemporaryDirectory(prefix="codeloop-patch-", ignore_cleanup_errors=True) as folder:
-        file = Path(folder) / "patch"
+    with temporary_folder("codeloop-patch-") as folder:
+        file = folder / "patch"
         await asyncio.to_thread(file.write_bytes, args.patch.encode("utf-8", "surrogatepass"))
         output = await git.run("apply", "--whitespace=nowarn", str(file))
     if output.code != 0:

@@ -2,7 +2,6 @@
 
 import base64
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.errors import CodeloopError
 
 # Kubernetes mounts the account of a pod here.
@@ -167,7 +167,7 @@ def _find_or_write_file(stack: ExitStack, folder: Path, user: Mapping[str, Any],
     data = user.get(f"{key}-data")
     if data is not None:
         # OpenSSL loads a key from a file only. The temporary folder is readable by its owner only.
-        file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codeloop-"))) / key
+        file = Path(stack.enter_context(temporary_folder("codeloop-"))) / key
         file.write_bytes(base64.b64decode(str(data), validate=True))
         return file
     return folder / str(user[key]) if user.get(key) else None

@@ -1,7 +1,6 @@
 """`codeloop fleet work`: does the job of the pod in which it runs. The result goes to the log of the pod."""
 
 import base64
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE, JobAttempt
 from codeloop.automation.fleet.kubernetes.manifest import ORDER_VARIABLE, PodOrder
 from codeloop.automation.fleet.local_driver import LocalDriver
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.bounds.automation import FLEET_BUNDLE
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
@@ -26,8 +26,7 @@ def run_pod_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
         order = msgspec.json.decode(text, type=PodOrder)
     except msgspec.DecodeError as error:
         raise UsageProblem(f"{ORDER_VARIABLE} does not hold a job: {error}. `codeloop fleet run` sets it.") from error
-    with tempfile.TemporaryDirectory(prefix="codeloop-fleet-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with temporary_folder("codeloop-fleet-") as folder:
         task = JobTask(job=order.job, attempt=1, folder=folder / "attempt", flags=order.flags)
         attempt = JobAttempt(folder, LocalDriver(), task, start_commit=order.base)
         try:

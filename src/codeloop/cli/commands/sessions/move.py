@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import tempfile
 import time
 import zipfile
 import zlib
@@ -20,6 +19,7 @@ from codeloop.client.local import LocalClient
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.kit import fault_injection
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery
 from codeloop.schema.api.session_requests import ArchiveTime, ImportSession, SessionId, UpdateSession
@@ -135,8 +135,8 @@ async def _write_archive(client: Client, session: Session, git: Git, output: Pat
 
     Raises CodeloopError; where the file can't be written, its message ends with the `consequence`.
     """
-    with tempfile.TemporaryDirectory(prefix="codeloop-move-") as folder:
-        bundle = Path(folder, BUNDLE_ENTRY)
+    with temporary_folder("codeloop-move-") as folder:
+        bundle = folder / BUNDLE_ENTRY
         work = await pack_work(git, bundle)
         document = await export_json(client, session)
         partial_file = output.with_name(f"{output.name}.part")
@@ -159,8 +159,8 @@ async def _write_archive(client: Client, session: Session, git: Git, output: Pat
 
 async def _import_session(source: Path) -> None:
     """Create the work tree with its files, then import the session into it. Raises CodeloopError."""
-    with tempfile.TemporaryDirectory(prefix="codeloop-move-") as folder:
-        bundle = Path(folder, BUNDLE_ENTRY)
+    with temporary_folder("codeloop-move-") as folder:
+        bundle = folder / BUNDLE_ENTRY
         work, document = _read_archive(source, bundle)
         project = await open_project(Startup(directory=Path.cwd()))
         try:

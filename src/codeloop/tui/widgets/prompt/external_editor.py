@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.run_program import start_outside_project
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.tui.editor.chips import collapse_chips, escape_chips, expand_chips
@@ -61,18 +61,18 @@ async def run_editor(text: str, command: list[str]) -> str:
     A final line feed is dropped: most editors add one.
     """
     try:
-        folder = tempfile.mkdtemp(prefix="prompt-")
+        folder = Path(tempfile.mkdtemp(prefix="prompt-"))
     except OSError as error:
         raise EditorFailed(
             f"No temporary file can be made: {error.strerror}. Set TMPDIR to a folder that can be written."
         ) from error
     # The text may hold secrets: the folder is readable by the user only, as `mkdtemp` makes it.
-    path = Path(folder, "prompt.md")
+    path = folder / "prompt.md"
     try:
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
         try:
             # Some editors take their configuration, which starts programs, from the folder that they start in.
-            process = await start_outside_project((*command, str(path)), folder=folder)
+            process = await start_outside_project((*command, str(path)), folder=str(folder))
         except OSError as error:
             raise EditorFailed(f"{one_line(command[0], 60)} can't be started: {error.strerror}.") from error
         code = await process.wait()
@@ -82,4 +82,4 @@ async def run_editor(text: str, command: list[str]) -> str:
     except OSError as error:
         raise EditorFailed(f"The edited text can't be read: {error.strerror}. The prompt is as it was.") from error
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)

@@ -14,9 +14,10 @@ from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 # Values of linux/mount.h, which Python does not have.
 _BIND = 4096
+_DETACH = 2  # of umount2
 _NOSUID, _NODEV = 2, 4
-# The source of an overlay is free text; it shows in mountinfo which caches have a layer of ours already.
-_OVERLAY_SOURCE = "codeloop-layer"
+# The source of an overlay is free text. It shows in mountinfo that the layer is ours, and its folder.
+_SOURCE_PREFIX = "codeloop-layer:"
 _PROBE_NAME = ".codeloop-probe"
 
 
@@ -27,12 +28,39 @@ def overlay_caches(plan: Plan) -> None:
     """
     if not plan.layered:
         return
-    mounts = [row.split(" ") for row in read_text("/proc/self/mountinfo").splitlines()]
-    # The fifth field is the mount point.
-    layered = {unescape_mount_path(fields[4]) for fields in mounts if _OVERLAY_SOURCE in fields}
+    layered = {point for point, _ in _list_layers()}
     for name, path in plan.layered:
         if path not in layered:
             _overlay_cache(path, f"{plan.private}/{name}")
+
+
+def remove_work_folders() -> None:
+    """Remove the work folders of all layers of this mount namespace. Nothing that uses a layer may run any more.
+
+    The kernel needs such a folder only while the overlay is mounted, but leaves it.
+    """
+    for point, folder in _list_layers():
+        with Suppress(OSError):
+            call_libc("umount2", os.fsencode(point), _DETACH)
+            _remove_work_folder(f"{folder}/work")
+
+
+def _list_layers() -> list[tuple[str, str]]:
+    """Return the mount point and the folder of each layer of this mount namespace."""
+    layers: list[tuple[str, str]] = []
+    for row in read_text("/proc/self/mountinfo").splitlines():
+        # The fifth field is the mount point; after the dash come the type and the source.
+        mount, _, overlay = row.partition(" - ")
+        source = unescape_mount_path(overlay.split(" ")[1])
+        if source.startswith(_SOURCE_PREFIX):
+            layers.append((unescape_mount_path(mount.split(" ")[4]), source.removeprefix(_SOURCE_PREFIX)))
+    return layers
+
+
+def _remove_work_folder(work: str) -> None:
+    for name in os.listdir(work):
+        os.rmdir(f"{work}/{name}")
+    os.rmdir(work)
 
 
 def _overlay_cache(path: str, folder: str) -> None:
@@ -48,18 +76,20 @@ def _overlay_cache(path: str, folder: str) -> None:
         for each in (upper, work, replacement):
             os.makedirs(each, mode=0o700, exist_ok=True)
         try:
-            mount_overlay(path, cache, upper, work)
+            mount_overlay(path, cache, upper, work, f"{_SOURCE_PREFIX}{folder}")
         except OSError:
+            _remove_work_folder(work)
             _mount(replacement, path, "", _BIND, "")
         _check_cache_unchanged(path, cache)
     finally:
         os.close(cache)
 
 
-def mount_overlay(path: str, cache: int, upper: str, work: str) -> None:
+def mount_overlay(path: str, cache: int, upper: str, work: str, source: str = "overlay") -> None:
     """Mount a cache with a writable layer over it. Raises OSError.
 
-    `cache`: a descriptor of the lower folder; `upper` and `work`: the folders of the layer.
+    `cache`: a descriptor of the lower folder; `upper` and `work`: the folders of the layer; `source`: any text, which
+    mountinfo shows.
     """
     # The options name the folders by descriptor: a path may contain the commas and colons that separate options.
     descriptors = [os.open(each, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for each in (upper, work)]
@@ -67,10 +97,13 @@ def mount_overlay(path: str, cache: int, upper: str, work: str) -> None:
         folders = zip(("lowerdir", "upperdir", "workdir"), (cache, *descriptors), strict=True)
         # `userxattr`: without privileges overlayfs may not set the attributes of the `trusted` namespace.
         options = ",".join(("userxattr", *(f"{name}=/proc/self/fd/{fd}" for name, fd in folders)))
-        _mount(_OVERLAY_SOURCE, path, "overlay", _NOSUID | _NODEV, options)
+        _mount(source, path, "overlay", _NOSUID | _NODEV, options)
     finally:
         for fd in descriptors:
             os.close(fd)
+    # The kernel makes folders there that nobody may enter. Their user has to be able to remove them, whatever ends us.
+    for name in os.listdir(work):
+        os.chmod(f"{work}/{name}", 0o700)
 
 
 def _mount(source: str, point: str, kind: str, flags: int, options: str) -> None:

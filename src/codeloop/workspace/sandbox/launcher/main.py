@@ -16,6 +16,7 @@ import time
 from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
 from struct import Struct
 
+from codeloop.workspace.sandbox.launcher.cache_overlays import remove_work_folders
 from codeloop.workspace.sandbox.launcher.confine import confine, limit_resources
 from codeloop.workspace.sandbox.launcher.confinement_check import check_confinement
 from codeloop.workspace.sandbox.launcher.descendants import (
@@ -212,6 +213,9 @@ def _handle_enter(channel: socket, signal_fd: int, _bounds: Bounds) -> bool:
     # Process 1 is the first of a PID namespace.
     bounds = Bounds(plan.bounds.processes, plan.bounds.memory, has_namespace=os.getpid() == 1)
     serve(socket(fileno=fd), signal_fd, mark, bounds)
+    if plan.kind == "base":
+        # All sandboxes that used the layers were forked from this process, and have ended.
+        remove_work_folders()
     return False
 
 
