@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,8 @@ LONG = {
 """Pages that take more than 0.15 s of a core."""
 KEYLESS = {"README.md", "docs/getting-started.md", "docs/models.md"}
 """Pages that begin without a key, since they tell how to get one in."""
+NOT_EVERYWHERE = ("curl",)
+"""Programs of blocks that are run, which a machine with Python, git and make need not have."""
 PORT = "4096"
 """The port that pages show; in a test it is a free one, so that pages can be told side by side."""
 
@@ -46,6 +49,13 @@ def server() -> Iterator[ModelServer]:
     """A model server that answers as a page needs it; one for each, as it refuses a request the first time."""
     with serving(Model(), record=False) as server:
         yield server
+
+
+def find_missing_program(story: list[Block]) -> str | None:
+    """Return a program that a story runs and this machine lacks; None: it has all that are not always there."""
+    lines = "\n".join(block.text for block in story if block.language in {"sh", "console"})
+    names = [name for name in NOT_EVERYWHERE if re.search(rf"(?<![\w./-]){name}(?![\w./-])", lines)]
+    return next((name for name in names if shutil.which(name) is None), None)
 
 
 def free_port(page: Path) -> str:
@@ -68,6 +78,8 @@ def with_port(block: Block, port: str) -> Block:
 )
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, server: ModelServer) -> None:
     port = free_port(page)
+    if program := find_missing_program(blocks(page)):
+        pytest.skip(f"the page runs {program}, which is not installed here")
     story = [with_port(block, port) for block in blocks(page)]
     told = tell(story, tmp_path, server.url, **({} if page_id(page) in KEYLESS else {"ANTHROPIC_API_KEY": KEY}))
     at = story[min(len(told.ran), len(story) - 1)].place

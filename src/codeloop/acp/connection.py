@@ -9,7 +9,7 @@ import msgspec
 
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 """Error codes of JSON-RPC."""
@@ -53,7 +53,7 @@ class EditorConnection:
             self.closed.set()
             return
         try:
-            message = msgspec.json.decode(line)
+            message = decode_json(line)
         except DECODE_ERRORS as error:
             self._send(_make_failure(None, PARSE_ERROR, f"This line is not JSON: {error}"))
             return

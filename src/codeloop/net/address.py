@@ -63,6 +63,15 @@ NAT64_NETWORK = "64:ff9b::/96"
 PUBLIC_IPV6_NETWORK = "2000::/3"
 
 
+def spell_address(ip: IPv4Address | IPv6Address) -> str:
+    """Return the one spelling of an address that hosts, questions and rules have, on every version of Python.
+
+    An IPv4 address written as IPv6 stays hexadecimal (`::ffff:7f00:1`); since 3.13 Python writes `::ffff:127.0.0.1`.
+    """
+    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
+    return str(ip) if mapped is None else f"::ffff:{int(mapped) >> 16:x}:{int(mapped) & 0xFFFF:x}"
+
+
 def classify_non_public(address: str) -> str | None:
     """Return the kind of an address that is not public, such as `loopback` or `private`; None for a public one.
 

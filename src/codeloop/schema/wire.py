@@ -1,8 +1,13 @@
 """The base Struct of everything on the wire, on disk and in events."""
 
-from typing import Annotated, Any, dataclass_transform
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar, dataclass_transform, overload
 
 import msgspec
+
+from codeloop.kit.json_depth import check_json_depth
+
+T = TypeVar("T")
 
 replace = msgspec.structs.replace
 """Returns a copy of a record with some fields changed."""
@@ -12,6 +17,31 @@ JSON = dict[str, Any]
 
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for data that is not of the expected shape, not UTF-8, or nested too deeply."""
+
+
+def bound_depth(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
+    """Return a decoder of JSON that first raises RecursionError for what is nested too deeply (`MAX_JSON_DEPTH`)."""
+
+    def decode_bounded(data: bytes) -> T:
+        check_json_depth(data)
+        return decode(data)
+
+    return decode_bounded
+
+
+@overload
+def decode_json(data: bytes | bytearray | str) -> Any: ...
+
+
+@overload
+def decode_json(data: bytes | bytearray | str, struct_type: type[T]) -> T: ...
+
+
+def decode_json(data: bytes | bytearray | str, struct_type: Any = Any) -> Any:
+    """Decode JSON that others wrote. Raises one of DECODE_ERRORS, RecursionError beyond MAX_JSON_DEPTH."""
+    check_json_depth(data)
+    return msgspec.json.decode(data, type=struct_type)
+
 
 # Clients in JavaScript hold numbers as floats, which are exact for integers up to here.
 _MAX_INTEGER = 2**53 - 1

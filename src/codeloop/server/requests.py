@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection, Request
 
 from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.schema.operation import AnyOperation
-from codeloop.schema.wire import DECODE_ERRORS, Wire
+from codeloop.schema.wire import DECODE_ERRORS, Wire, bound_depth
 
 COMMON_PARAMETERS = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
 """Query parameters of every route: project and credential. They are arguments only if an operation has such a field."""
@@ -32,7 +32,7 @@ def _parse_number(text: str) -> float:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-_decode = msgspec.json.Decoder(float_hook=_parse_number).decode
+_decode = bound_depth(msgspec.json.Decoder(float_hook=_parse_number).decode)
 
 
 class BadArguments(Exception):

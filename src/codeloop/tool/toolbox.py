@@ -13,11 +13,11 @@ from codeloop.permission.rules import is_offered
 from codeloop.schema.limits import TOOL_DEPTH
 from codeloop.schema.part import NOTE_KEY
 from codeloop.schema.permission import Ruleset
-from codeloop.schema.wire import JSON, replace
+from codeloop.schema.wire import JSON, bound_depth, replace
 from codeloop.tool.json_schema import drop_nulls, format_signature
 from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
-_decode_object = msgspec.json.Decoder(JSON).decode
+_decode_object = bound_depth(msgspec.json.Decoder(JSON).decode)
 
 _PATCH_MODEL_PATTERNS = ("gpt-5*", "gpt-6*", "*/gpt-5*", "*/gpt-6*", "*openai.gpt-5*", "*openai.gpt-6*", "*codex*")
 """Models that were trained to change files by patches; all others are offered `edit` and `write`."""

@@ -12,7 +12,7 @@ from codeloop.workspace.edit.syntax import SyntaxProblem, find_syntax_problem
 @pytest.mark.parametrize(
     ("name", "before", "after", "line", "reason"),
     [
-        ("a.json", '{"a": 1}', '{\n"a": 1,\n}', 3, "Expecting property name"),
+        ("a.json", '{"a": 1}', '{\n"a" 1\n}', 2, "Expecting ':' delimiter"),
         ("package.json", "", '{"a" 1}', 1, "Expecting ':' delimiter"),
         ("a.toml", "a = 1\n", "a = 1\nb = [1\n", 3, "Unclosed array"),
         ("a.toml", "a = 1\n", "a = 1\na = 2\n", 2, "Cannot overwrite a value"),

@@ -198,7 +198,7 @@ async def test_real_programs_are_understood_when_the_sandbox_refuses(it: Attacke
         f"cat {secret}",
         f"perl -e 'open(F, q(<), q({secret})) or die qq({secret}: $!)'",
         f"python3 -c 'open(\"{secret}\")'",
-        f"echo x > {it.home.parent}/elsewhere/x" if os.getuid() else "echo x > /usr/x",
+        "echo x > /usr/x",
     ):
         outcome = await it.run(line)
         assert outcome.code, line

@@ -111,7 +111,9 @@ async def test_the_program_stands_in_the_directory_with_the_environment(tmp_path
     async with table(tmp_path) as desk:
         seen = Seen(
             (
-                await desk.open("/usr/bin/env", "sh", "-c", 'pwd; echo "$TERM $MINE"; tty; ps -o tpgid= $$', MINE="x")
+                await desk.open(
+                    "/usr/bin/env", "sh", "-c", 'pwd; echo "$TERM $MINE"; tty; cut -d" " -f8 /proc/$$/stat', MINE="x"
+                )
             ).watch()
         )
         lines = (await seen.rest()).split("\r\n")

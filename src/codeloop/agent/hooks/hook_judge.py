@@ -25,7 +25,7 @@ from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage, format_model_ref, parse_model_ref
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import PermissionRule
-from codeloop.schema.wire import JSON, replace
+from codeloop.schema.wire import JSON, decode_json, replace
 from codeloop.store.queries import HOOK_USAGE_KEY, SideUsage
 from codeloop.tool.tool import Subtask, ToolFailure
 
@@ -173,8 +173,8 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
                 continue
             raise HookFailed(f"its model failed: {get_error_message(finished.error)}")
         try:
-            return msgspec.json.decode(_extract_json(answer), type=HookVerdict)
-        except msgspec.DecodeError as error:
+            return decode_json(_extract_json(answer), HookVerdict)
+        except (msgspec.DecodeError, RecursionError) as error:
             problem = str(error)
     raise HookFailed(f"its model gave no verdict: {problem or 'its service refused the request'}")
 

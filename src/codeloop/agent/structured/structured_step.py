@@ -32,7 +32,7 @@ from codeloop.schema.part import (
     ToolStateCompleted,
     ToolStateError,
 )
-from codeloop.schema.wire import JSON, replace
+from codeloop.schema.wire import JSON, decode_json, replace
 from codeloop.store.conversation import Entry, make_next_prompt
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Toolbox
@@ -161,7 +161,7 @@ class StructuredStep:
     async def _read_answer(self, text: str) -> tuple[Any, list[Problem]]:
         """Return the value that a text holds as JSON, and its problems."""
         try:
-            value = self._shape.unwrap(msgspec.json.decode(_strip_fence(text)))
+            value = self._shape.unwrap(decode_json(_strip_fence(text)))
         except (msgspec.DecodeError, RecursionError) as error:
             return None, [Problem((), f"it is not JSON alone ({error})" if text else "there is none")]
         problems = await find_value_problems(self._format["schema"], value, self._engine.workspace.environment)

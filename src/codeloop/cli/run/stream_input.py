@@ -4,14 +4,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
-import msgspec
-
 from codeloop.client.wire.stdio_lines import start_line_reader
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.bounds.automation import STREAM_WAITING
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 EXAMPLE_LINE = '{"type":"user","message":{"role":"user","content":"fix the failing test"}}'
 
@@ -65,7 +63,7 @@ class StreamInput:
 
 def _decode(line: bytes) -> JSON:
     try:
-        message = msgspec.json.decode(line)
+        message = decode_json(line)
     except DECODE_ERRORS as error:
         raise UsageProblem(f"the line is not JSON ({error}). A message is one line, as {EXAMPLE_LINE}") from None
     if not is_object(message):

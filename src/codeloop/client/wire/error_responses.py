@@ -2,11 +2,9 @@
 
 from typing import Any, cast, get_args
 
-import msgspec
-
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 _ERROR_KINDS: frozenset[str] = frozenset(get_args(ErrorKind))
 _MODEL_ERRORS = {each.__name__: each for each in (ModelUnavailable, *ModelUnavailable.__subclasses__())}
@@ -52,7 +50,7 @@ def decode_error_response(status: int, body: bytes, url: str) -> CodeloopError:
 def _decode_object(body: bytes) -> JSON:
     """Decode a JSON object; any other body, such as the page of a proxy, counts as an empty one."""
     try:
-        return msgspec.json.decode(body, type=dict[str, Any])
+        return decode_json(body, dict[str, Any])
     except DECODE_ERRORS:
         return {}
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from codeloop.schema.wire import JSON, convert_to_wire_name
+from codeloop.schema.wire import JSON, bound_depth, convert_to_wire_name
 
 VERSION = 1
 DESCRIPTOR_VARIABLE = "CODELOOP_HOST_FD"
@@ -300,5 +300,5 @@ def encode_line(message: HostMessage) -> bytes:
     return encode(message) + b"\n"
 
 
-decode_from_host = msgspec.json.Decoder(FromHost).decode
+decode_from_host = bound_depth(msgspec.json.Decoder(FromHost).decode)
 decode_to_host = msgspec.json.Decoder(ToHost).decode

@@ -12,7 +12,7 @@ import msgspec
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.bounds.language_tools import LSP_GARBAGE, LSP_MESSAGE
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, bound_depth
 
 # `Content-Length: 52` before or after `Content-Type: ...`, then at most four further fields, and an empty line.
 _HEADER_PATTERN = re.compile(
@@ -20,7 +20,7 @@ _HEADER_PATTERN = re.compile(
     rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n",
     re.IGNORECASE,
 )
-_decode = msgspec.json.Decoder().decode
+_decode = bound_depth(msgspec.json.Decoder().decode)
 
 
 class InvalidStream(CodeloopError):

@@ -6,7 +6,6 @@ Azure serves a model by the name of its deployment, which the user has chosen.
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Struct
 
 from codeloop.kit.wildcard import matches
@@ -20,7 +19,7 @@ from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import DISCOVER_BYTES
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 DEPLOYMENTS_PATH = "/openai/deployments?api-version=2023-03-15-preview"
 """Only this old version of the API lists deployments; since then the management API does, which needs another key."""
@@ -69,7 +68,7 @@ async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deploym
         message = f"HTTP {answer.status_code}: {describe_refusal(answer.text, headers)}"
         raise KeyRefused(message) if answer.status_code == _UNAUTHORIZED_STATUS else ModelUnavailable(message)
     try:
-        rows = msgspec.json.decode(answer.content[: DISCOVER_BYTES.value], type=_DeploymentList).data
+        rows = decode_json(answer.content[: DISCOVER_BYTES.value], _DeploymentList).data
     except DECODE_ERRORS:
         raise ModelUnavailable("its answer is no list of deployments") from None
     return [

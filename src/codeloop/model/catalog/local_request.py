@@ -12,7 +12,7 @@ import msgspec
 from codeloop.kit.jsonc import is_object
 from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import DISCOVER_BYTES
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 _CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
 
@@ -30,7 +30,7 @@ async def request_json(url: str, body: JSON | None, seconds: float) -> JSON:
     except TimeoutError:
         return {}
     try:
-        data = msgspec.json.decode(extract_body(answer or b""))
+        data = decode_json(extract_body(answer or b""))
     except DECODE_ERRORS:
         return {}
     return data if is_object(data) else {}

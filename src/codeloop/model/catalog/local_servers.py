@@ -9,7 +9,7 @@ import msgspec
 from codeloop.model.catalog.local_request import extract_body, send_request
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
 from codeloop.schema.limits import DISCOVER_TIME
-from codeloop.schema.wire import DECODE_ERRORS
+from codeloop.schema.wire import DECODE_ERRORS, decode_json
 
 DERIVED_PREFIX = "codeloop/"
 """The prefix of models that codeloop has created at Ollama: copies of others with more context. They are not listed."""
@@ -75,7 +75,7 @@ async def _request_models(server: LocalServer) -> DiscoveredServer | None:
 
 def _parse_model_list(server: LocalServer, answer: bytes) -> DiscoveredServer | None:
     try:
-        data = msgspec.json.decode(extract_body(answer), type=_ModelList).data or []
+        data = decode_json(extract_body(answer), _ModelList).data or []
     except DECODE_ERRORS:
         return None
     ids = (model.id for model in data if model.id.isprintable() and not model.id.startswith(DERIVED_PREFIX))

@@ -4,7 +4,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Struct
 
 from codeloop.model.base_url import guess_base_url, parse_origin, redact_url
@@ -15,7 +14,7 @@ from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import DISCOVER_BYTES
-from codeloop.schema.wire import DECODE_ERRORS
+from codeloop.schema.wire import DECODE_ERRORS, decode_json
 
 if TYPE_CHECKING:
     import httpx2
@@ -96,7 +95,7 @@ async def _read_model_ids(response: "httpx2.Response") -> tuple[str, ...] | None
         if len(body) > DISCOVER_BYTES.value:
             return None
     try:
-        models = msgspec.json.decode(body, type=_ModelList).data
+        models = decode_json(body, _ModelList).data
     except DECODE_ERRORS:
         return None
     return tuple(dict.fromkeys(model.id for model in models if model.id and model.id.isprintable()))

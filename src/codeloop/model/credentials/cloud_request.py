@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_object
@@ -19,7 +18,7 @@ from codeloop.net.hosts import require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.cloud import CLOUD_FILE, CLOUD_METADATA, CLOUD_TOKEN
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 
 class CloudAnswer(Struct, frozen=True):
@@ -84,7 +83,7 @@ async def _send(
 def parse_json_object(data: bytes) -> JSON:
     """Return a JSON object; empty for anything else."""
     try:
-        return msgspec.json.decode(data, type=JSON)
+        return decode_json(data, JSON)
     except DECODE_ERRORS:
         return {}
 

@@ -13,6 +13,7 @@ from codeloop.net.hosts import require_reachable
 from codeloop.net.tls import load_service_tls_context
 from codeloop.schema.bounds.tui import SERVER_MODELS
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import decode_json
 
 KEY_CHECK_PATHS = {"openrouter": "/key", "vercel": "/credits"}
 """Other paths than `/models`, by provider, for services whose list of models needs no key."""
@@ -55,7 +56,7 @@ async def check_key(provider_id: str, url: str, headers: Mapping[str, str]) -> K
 def describe_refusal(body: str, headers: Mapping[str, str]) -> str:
     """Return the message in the body of an error, without the key of the request's headers."""
     try:
-        payload = msgspec.json.decode(body)
+        payload = decode_json(body)
     except (msgspec.DecodeError, RecursionError):
         payload = None
     # Hidden before anything is cut: the beginning of a key would not be found.

@@ -38,6 +38,7 @@ from codeloop.schema.errors import (
     ProviderAuthError,
 )
 from codeloop.schema.limits import MODEL_ERROR_BODY
+from codeloop.schema.wire import decode_json
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 529})
 """HTTP statuses below 500 after which another attempt may succeed; from 500 on it always may."""
@@ -240,7 +241,7 @@ class ServiceErrors(Struct, frozen=True):
 
 def _parse_json(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        return decode_json(text)
     except (msgspec.DecodeError, RecursionError):
         return None
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.model.chat import CallDelta, CallReady, CallStarted, ModelEvent
+from codeloop.schema.wire import decode_json
 
 
 def is_object_text(text: str) -> bool:
@@ -15,7 +16,7 @@ def is_object_text(text: str) -> bool:
     if not text.rstrip().endswith("}"):
         return False
     try:
-        return isinstance(msgspec.json.decode(text), dict)
+        return isinstance(decode_json(text), dict)
     except (msgspec.DecodeError, RecursionError):
         return False
 

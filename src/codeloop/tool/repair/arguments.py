@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, decode_json
 
 REPAIRED_NOTE = "the arguments were not valid JSON and were repaired"
 BARE_VALUE_NOTE = "arguments are a JSON object; this text was taken for `{}`"
@@ -26,7 +26,7 @@ def unwrap_arguments(arguments: str, schema: JSON) -> str:
         return "{}"
     if arguments.startswith('"{'):
         with suppress(msgspec.DecodeError):
-            return msgspec.json.decode(arguments, type=str)
+            return decode_json(arguments, str)
     block = _CODE_BLOCK.fullmatch(arguments)
     return block[1] if block else arguments
 
@@ -79,7 +79,7 @@ def _read_bare_value(text: str) -> Any:
     if not "".join(text.split()).isprintable():
         return None
     with suppress(msgspec.DecodeError, RecursionError):
-        return msgspec.json.decode(text)
+        return decode_json(text)
     return None if text.startswith(_MARKUP_STARTS) or _LABEL_START.match(text) else text
 
 

@@ -8,7 +8,7 @@ import msgspec
 from codeloop import __version__
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.limits import WEBSEARCH_BYTES
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.search_service import (
     SearchRequest,
@@ -129,14 +129,14 @@ async def _find_answer(service: SearchService, response: SearchResponse, request
     """Return the message with the result or the error of a request; others are skipped. Raises ToolFailure."""
     try:
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            return msgspec.json.decode(await response.read_whole(), type=_RpcMessage)
+            return decode_json(await response.read_whole(), _RpcMessage)
         parser, size = SseParser(WEBSEARCH_BYTES.value), 0
         async for chunk in response.chunks:
             size += len(chunk)
             if size > WEBSEARCH_BYTES.value:
                 raise EventTooLong
             for data in parser.feed(chunk):
-                message = msgspec.json.decode(data, type=_RpcMessage) if data.strip() else _RpcMessage()
+                message = decode_json(data, _RpcMessage) if data.strip() else _RpcMessage()
                 if message.id == request_id and (message.result is not None or message.error is not None):
                     return message
     except DECODE_ERRORS:

@@ -21,7 +21,7 @@ from codeloop.schema.limits import (
     WEBSEARCH_SNIPPET,
     WEBSEARCH_TIME,
 )
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.body import ACCEPT_ENCODING, read_body
 from codeloop.tool.web.url import WebUrl, parse_url
@@ -164,7 +164,7 @@ async def fetch_json(service: SearchService, request: SearchRequest, answer_type
     async with send_request(service, request) as response:
         data = await response.read_whole()
     try:
-        return msgspec.json.decode(data, type=answer_type)
+        return decode_json(data, answer_type)
     except msgspec.ValidationError as error:
         raise ToolFailure(f"{service.name} sent a response of an unknown form: {error}.") from None
     except DECODE_ERRORS:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from msgspec import Struct
 
-from codeloop.net.address import NAT64_NETWORK
+from codeloop.net.address import NAT64_NETWORK, spell_address
 from codeloop.net.hosts import add_brackets, is_local_host
 from codeloop.net.proxy import find_proxy
 from codeloop.schema.limits import WEB_URL
@@ -113,7 +113,7 @@ def _set_host(url: WebUrl, raw: str, text: str) -> WebUrl:
             raise _make_failure(text, f"{raw} is not an IPv6 address") from None
         if ip.scope_id is not None:
             raise _make_failure(text, "a zone id is not allowed")
-        return replace(url, host=ip.compressed, is_literal=True, is_disguised=ip in ip_network(NAT64_NETWORK))
+        return replace(url, host=spell_address(ip), is_literal=True, is_disguised=ip in ip_network(NAT64_NETWORK))
     host = _convert_to_ascii(raw, text).removesuffix(".")
     # A host whose last label is a number is an IPv4 address to browsers and resolvers, in whatever form.
     if _NUMBER.fullmatch(host.rpartition(".")[2]):

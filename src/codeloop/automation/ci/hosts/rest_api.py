@@ -15,7 +15,7 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
 from codeloop.schema.bounds.automation import CI_ANSWER, CI_PAGES, CI_RESPONSE, CI_RETRY, CI_RETRY_MOST, CI_TRIES
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 Resource = TypeVar("Resource")
 
@@ -153,9 +153,7 @@ class RestApi:
         finally:
             response.close()
         try:
-            return HostAnswer(
-                response.status, response.headers, msgspec.json.decode(bytes(text)) if text.strip() else None
-            )
+            return HostAnswer(response.status, response.headers, decode_json(bytes(text)) if text.strip() else None)
         except DECODE_ERRORS:
             if response.status < 400:
                 raise HostProblem(f"{self._name} answered {path} with something that is no JSON.") from None

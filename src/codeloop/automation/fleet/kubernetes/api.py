@@ -20,7 +20,7 @@ from codeloop.schema.bounds.automation import (
     FLEET_API_WATCH,
 )
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 _JOBS_PER_PAGE = 500
 # The API refuses too many requests at once, such as those of a thousand jobs that end together.
@@ -105,7 +105,7 @@ class KubernetesApi:
                 # One JSON object a line; a piece of the answer may end within a line.
                 *lines, remainder = (remainder + data).split(b"\n")
                 for line in lines:
-                    event: JSON = msgspec.json.decode(line)
+                    event: JSON = decode_json(line)
                     if event["type"] == "ERROR":
                         raise _make_problem(int(event["object"].get("code") or 500), event["object"])
                     yield event
@@ -167,7 +167,7 @@ class KubernetesApi:
         self, method: str, path: str, body: JSON | None = None, query: Mapping[str, str] | None = None
     ) -> JSON:
         try:
-            return msgspec.json.decode(await self._fetch(method, path, body, query), type=dict[str, Any])
+            return decode_json(await self._fetch(method, path, body, query), dict[str, Any])
         except DECODE_ERRORS:
             raise ApiProblem(
                 f"{self._access.url} answered with something that is no object. Is it a cluster?"
@@ -213,7 +213,7 @@ class KubernetesApi:
             response.close()
         answer: JSON = {}
         with suppress(*DECODE_ERRORS):
-            answer = msgspec.json.decode(error_body, type=dict[str, Any])
+            answer = decode_json(error_body, dict[str, Any])
         raise _make_problem(response.status, answer)
 
 

@@ -18,7 +18,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMPORT_BYTES
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_IMPORT, SESSION_MESSAGES, SESSION_SHAREABLE
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 
 @click.command()
@@ -101,7 +101,7 @@ def read_document(file: Path) -> JSON:
     if len(data) > IMPORT_BYTES.value:
         raise CodeloopError(f"{name} is larger than {IMPORT_BYTES.value} bytes. Nothing was imported.")
     try:
-        return msgspec.json.decode(data, type=JSON)
+        return decode_json(data, JSON)
     # The decoder recurses, and a hostile file may nest without end.
     except RecursionError as error:
         raise CodeloopError(f"{name} is nested too deeply. Nothing was imported.") from error

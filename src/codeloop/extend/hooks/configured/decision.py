@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.text.plain_output import to_plain_text
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import JSON, Wire, decode_json
 
 # As in Claude Code: 2 refuses, every other code but 0 is a failure of the hook.
 _REFUSAL_CODE = 2
@@ -66,8 +66,8 @@ def decide_by_output(code: int, output: bytes, errors: str, *, is_context: bool)
     if not text.startswith("{"):
         return HookDecision(context=text or None) if is_context else HookDecision()
     try:
-        return _read_decision(msgspec.json.decode(text, type=HookOutput))
-    except msgspec.DecodeError as error:
+        return _read_decision(decode_json(text, HookOutput))
+    except (msgspec.DecodeError, RecursionError) as error:
         # Text may begin with a brace without being JSON; JSON with wrong values is an error of the script.
         if is_context and not isinstance(error, msgspec.ValidationError):
             return HookDecision(context=text)

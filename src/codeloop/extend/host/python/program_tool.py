@@ -15,7 +15,7 @@ from codeloop.kit.jsonc import is_object
 from codeloop.kit.run_program import kill_program, start_program
 from codeloop.schema.bounds.extension import PROGRAM_OUTPUT, PROGRAM_SCHEMA
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 from codeloop.tool.json_schema import drop_nulls
 
 _SCHEMA_OPTION = "--schema"
@@ -61,7 +61,7 @@ async def load_program(path: str) -> ProgramTool:
     try:
         async with asyncio.timeout(PROGRAM_SCHEMA.seconds):
             output = await _run_program(path, (_SCHEMA_OPTION,), b"", {})
-        schema = msgspec.json.decode(output, type=_ProgramSchema)
+        schema = decode_json(output, _ProgramSchema)
     except TimeoutError:
         raise ProgramFailed(f"{_SCHEMA_OPTION} was not answered in {PROGRAM_SCHEMA.seconds:g} s.") from None
     except DECODE_ERRORS as error:
@@ -76,7 +76,7 @@ async def load_program(path: str) -> ProgramTool:
 
 def _parse_result(output: str) -> Any:
     """Decode a program's JSON output; None if it is no object with the text `output`."""
-    value = msgspec.json.decode(output)
+    value = decode_json(output)
     return value if is_object(value) and isinstance(value.get("output"), str) else None
 
 

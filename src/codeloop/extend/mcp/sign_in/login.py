@@ -6,8 +6,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-import msgspec
-
 from codeloop.extend.mcp.definition import OAuthSettings, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.sign_in.callback import CallbackServer, get_redirect_target, parse_redirect
 from codeloop.extend.mcp.sign_in.registration import describe_registration
@@ -23,7 +21,7 @@ from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.extend.mcp.transport.transports import silence_package_logging
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_SIGN_IN
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 if TYPE_CHECKING:
     import httpx2
@@ -275,7 +273,7 @@ def _read_error_text(text: str) -> str:
     if match is None:
         return text.rstrip(". ")
     try:
-        details = msgspec.json.decode(match.group(), type=dict[str, Any])
+        details = decode_json(match.group(), dict[str, Any])
     except DECODE_ERRORS:
         return text.rstrip(". ")
     descriptions = [str(details[key]) for key in ("error", "error_description") if details.get(key)]

@@ -18,7 +18,7 @@ from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CREDENTIALS_BYTES, MCP_START
-from codeloop.schema.wire import DECODE_ERRORS, JSON, Wire, replace
+from codeloop.schema.wire import DECODE_ERRORS, JSON, Wire, decode_json, replace
 
 if TYPE_CHECKING:
     import httpx2
@@ -110,7 +110,7 @@ class SignIns:
 
     def _read(self) -> dict[str, ServerSignIn]:
         try:
-            return msgspec.json.decode(read_start(self._file, CREDENTIALS_BYTES.value), type=dict[str, ServerSignIn])
+            return decode_json(read_start(self._file, CREDENTIALS_BYTES.value), dict[str, ServerSignIn])
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, *DECODE_ERRORS) as error:
@@ -212,7 +212,7 @@ async def _store_renewal(
     host = urlsplit(entry.token_endpoint).netloc
     if answer.status_code == _OK:
         try:
-            token_data: JSON = msgspec.json.decode(await answer.aread())
+            token_data: JSON = decode_json(await answer.aread())
             entry = entry.renew(token_data)
         except (KeyError, TypeError, ValueError, *DECODE_ERRORS) as error:
             raise CodeloopError(f"its sign-in could not be renewed: {host} answered what is no token") from error

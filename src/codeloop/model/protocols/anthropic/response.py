@@ -11,7 +11,7 @@ from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, bound_depth
 
 FINISH_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -55,7 +55,7 @@ class AnthropicReader(ResponseReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decode = msgspec.json.Decoder(AnthropicEvent).decode
+        self._decode = bound_depth(msgspec.json.Decoder(AnthropicEvent).decode)
         self._usage: JSON = {}
 
     def _read_document(self, body: bytes) -> None:

@@ -11,6 +11,7 @@ from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+from codeloop.schema.wire import bound_depth, decode_json
 
 FINISH_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -73,11 +74,11 @@ class BedrockReader(ResponseReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decode = msgspec.json.Decoder(BedrockEvent).decode
+        self._decode = bound_depth(msgspec.json.Decoder(BedrockEvent).decode)
 
     def _read_document(self, body: bytes) -> None:
         """Take an answer that did not stream: what Converse returns."""
-        answer: Any = msgspec.json.decode(body)
+        answer: Any = decode_json(body)
         if not is_object(answer) or not is_object(output := answer.get("output")):
             self._set_error(answer)
             return

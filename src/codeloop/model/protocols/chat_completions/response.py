@@ -11,7 +11,7 @@ from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader, read_tier
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, bound_depth
 
 # The reasons of OpenAI, and of services that took over those of another protocol.
 FINISH_REASONS: dict[str, FinishReason] = {
@@ -73,7 +73,7 @@ class ChatCompletionsReader(ResponseReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decode = msgspec.json.Decoder(ChatCompletionChunk).decode
+        self._decode = bound_depth(msgspec.json.Decoder(ChatCompletionChunk).decode)
         self._reasoning_details: list[JSON] = []
 
     def read_document(self, body: bytes) -> list[ModelEvent]:

@@ -11,7 +11,7 @@ from codeloop.model.wire.json_values import read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, bound_depth, decode_json
 
 FINISH_REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
 BLOCK_REASONS = {
@@ -81,14 +81,14 @@ class GoogleReader(ResponseReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decode = msgspec.json.Decoder(GoogleChunk).decode
+        self._decode = bound_depth(msgspec.json.Decoder(GoogleChunk).decode)
         self._block_number = 0
         self._has_counts = False
 
     def _read_document(self, body: bytes) -> None:
         """Take an answer that did not stream: one chunk, or a list of them."""
-        chunks = msgspec.json.decode(body, type=list[GoogleChunk] if body.startswith(b"[") else GoogleChunk)
-        for chunk in chunks if isinstance(chunks, list) else [chunks]:
+        chunks = decode_json(body, list[GoogleChunk]) if body.startswith(b"[") else [self._decode(body)]
+        for chunk in chunks:
             self._read_chunk(chunk)
 
     def _read_event(self, payload: bytes) -> None:

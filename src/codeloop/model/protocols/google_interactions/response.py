@@ -11,6 +11,7 @@ from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+from codeloop.schema.wire import bound_depth
 
 FINISH_REASONS: dict[str, FinishReason] = {
     "completed": "stop",
@@ -53,7 +54,7 @@ class InteractionReader(ResponseReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decode = msgspec.json.Decoder(InteractionEvent).decode
+        self._decode = bound_depth(msgspec.json.Decoder(InteractionEvent).decode)
 
     def _read_document(self, body: bytes) -> None:
         """Take an answer that did not stream: the interaction itself."""

@@ -12,7 +12,7 @@ from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader, read_tier
 from codeloop.model.wire.tool_calls import OpenCall, format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, bound_depth
 
 FINISH_REASONS: dict[str, FinishReason] = {
     "completed": "stop",
@@ -60,7 +60,7 @@ class ResponsesReader(ResponseReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decode = msgspec.json.Decoder(ResponsesEvent).decode
+        self._decode = bound_depth(msgspec.json.Decoder(ResponsesEvent).decode)
         self._open_items: dict[int, OpenOutputItem] = {}
 
     def _read_document(self, body: bytes) -> None:

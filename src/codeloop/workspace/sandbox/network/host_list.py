@@ -9,7 +9,7 @@ from ipaddress import IPv6Address, ip_address
 
 from msgspec import Struct
 
-from codeloop.net.address import classify_non_public
+from codeloop.net.address import classify_non_public, spell_address
 from codeloop.net.hosts import add_brackets, is_loopback
 
 WEB_PORTS = frozenset({80, 443})
@@ -168,14 +168,13 @@ def parse_host_port(text: str, port: int | None = None) -> HostPort:
 
 
 def _read_ipv6(host: str) -> str:
-    """Return an address without its brackets, as it was spelled."""
+    """Return an address without its brackets, in its one spelling, so that rules find it."""
     try:
         if not host.endswith("]"):
             raise ValueError(host)
-        IPv6Address(host[1:-1])
+        return spell_address(IPv6Address(host[1:-1]))
     except ValueError:
         raise ConnectionBlocked(escape_text(host), "it is not an IPv6 address") from None
-    return host[1:-1]
 
 
 def _parse_rule(entry: str) -> HostRule:
@@ -183,7 +182,7 @@ def _parse_rule(entry: str) -> HostRule:
     is_wildcard, name = text.startswith("*."), text.removeprefix("*.")
     try:
         target = parse_host_port(name if name.isascii() else name.encode("idna").decode(), 0)
-        is_plain = not target.is_literal or (not is_wildcard and str(ip_address(target.host)) == target.host)
+        is_plain = not target.is_literal or (not is_wildcard and spell_address(ip_address(target.host)) == target.host)
     except (ConnectionBlocked, ValueError):
         target, is_plain = HostPort("", 0), False
     if not is_plain or (is_loopback(target.host) and not target.port):
