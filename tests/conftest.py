@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.kit.remove_tree import remove_tree
 from tests.support.examples import configure_hypothesis
+
+HAS_PASSED = pytest.StashKey[bool]()
 
 
 def pytest_configure() -> None:
@@ -52,9 +55,27 @@ def numbers() -> Iterator[int]:
 
 
 @pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, numbers: Iterator[int]) -> Path:
-    """A folder of the test's own. pytest's looks through those of all others for a free name: two milliseconds each."""
+def tmp_path(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, numbers: Iterator[int]
+) -> Iterator[Path]:
+    """A folder of the test's own, which is kept if it fails: all of them are 900 MB.
+
+    pytest's looks through those of all others for a free name: two milliseconds each.
+    """
     name = re.sub(r"\W", "_", request.node.name)[:30]
     folder = tmp_path_factory.getbasetemp() / f"{name}{next(numbers)}"
     folder.mkdir(mode=0o700)
-    return folder
+    yield folder
+    if request.node.stash.get(HAS_PASSED, False):
+        remove_tree(folder)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note whether a test has passed, for what comes after it."""
+    report = yield
+    if call.when == "call":
+        item.stash[HAS_PASSED] = report.passed
+    return report

@@ -1,6 +1,7 @@
 """`codeloop run --goal`: models that lie about their work, and ones that do it, against checks that are really run."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +32,7 @@ def shop(folder: Path) -> Desk:
     desk = Desk(folder)
     (desk.work / "shop.py").write_text(BROKEN)
     (desk.work / "test_shop.py").write_text(TEST)
-    (desk.work / "Makefile").write_text(f"test:\n\t{sys.executable} -m unittest test_shop\n")
+    (desk.work / "Makefile").write_text(f"test:\n\t{shlex.quote(sys.executable)} -m unittest test_shop\n")
     return desk
 
 

@@ -118,7 +118,7 @@ def test_an_export_is_imported_elsewhere_and_again(tmp_path: Path) -> None:
         ('{"info": {},\n  "messages": [}', "line 2, column 16"),
         ("[1]", "not a JSON object"),
         ('{"info": {"id": "ses_x"}, "messages": []}', "at $.info"),
-        ("[" * 100_000, "not a JSON object"),
+        ("[" * 100_000, "nested too deeply"),
         ('{"info":' + "[" * 100_000, "nested too deeply"),
         ("\xff", "not a JSON object"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from datetime import datetime
@@ -66,7 +67,10 @@ with pathlib.Path(__file__).with_name("notified").open("a") as file:
 
 def stand_in(folder: Path, name: str, code: str) -> None:
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!{sys.executable} -S\n{code}")
+    program = folder / f"{name}.py"
+    program.write_text(code)
+    # Not as the interpreter of a script: the path of a clone may have blanks.
+    (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-S", str(program)])} "$@"\n')
     (folder / name).chmod(0o755)
 
 

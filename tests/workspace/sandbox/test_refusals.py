@@ -194,11 +194,13 @@ def test_what_the_shell_can_not_run_is_not_blocked(tmp_path: Path, policy: Sandb
 
 async def test_real_programs_are_understood_when_the_sandbox_refuses(it: Attacked) -> None:
     secret = it.home / ".ssh/id_ed25519"
+    # What another user may not write either is not refused by the sandbox.
+    writes = () if os.getuid() else ("echo x > /usr/x",)
     for line in (
+        *writes,
         f"cat {secret}",
         f"perl -e 'open(F, q(<), q({secret})) or die qq({secret}: $!)'",
         f"python3 -c 'open(\"{secret}\")'",
-        "echo x > /usr/x",
     ):
         outcome = await it.run(line)
         assert outcome.code, line
