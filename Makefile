@@ -13,7 +13,7 @@ ESCAPES := tests/workspace/sandbox/test_attacks.py
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo quick test slow everyday bare faults e2e web web-e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
+.PHONY: help venv demo quick test slow fresh everyday bare faults e2e web web-e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test: $(READY)  ## run the tests, but for those of the gates (make check); COVER
 
 slow: $(READY)  ## run the tests that take more than 0.15 s of a core each, but for those of `make attacks`
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/permission/attacks --ignore $(ESCAPES) $(ARGS)
+
+fresh:  ## the demo and the tests on fresh Debian machines of their own, ten minutes each; MACHINES="1 4", or `next`: see scripts/fresh
+	@./scripts/fresh $(MACHINES)
 
 everyday: $(READY)  ## install, build, test and commit in sandboxed sessions, from the registries that can be reached
 	@$(BIN)/pytest -n $(WORKERS) -rs tests/everyday $(ARGS)

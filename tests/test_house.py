@@ -8,12 +8,10 @@ import subprocess
 import sys
 import tokenize
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 CODE = (SRC, ROOT / "bench", ROOT / "tests")
 
-FILE_LINES, FUNCTION_LINES, PARAMETERS, METHODS, ATTRIBUTES, ENTRIES = 400, 60, 7, 20, 12, 16
-# Of a class with the bases of ours that it has, without what the framework above them defines or calls.
-CHAIN_METHODS, CHAIN_ATTRIBUTES, CHAIN_CLASSES = 30, 20, 3
+FILE_LINES, FUNCTION_LINES, PARAMETERS = 400, 60, 7
+# A class with the bases of ours that it has.
+CHAIN_CLASSES = 3
 COMMITTED_BYTES = 1_000_000
 # Files, functions and classes that may be larger. Empty, and stays so.
 EXCEPTIONS: frozenset[str] = frozenset()
@@ -185,36 +183,6 @@ def test_functions_take_few_parameters() -> None:
     assert {name: count for name, count in wide.items() if name not in EXCEPTIONS} == {}
 
 
-def test_classes_have_few_methods() -> None:
-    methods = {
-        f"{name_of(path)}::{node.name}": sum(isinstance(member, Function) for member in node.body)
-        for path in python_files(SRC)
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ClassDef)
-    }
-    assert {name: count for name, count in methods.items() if count > METHODS and name not in EXCEPTIONS} == {}
-
-
-def attributes(node: ast.ClassDef) -> set[str]:
-    """Return the names that the class's methods set on `self`. A plain record declares its fields and sets none."""
-    return {
-        target.attr
-        for target in ast.walk(node)
-        if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)
-        if isinstance(target.value, ast.Name) and target.value.id == "self"
-    }
-
-
-def test_classes_have_few_attributes() -> None:
-    wide = {
-        f"{name_of(path)}::{node.name}": len(found)
-        for path in python_files(SRC)
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ClassDef) and len(found := attributes(node)) > ATTRIBUTES
-    }
-    assert {name: count for name, count in wide.items() if name not in EXCEPTIONS} == {}
-
-
 Named = tuple[str, str]  # a module and a name in it
 
 
@@ -247,50 +215,21 @@ def classes() -> dict[Named, ast.ClassDef]:
     }
 
 
-def chain(name: Named) -> tuple[list[Named], list[Named]]:
-    """Return a class with its bases of ours, and the bases of others."""
-    own, others = [name], list[Named]()
+def find_own_bases(name: Named) -> list[Named]:
+    """Return a class with its bases of ours."""
+    own = [name]
     for base in classes()[name].bases:
         expression = base.value if isinstance(base, ast.Subscript) else base
-        if not isinstance(expression, ast.Name):
-            continue
-        found = imported_names(name[0]).get(expression.id, (name[0], expression.id))
-        if found in classes():
-            above, foreign = chain(found)
-            own, others = own + above, others + foreign
-        else:
-            others.append(found)
-    return list(dict.fromkeys(own)), others
+        if isinstance(expression, ast.Name):
+            found = imported_names(name[0]).get(expression.id, (name[0], expression.id))
+            own += find_own_bases(found) if found in classes() else []
+    return list(dict.fromkeys(own))
 
 
-def is_called_by_framework(method: Function) -> bool:
-    """Return whether a method handles the framework's events, by its name or by `@on`."""
-    marks = (mark.func if isinstance(mark, ast.Call) else mark for mark in method.decorator_list)
-    return method.name.startswith(("on_", "_on_")) or any(
-        isinstance(mark, ast.Name) and mark.id == "on" for mark in marks
-    )
-
-
-def framework_names(bases: list[Named]) -> set[str]:
-    """Return every name that bases of others define: who overrides it adds nothing to what has to be known."""
-    kinds = (getattr(import_module(module), name) for module, name in bases if module.split(".")[0] in HOMES)
-    return {name for kind in kinds for name in dir(kind)}
-
-
-def test_a_class_with_its_bases_is_small() -> None:
-    large: dict[str, tuple[int, int, int]] = {}
-    for name in classes():
-        own, others = chain(name)
-        if len(own) < 2 or ("typing", "Protocol") in others:
-            continue
-        given = framework_names(others)
-        nodes = [classes()[each] for each in own]
-        found = [member for node in nodes for member in node.body if isinstance(member, Function)]
-        methods = {each.name for each in found if not is_called_by_framework(each)} - given
-        held = set[str]().union(*map(attributes, nodes)) - given
-        if len(methods) > CHAIN_METHODS or len(held) > CHAIN_ATTRIBUTES or len(own) > CHAIN_CLASSES:
-            large[".".join(name)] = len(methods), len(held), len(own)
-    assert large == {}
+def test_inheritance_is_shallow() -> None:
+    """What a class inherits has to be read with it."""
+    deep = {".".join(name): len(own) for name in classes() if len(own := find_own_bases(name)) > CHAIN_CLASSES}
+    assert deep == {}
 
 
 def test_a_public_class_has_a_name_of_its_own() -> None:
@@ -528,20 +467,6 @@ def test_a_late_import_is_of_a_module_that_is_not_loaded_already() -> None:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("codeloop.") and node.module in top
     ]
     assert useless == []
-
-
-def test_a_folder_shows_at_a_glance_what_is_in_it() -> None:
-    root = SRC / "codeloop"
-    files = [path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    folders = {path.parent for path in files if path.name == "__init__.py"}
-    entries = {(above, name) for path in files for name, above in pairwise([path, *path.parents])}  # no empty leftovers
-    counts = Counter(
-        name_of(folder)
-        for folder, entry in entries
-        if folder in folders - {root}  # its rooms are those of the floors: decision 0041
-        if not entry.name.startswith("__") and entry.name != "py.typed"
-    )
-    assert {name: count for name, count in counts.items() if count > ENTRIES and name not in EXCEPTIONS} == {}
 
 
 def test_every_room_has_a_floor_and_no_import_goes_up() -> None:
