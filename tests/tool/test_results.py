@@ -216,7 +216,7 @@ def settled(text: str, tmp_path: Path) -> str:
     """Return the text without what differs from run to run: the folder, names of saved outputs; long ones in short."""
     text = re.sub(rf"{re.escape(str(tmp_path))}/scratch/[\w.-]+", "/scratch/OUTPUT", text)
     text = re.sub(r"\btool_[0-9a-f]{8}\b", "tool_OUTPUT", text)
-    text = re.sub(r"line 1: +\d+ Killed", "line 1: PID Killed", text)
+    text = re.sub(r"line 1: +\d+ Killed +", "line 1: PID Killed ", text)
     text = re.sub(r"running for \d+ s", "running for N s", re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text))
     lines = text.replace(str(tmp_path), "/tmp").split("\n")
     lines = [line if len(line) <= 300 else f"{line[:60]}<{len(line)} characters>" for line in lines]

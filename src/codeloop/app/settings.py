@@ -4,6 +4,7 @@
 """
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -57,14 +58,17 @@ def check_directory(directory: Path, option: str = "") -> None:
     """Raise UsageProblem if there is no such directory. `option`: the one of the command line that names it."""
     name = f"The directory {directory} of {option}" if option else f"The directory {directory}"
     try:
-        if not directory.is_dir():
-            problem = "is a file" if directory.exists() else "does not exist"
-            raise UsageProblem(f"{name} {problem}. Correct the name.")
+        # Not `is_dir`, which since Python 3.14 answers no for every error.
+        is_directory = stat.S_ISDIR(directory.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageProblem(f"{name} does not exist. Correct the name.") from None
     except PermissionError:
         # It is reported when the project is opened.
         return
     except OSError as error:
         raise UsageProblem(f"{name} can't be opened: {error.strerror}. Correct the name.") from error
+    if not is_directory:
+        raise UsageProblem(f"{name} is a file. Correct the name.")
 
 
 class FileStates(Struct, frozen=True):
