@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +16,7 @@ from codeloop.schema.api.session_reports import BudgetUse
 from codeloop.schema.config import SpendingConfig
 from codeloop.schema.wire import DECODE_ERRORS
 from codeloop.store.database import StoreError
-from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
+from codeloop.store.ledger import Spent, open_ledger
 
 
 async def read_budgets(project: Project) -> list[BudgetUse]:
@@ -47,30 +46,24 @@ async def read_budgets(project: Project) -> list[BudgetUse]:
     return await asyncio.to_thread(read_spent)
 
 
-def find_tightest_budget(budgets: Iterable[BudgetUse]) -> BudgetUse | None:
+async def find_tightest_budget(project: Project) -> BudgetUse | None:
     """Return the budget with the fewest dollars left; None without budgets."""
-    return min(budgets, key=lambda each: each.limit - each.spent, default=None)
+    return min(await read_budgets(project), key=lambda each: each.limit - each.spent, default=None)
 
 
-class DailySums(Struct):
-    """The dollars spent in a database by day (ordinal) since the start of a `month` (ms since the epoch).
+class CachedSpent(Struct):
+    """What was spent in a database since the starts of a `day` and of its `month` (ms since the epoch).
 
     `state`: the times and sizes of the database's files when it was read.
     """
 
     state: list[int]
+    day: int
     month: int
-    days: dict[int, float]
+    spent: Spent
 
 
-class _Spending(NamedTuple):
-    """Dollars spent."""
-
-    today: float
-    this_month: float
-
-
-_decode_sums = msgspec.json.Decoder(dict[str, DailySums]).decode
+_decode_sums = msgspec.json.Decoder(dict[str, CachedSpent]).decode
 
 
 def find_day_start(day: date) -> int:
@@ -80,58 +73,47 @@ def find_day_start(day: date) -> int:
 
 
 class _SpendingSums:
-    """The sums of databases, cached in a file: budgets are checked for each prompt, and reading a database is slow."""
+    """The sums of databases, cached in a file: budgets are checked before each request, and databases may be many."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         today = datetime.now().astimezone().date()
-        self._today = today.toordinal()
-        self._month_start = find_day_start(today.replace(day=1))
-        self._stored: dict[str, DailySums] = {}
+        self._day = find_day_start(today)
+        self._month = find_day_start(today.replace(day=1))
+        self._stored: dict[str, CachedSpent] = {}
         """The sums in the file, by the path of the database and the directory whose sessions count."""
         with suppress(OSError, *DECODE_ERRORS):
             self._stored = _decode_sums(file.read_bytes())
-        self._used: dict[str, DailySums] = {}
+        self._used: dict[str, CachedSpent] = {}
         """The sums that were asked for, which are up to date."""
 
-    def add_up(self, paths: Iterable[Path], directory: str | None) -> _Spending:
+    def add_up(self, paths: Iterable[Path], directory: str | None) -> Spent:
         """Add up the spending in databases, for the sessions of a directory or for all."""
         today = this_month = 0.0
         for path in paths:
             state = _read_state(path)
-            written_ns, _, log_written_ns, _ = state
-            # Nothing was written since the month began.
-            if max(written_ns, log_written_ns) // 1_000_000 < self._month_start:
-                continue
             key = f"{path}\n{directory or ''}"
             sums = self._stored.get(key)
-            if sums is None or sums.state != state or sums.month != self._month_start:
-                sums = DailySums(state, self._month_start, self._read_days(path, directory))
+            if sums is None or (sums.state, sums.day, sums.month) != (state, self._day, self._month):
+                sums = CachedSpent(state, self._day, self._month, self._read(path, directory))
             self._used[key] = sums
-            this_month += sum(sums.days.values())
-            today += sums.days.get(self._today, 0.0)
-        return _Spending(today, this_month)
+            today += sums.spent.today
+            this_month += sums.spent.this_month
+        return Spent(today, this_month)
 
     def store(self) -> None:
         """Write the sums to the file if they have changed."""
-        # Sums of other databases stay too: another project may have stored them. Those of earlier months are dropped.
-        daily_sums = {key: sums for key, sums in self._stored.items() if sums.month == self._month_start} | self._used
-        if daily_sums != self._stored:
+        # Sums of other databases stay too: another project may have stored them. Those of earlier days are dropped.
+        sums = {key: each for key, each in self._stored.items() if each.day == self._day} | self._used
+        if sums != self._stored:
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(self._file, msgspec.json.encode(daily_sums))
+                write_atomically(self._file, msgspec.json.encode(sums))
 
-    def _read_days(self, path: Path, directory: str | None) -> dict[int, float]:
-        days: dict[int, float] = {}
-        with suppress(StoreError), closing(open_queries(path)) as queries:
-            costs = queries.list_request_costs(self._month_start)
-            if costs and directory is not None:
-                ids = {each.id for each in queries.find_sessions(SessionFilter(directory=directory, limit=NO_LIMIT))}
-                costs = [(session_id, created, cost) for session_id, created, cost in costs if session_id in ids]
-            for _, created, cost in costs:
-                day = datetime.fromtimestamp(created / 1000).astimezone().date().toordinal()
-                days[day] = days.get(day, 0.0) + cost
-        return days
+    def _read(self, path: Path, directory: str | None) -> Spent:
+        with suppress(StoreError), closing(open_ledger(path)) as ledger:
+            return ledger.sum_spent(self._day, self._month, directory)
+        return Spent(0.0, 0.0)
 
 
 def _read_state(path: Path) -> list[int]:
