@@ -84,14 +84,12 @@ async def open_project(
     return project
 
 
-def _make_budget(project: "Project") -> ConfiguredBudget | None:
+def _make_budget(settings: ProjectSettings, store: Store) -> ConfiguredBudget | None:
     """Return the budgets of the configuration; None: it has none."""
-    if project.settings.config.budget == SpendingConfig():
+    budget = settings.config.budget
+    if budget == SpendingConfig():
         return None
-    # Imported late: most configurations have no budget.
-    from codeloop.app.handlers.reports.spending import find_tightest_budget
-
-    return ConfiguredBudget(partial(find_tightest_budget, project))
+    return ConfiguredBudget(budget, settings.paths, store.path, settings.project_root.directory_filter)
 
 
 async def _run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
@@ -199,7 +197,7 @@ class Project:
             spawn=_run_subagent,
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
-            turn_settings=TurnSettings(configured_budget=_make_budget(self)),
+            turn_settings=TurnSettings(configured_budget=_make_budget(settings, store)),
             hooks=hooks,
             services=self.services,
             subagents=settings.config.subagents,

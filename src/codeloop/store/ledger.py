@@ -97,7 +97,7 @@ class Spent(Struct, frozen=True):
     this_month: float
 
 
-class Ledger:
+class SpendingLedger:
     """The ledger of one database. Each method raises StoreError when the file fails."""
 
     def __init__(self, db: Database) -> None:
@@ -150,7 +150,7 @@ class Ledger:
         return Spent(today, this_month)
 
 
-def open_ledger(path: Path) -> Ledger:
+def open_ledger(path: Path) -> SpendingLedger:
     """Open a database for reading its ledger only. Raises StoreError if it is missing, damaged or from a newer version.
 
     One of an earlier version, whose project was not opened since, is read as well.
@@ -166,7 +166,7 @@ def open_ledger(path: Path) -> Ledger:
     except StoreError:
         db.close()
         raise
-    return Ledger(db)
+    return SpendingLedger(db)
 
 
 def _list_counts(tokens: Tokens) -> tuple[int, ...]:

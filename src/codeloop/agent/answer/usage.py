@@ -32,7 +32,7 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import CHECKPOINT_INTERVAL
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
 from codeloop.schema.wire import replace
-from codeloop.store.ledger import Ledger, LedgerEntry, PaidRequest, RequestKind
+from codeloop.store.ledger import LedgerEntry, PaidRequest, RequestKind, SpendingLedger
 from codeloop.store.store import Store
 
 BYTES_PER_TOKEN = 4
@@ -67,7 +67,7 @@ class Usage:
         self._stored_tokens = NO_TOKENS
         """With `_stored_cost`: the part of this request that is in the session's sums."""
 
-    def begin_entry(self, ledger: Ledger, request: PaidRequest) -> None:
+    def begin_entry(self, ledger: SpendingLedger, request: PaidRequest) -> None:
         """Add the request to the ledger, before it is sent, with the cost of its estimated input.
 
         So other processes count it while it runs, and it stays counted if this process is killed.

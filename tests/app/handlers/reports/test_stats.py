@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.handlers.reports import spending
+from codeloop.agent.request import spending_sums
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
@@ -195,7 +195,7 @@ async def test_a_month_of_a_budget_begins_at_midnight_also_before_a_change_of_th
             first = datetime.now().astimezone().replace(tzinfo=None, day=1, hour=0, minute=0, second=0, microsecond=0)
             for hours in (-1, 1):
                 filled(it, days_ago=(time.time() - first.timestamp() - hours * 3_600) / 86_400)
-            assert [each.spent for each in await spending.read_budgets(it.project)] == [0.5]
+            assert [each.spent for each in (await stats(it)).budgets] == [0.5]
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -216,14 +216,14 @@ async def test_only_databases_that_have_changed_are_read_again_for_a_budget(
         other = Store(own.parent.with_name("x") / own.name)
         stored(other, "/elsewhere")
         other.close()
-        monkeypatch.setattr(spending, "open_ledger", open_one)
-        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.0]
+        monkeypatch.setattr(spending_sums, "open_ledger", open_one)
+        assert [each.spent for each in (await stats(it)).budgets] == [1.0]
         assert sorted(read) == sorted([own.parent.name, "x"])
         read.clear()
-        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.0]
+        assert [each.spent for each in (await stats(it)).budgets] == [1.0]
         assert read == []
         filled(it)
-        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.5]
+        assert [each.spent for each in (await stats(it)).budgets] == [1.5]
         assert read == [own.parent.name]
         (it.project.settings.paths.cache / "spending.json").write_text("{broken")
-        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.5]
+        assert [each.spent for each in (await stats(it)).budgets] == [1.5]

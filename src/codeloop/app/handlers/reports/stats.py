@@ -8,9 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from codeloop.agent.request.spending_sums import find_day_start
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.reports.databases import find_databases, find_directory_filter
-from codeloop.app.handlers.reports.spending import find_day_start, read_budgets
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_reports import Figures, NamedFigures, Stats, StatsQuery
@@ -66,10 +65,12 @@ async def sum_stats(project: Project, args: StatsQuery) -> Stats:
     """
     if args.days is not None and not 1 <= args.days <= MAX_DAYS:
         raise OperationError("BadRequest", f"days is {args.days}; it must be from 1 to {MAX_DAYS}.")
-    paths = find_databases(project) if args.everything else [project.store.path]
-    directory = None if args.everything else find_directory_filter(project)
+    settings = project.settings
+    paths = settings.paths.find_databases() if args.everything else [project.store.path]
+    directory = None if args.everything else settings.project_root.directory_filter
     sums = await asyncio.to_thread(_read_stats, paths, _find_period_start(args.days), directory)
-    return replace(sums, budgets=await read_budgets(project))
+    budget = project.engine.turn_settings.configured_budget
+    return replace(sums, budgets=[] if budget is None else await budget.read())
 
 
 def _find_period_start(days: int | None) -> int:

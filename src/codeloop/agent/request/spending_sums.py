@@ -1,6 +1,5 @@
-"""Reads how much of each configured budget was spent, and finds the budget that limits a turn."""
+"""Adds up what was spent today and this month, in the databases of all projects or of one."""
 
-import asyncio
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from datetime import date, datetime, time
@@ -9,46 +8,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codeloop.app.handlers.reports.databases import find_databases, find_directory_filter
-from codeloop.app.project import Project
 from codeloop.kit.small_files import write_atomically
-from codeloop.schema.api.session_reports import BudgetUse
-from codeloop.schema.config import SpendingConfig
 from codeloop.schema.wire import DECODE_ERRORS
 from codeloop.store.database import StoreError
 from codeloop.store.ledger import Spent, open_ledger
-
-
-async def read_budgets(project: Project) -> list[BudgetUse]:
-    """Return the spent dollars of each configured budget since its day or month began (local time)."""
-    budget = project.settings.config.budget
-    project_budget = budget.project
-    if budget == SpendingConfig():
-        return []
-    databases = find_databases(project) if budget.day is not None or budget.month is not None else []
-    has_project_budget = project_budget.day is not None or project_budget.month is not None
-    project_databases = [project.store.path] if has_project_budget else []
-    directory, path = find_directory_filter(project), project.settings.paths.cache / "spending.json"
-
-    def read_spent() -> list[BudgetUse]:
-        sums = _SpendingSums(path)
-        all_spending = sums.add_up(databases, None)
-        project_spending = sums.add_up(project_databases, directory)
-        sums.store()
-        rows = (
-            ("day", budget.day, all_spending.today),
-            ("month", budget.month, all_spending.this_month),
-            ("project.day", project_budget.day, project_spending.today),
-            ("project.month", project_budget.month, project_spending.this_month),
-        )
-        return [BudgetUse(name=name, limit=limit, spent=cost) for name, limit, cost in rows if limit is not None]
-
-    return await asyncio.to_thread(read_spent)
-
-
-async def find_tightest_budget(project: Project) -> BudgetUse | None:
-    """Return the budget with the fewest dollars left; None without budgets."""
-    return min(await read_budgets(project), key=lambda each: each.limit - each.spent, default=None)
 
 
 class CachedSpent(Struct):
@@ -72,7 +35,7 @@ def find_day_start(day: date) -> int:
     return int(datetime.combine(day, time.min).timestamp() * 1000)
 
 
-class _SpendingSums:
+class SpendingSums:
     """The sums of databases, cached in a file: budgets are checked before each request, and databases may be many."""
 
     def __init__(self, file: Path) -> None:
