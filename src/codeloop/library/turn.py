@@ -28,10 +28,10 @@ from codeloop.library.options import TurnLimits
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, get_error_message
-from codeloop.schema.event import Event, MessageUpdated, PartUpdated, get_session_id
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated, get_session_id
 from codeloop.schema.limits import TURN_EVENTS_TIME
 from codeloop.schema.live_events import Busy, PartDelta, Retry, SessionIdle, StatusChanged, ToastShown
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, measure_growth
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_GET
 from codeloop.schema.part import (
     Part,
@@ -151,6 +151,9 @@ class RunningTurn(Listener):
         """The last message of the model; None until the turn has ended."""
         self.final_session: Session | None = None
         """The session after the turn; None until the turn has ended."""
+        self.cost = 0.0
+        """The dollars that the turn has used so far, with `_tokens`."""
+        self._tokens = NO_TOKENS
         self._client = client
         self._feed = feed
         self._prompt = prompt
@@ -161,6 +164,8 @@ class RunningTurn(Listener):
         self._send_task: asyncio.Task[MessageWithParts] | None = None
         self._is_idle = False
         self._has_timed_out = False
+        self._session: Session | None = None
+        """The session as it was last seen."""
         self._start = 0.0
         """When `run` was called, in monotonic seconds."""
 
@@ -186,6 +191,7 @@ class RunningTurn(Listener):
         Raises TurnFailed and other CodeloopErrors.
         """
         self._start = time.monotonic()
+        self._session = before
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
             send_task = self._send_task = asyncio.create_task(self._client.call(PROMPT, self._prompt))
@@ -196,6 +202,8 @@ class RunningTurn(Listener):
                 while (item := await self._queue.get()) is not None:
                     if isinstance(item, BaseException):
                         raise item
+                    if isinstance(item, SessionUpdated) and item.properties.info.id == before.id:
+                        self._add_growth(item.properties.info)
                     for event in self._reader.convert_event(item):
                         yield event
                     if self._note_status(item) and send_task.done():
@@ -206,6 +214,14 @@ class RunningTurn(Listener):
                 if not send_task.done():
                     await asyncio.shield(asyncio.ensure_future(self._stop(send_task)))
             yield TurnDone(await self._make_answer(self.last_message, before))
+
+    def _add_growth(self, session: Session) -> None:
+        """Add what the session's sums, which include its subagents, have grown by since they were last seen.
+
+        Each growth counts: the prompt may make an undo final, which lowers the sums.
+        """
+        tokens, cost = measure_growth(self._session or session, session)
+        self._session, self.cost, self._tokens = session, self.cost + cost, self._tokens.plus(tokens)
 
     def _note_status(self, event: Event) -> bool:
         """Note the session's status if the event reports it; return whether the session is idle now.
@@ -251,8 +267,7 @@ class RunningTurn(Listener):
             reason, explanation = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
         after = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
         self.final_session = after
-        # The sums of the session include its subagents, so their difference is that of the turn.
-        tokens = (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1)
+        self._add_growth(after)
         answer = Answer(
             text=join_text_parts(message.parts),
             result=None,
@@ -260,8 +275,8 @@ class RunningTurn(Listener):
             message_id=message.info.id,
             reason="done" if reason == "idle" else reason,
             steps=self._reader.steps,
-            cost=max((after.cost or 0.0) - (before.cost or 0.0), 0.0),
-            tokens=tokens,
+            cost=self.cost,
+            tokens=self._tokens,
             files=tuple(self._reader.files),
             tools=tuple(self._reader.tool_uses.values()),
             duration=time.monotonic() - self._start,
