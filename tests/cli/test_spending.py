@@ -1,6 +1,11 @@
 """Money that was spent stays spent: whatever becomes of a session, budgets and sums count what its requests cost."""
 
 import json
+import re
+import signal
+import sqlite3
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,29 @@ def ask(desk: Desk, *flags: str) -> dict[str, Any]:
     return result(desk.run("run", "--title", "T", "--format", "json", *flags, "go"))
 
 
+def wait_until(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def read_row(desk: Desk, column: str) -> int:
+    """Return a column of the newest row of the ledger, which is there before its request is sent."""
+    with sqlite3.connect(desk.database()) as database:
+        row = database.execute(f"SELECT {column} FROM spending ORDER BY number DESC LIMIT 1").fetchone()
+    return row[0]
+
+
+def shift_rows(desk: Desk, days: int) -> None:
+    """Date all rows of the ledger later, as if the clock had been set back since. The table itself refuses that."""
+    with sqlite3.connect(desk.database()) as database:
+        (trigger,) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'spending_is_settled'").fetchone()
+        database.execute("DROP TRIGGER spending_is_settled")
+        database.execute("UPDATE spending SET time = time + ?", (days * 86_400_000,))
+        database.execute(trigger)
+
+
 def test_undone_turns_stay_spent_and_count_for_the_budget(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving([DEAR]) as server:
@@ -37,3 +65,109 @@ def test_undone_turns_stay_spent_and_count_for_the_budget(tmp_path: Path) -> Non
     assert stats["total"]["cost"] == pytest.approx(3 * PRICE)
     assert stats["discarded"]["cost"] == pytest.approx(3 * PRICE)
     assert stats["budgets"][0]["spent"] == pytest.approx(3 * PRICE)
+
+
+def test_deleted_sessions_stay_spent_and_count_for_the_budget(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving([DEAR]) as server:
+        desk.use(server, budget={"day": 0.05})
+        for _ in range(3):
+            answer = ask(desk)
+            assert answer["reason"] == "done"
+            assert desk.run("session", "delete", answer["sessionID"]).returncode == 0
+        assert ask(desk)["reason"] == "limit"
+    stats = read_stats(desk)
+    assert stats["total"]["cost"] == stats["discarded"]["cost"] == pytest.approx(3 * PRICE)
+    assert (stats["total"]["steps"], stats["models"][0]["name"]) == (3, "local/m")
+    assert stats["projects"][0]["name"] == str(desk.work)
+    shown = desk.run("stats").stdout
+    assert re.search(r"of which undone or deleted +\$0\.0720", shown)
+    assert "$0.07" in desk.run("stats", "--budget").stdout
+
+
+def test_copies_of_a_session_are_not_paid_again(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    other = Desk(tmp_path / "other")
+    (tmp_path / "other").mkdir()
+    with serving([DEAR]) as server:
+        desk.use(server)
+        other.use(server)
+        first = ask(desk)
+        ask(desk, "--continue", "--fork")
+        assert read_stats(desk)["total"]["cost"] == pytest.approx(2 * PRICE)
+        file = tmp_path / "session.json"
+        assert desk.run("export", first["sessionID"], "--output", str(file)).returncode == 0
+        for place in (desk, other):
+            assert place.run("import", str(file)).returncode == 0
+    assert read_stats(desk)["total"]["cost"] == pytest.approx(2 * PRICE)
+    assert read_stats(other)["total"]["cost"] == 0
+    (imported,) = json.loads(other.run("session", "list", "--json").stdout)
+    assert imported["cost"] == pytest.approx(PRICE)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_answer_that_is_broken_off_counts_as_far_as_it_came(tmp_path: Path, number: signal.Signals) -> None:
+    desk = Desk(tmp_path, limits={"CHECKPOINT_INTERVAL": 0})
+    text = "word " * 400
+    with serving([Answer(text=text, deltas=400, counts=Counts(input=700), stall_after=310)]) as server:
+        desk.use(server, "anthropic", budget={"day": 0.001})
+        running = desk.start("run", "--title", "T", "tell me")
+        wait_until(lambda: server.requests)
+        wait_until(lambda: read_row(desk, "output") > 200)
+        running.send_signal(number)
+        running.communicate(timeout=60)
+        spent = read_stats(desk)["total"]["cost"]
+        assert 0.0007 + 2 * 200 / 1e6 < spent < 0.0007 + 2 * 700 / 1e6
+        assert ask(desk)["reason"] == "limit"
+        assert len(server.requests) == 1
+
+
+def test_a_request_under_way_counts_for_other_processes(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving([Answer(text="word " * 100, deltas=100, counts=Counts(input=700), stall_after=10)]) as server:
+        desk.use(server, "anthropic", budget={"day": 0.0005})
+        running = desk.start("run", "--title", "T", "tell me")
+        wait_until(lambda: server.requests)
+        wait_until(lambda: read_row(desk, "input") == 700)
+        assert ask(desk)["reason"] == "limit"
+        assert len(server.requests) == 1
+        running.kill()
+        running.communicate(timeout=60)
+
+
+def test_the_clock_brings_no_budget_back(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving([DEAR]) as server:
+        desk.use(server, budget={"day": 0.03})
+        assert ask(desk)["reason"] == "done"
+        shift_rows(desk, days=2)
+        # A day earlier than the last row: what is spent now is dated as that, and counts today and then.
+        assert ask(desk)["reason"] == "done"
+        assert ask(desk)["reason"] == "limit"
+    assert read_stats(desk)["budgets"][0]["spent"] == pytest.approx(2 * PRICE)
+
+
+def test_a_session_is_told_what_was_paid_for_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving([DEAR]) as server:
+        desk.use(server)
+        ask(desk)
+        assert desk.run("undo").returncode == 0
+        again = ask(desk, "--continue")
+        assert again["cost"] == pytest.approx(PRICE)
+        (session,) = json.loads(desk.run("session", "list", "--json").stdout)
+        assert session["cost"] == pytest.approx(PRICE)
+        cost = json.loads(desk.run("session", "cost", "--json").stdout)
+    assert cost["cost"] == pytest.approx(2 * PRICE)
+    assert cost["discarded"] == pytest.approx(PRICE)
+    assert "$0.0240 of it is for what was undone or deleted." in desk.run("session", "cost").stdout
+
+
+def test_titles_are_not_asked_for_beyond_a_budget(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving([DEAR]) as server:
+        desk.use(server, budget={"day": 0.02}, small_model="local/m")
+        assert ask(desk)["reason"] == "done"
+        count = len(server.requests)
+        assert result(desk.run("run", "--format", "json", "an untitled one"))["reason"] == "limit"
+        assert len(server.requests) == count
