@@ -34,7 +34,7 @@ class _UsageSum(msgspec.Struct):
 
     def add(self, request: PaidRequest) -> None:
         """Add a request."""
-        self.sessions.add(request.root_id)
+        self.sessions |= {request.root_id} if request.root_id else set()
         self.steps += request.is_step
         self.calls += request.tool_calls
         self.cost += request.cost
