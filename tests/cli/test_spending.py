@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Desk, result, serving
+from tests.cli.program import Desk, call, result, serving
 from tests.support.answers import Answer, Counts
+from tests.support.http_connection import ReceivedRequest
 
 DEAR = Answer(text="Hello.", counts=Counts(input=20_000, output=2_000))
 """An answer for 0.024 dollars."""
@@ -40,6 +41,12 @@ def read_row(desk: Desk, column: str) -> int:
     with sqlite3.connect(desk.database()) as database:
         row = database.execute(f"SELECT {column} FROM spending ORDER BY number DESC LIMIT 1").fetchone()
     return row[0]
+
+
+def read_kinds(desk: Desk) -> list[str]:
+    """Return what the requests whose answers have ended were for."""
+    with sqlite3.connect(desk.database()) as database:
+        return [row[0] for row in database.execute("SELECT kind FROM spending WHERE NOT is_open")]
 
 
 def shift_rows(desk: Desk, days: int) -> None:
@@ -171,3 +178,53 @@ def test_titles_are_not_asked_for_beyond_a_budget(tmp_path: Path) -> None:
         count = len(server.requests)
         assert result(desk.run("run", "--format", "json", "an untitled one"))["reason"] == "limit"
         assert len(server.requests) == count
+
+
+def test_every_kind_of_request_is_paid_once_and_stays_when_all_is_deleted(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    task = call("task", description="look", prompt="look around", subagent_type="explore")
+    done = Answer(text="Done.", counts=Counts(input=100, output=20))
+
+    def choose(received: ReceivedRequest) -> Answer:
+        words = json.dumps(received.json)
+        has_called = '"role": "tool"' in words
+        return task if "delegate this" in words and received.json.get("tools") and not has_called else done
+
+    with serving(choose) as server:
+        desk.use(server, small_model="local/m")
+        session = result(desk.run("run", "--format", "json", "delegate this"))["sessionID"]
+        assert desk.run("session", "compact", session).returncode == 0
+        wait_until(lambda: len(read_kinds(desk)) == len(server.requests))
+    assert set(read_kinds(desk)) == {"turn", "subagent", "title", "compaction"}
+    before = read_stats(desk)
+    assert before["total"]["cost"] == pytest.approx(len(server.requests) * 0.00014)
+    cost = json.loads(desk.run("session", "cost", session, "--json").stdout)
+    assert (cost["cost"], cost["discarded"]) == (pytest.approx(before["total"]["cost"]), 0)
+    assert cost["subagents"][0]["cost"] == pytest.approx(0.00014)
+    assert desk.run("session", "delete", session).returncode == 0
+    assert json.loads(desk.run("session", "list", "--children", "--json").stdout) == []
+    after = read_stats(desk)
+    assert (after["total"], after["days"], after["models"]) == (before["total"], before["days"], before["models"])
+    assert after["discarded"] == after["total"]
+
+
+def test_a_session_with_its_subagents_can_not_undo_its_limit(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving([DEAR]) as server:
+        desk.use(server, subagents={"cost": 0.05})
+        reasons = [ask(desk)["reason"]]
+        for _ in range(3):
+            assert desk.run("undo").returncode == 0
+            reasons.append(ask(desk, "--continue")["reason"])
+    assert reasons == ["done", "done", "done", "limit"]
+
+
+def test_a_failed_request_that_was_billed_counts(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    cut = Answer(text="word " * 100, deltas=100, counts=Counts(input=700), cut_after=60)
+    with serving([cut]) as server:
+        desk.use(server, "anthropic", budget={"day": 0.0001})
+        ask(desk)
+        assert ask(desk)["reason"] == "limit"
+        tries = len(server.requests)
+    assert read_stats(desk)["total"]["cost"] >= tries * 0.0007
