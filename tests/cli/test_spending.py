@@ -228,3 +228,18 @@ def test_a_failed_request_that_was_billed_counts(tmp_path: Path) -> None:
         assert ask(desk)["reason"] == "limit"
         tries = len(server.requests)
     assert read_stats(desk)["total"]["cost"] >= tries * 0.0007
+
+
+def test_a_project_that_is_removed_stays_paid(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving([DEAR]) as server:
+        desk.use(server, budget={"day": 0.02})
+        assert ask(desk)["reason"] == "done"
+        desk.work.rename(tmp_path / "renamed")
+        (desk.work / "file").write_text("another project of the same name")
+        desk.git("init", "-q")
+        desk.git("add", ".")
+        desk.git("commit", "-qm", "start")
+        assert ask(desk)["reason"] == "limit"
+    assert read_stats(desk)["total"]["cost"] == 0
+    assert read_stats(desk, "--all")["total"]["cost"] == pytest.approx(PRICE)

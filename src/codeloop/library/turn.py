@@ -143,17 +143,34 @@ def make_tool_use(part: ToolPart) -> ToolUse | None:
     )
 
 
+class SessionGrowth:
+    """The dollars and tokens by which a session's sums, which include its subagents, have grown since the first `add`.
+
+    Each growth counts: a prompt may make an undo final, which lowers the sums.
+    """
+
+    def __init__(self) -> None:
+        self.cost = 0.0
+        self.tokens = NO_TOKENS
+        self.session: Session | None = None
+        """The session as it was last seen; None: it was not yet."""
+
+    def add(self, session: Session) -> None:
+        """Add what the sums have grown by since they were last seen."""
+        if self.session is not None:
+            tokens, cost = measure_growth(self.session, session)
+            self.cost, self.tokens = self.cost + cost, self.tokens.plus(tokens)
+        self.session = session
+
+
 class RunningTurn(Listener):
     """The turn of a prompt. `run` sends the prompt, and may be called once."""
 
     def __init__(self, client: Client, feed: EventFeed, prompt: Prompt, limits: TurnLimits) -> None:
         self.last_message: MessageWithParts | None = None
         """The last message of the model; None until the turn has ended."""
-        self.final_session: Session | None = None
-        """The session after the turn; None until the turn has ended."""
-        self.cost = 0.0
-        """The dollars that the turn has used so far, with `_tokens`."""
-        self._tokens = NO_TOKENS
+        self.growth = SessionGrowth()
+        """What the turn has used so far."""
         self._client = client
         self._feed = feed
         self._prompt = prompt
@@ -164,8 +181,6 @@ class RunningTurn(Listener):
         self._send_task: asyncio.Task[MessageWithParts] | None = None
         self._is_idle = False
         self._has_timed_out = False
-        self._session: Session | None = None
-        """The session as it was last seen."""
         self._start = 0.0
         """When `run` was called, in monotonic seconds."""
 
@@ -191,7 +206,7 @@ class RunningTurn(Listener):
         Raises TurnFailed and other CodeloopErrors.
         """
         self._start = time.monotonic()
-        self._session = before
+        self.growth.add(before)
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
             send_task = self._send_task = asyncio.create_task(self._client.call(PROMPT, self._prompt))
@@ -203,7 +218,7 @@ class RunningTurn(Listener):
                     if isinstance(item, BaseException):
                         raise item
                     if isinstance(item, SessionUpdated) and item.properties.info.id == before.id:
-                        self._add_growth(item.properties.info)
+                        self.growth.add(item.properties.info)
                     for event in self._reader.convert_event(item):
                         yield event
                     if self._note_status(item) and send_task.done():
@@ -214,14 +229,6 @@ class RunningTurn(Listener):
                 if not send_task.done():
                     await asyncio.shield(asyncio.ensure_future(self._stop(send_task)))
             yield TurnDone(await self._make_answer(self.last_message, before))
-
-    def _add_growth(self, session: Session) -> None:
-        """Add what the session's sums, which include its subagents, have grown by since they were last seen.
-
-        Each growth counts: the prompt may make an undo final, which lowers the sums.
-        """
-        tokens, cost = measure_growth(self._session or session, session)
-        self._session, self.cost, self._tokens = session, self.cost + cost, self._tokens.plus(tokens)
 
     def _note_status(self, event: Event) -> bool:
         """Note the session's status if the event reports it; return whether the session is idle now.
@@ -266,8 +273,7 @@ class RunningTurn(Listener):
         if self._has_timed_out:
             reason, explanation = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
         after = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
-        self.final_session = after
-        self._add_growth(after)
+        self.growth.add(after)
         answer = Answer(
             text=join_text_parts(message.parts),
             result=None,
@@ -275,8 +281,8 @@ class RunningTurn(Listener):
             message_id=message.info.id,
             reason="done" if reason == "idle" else reason,
             steps=self._reader.steps,
-            cost=self.cost,
-            tokens=self._tokens,
+            cost=self.growth.cost,
+            tokens=self.growth.tokens,
             files=tuple(self._reader.files),
             tools=tuple(self._reader.tool_uses.values()),
             duration=time.monotonic() - self._start,
