@@ -106,6 +106,16 @@ async def test_sessions_on_a_server_share_a_budget(tmp_path: Path, model: ModelS
         await server.stop()
 
 
+async def test_a_turn_whose_prompt_makes_an_undo_final_costs_what_it_used(tmp_path: Path, model: ModelServer) -> None:
+    budget = codeloop.Budget(cost=0.03)
+    async with opened(tmp_path, "work", model, budget) as project:
+        session = await project.session()
+        for _ in range(2):
+            assert (await session.ask("say hello")).cost == pytest.approx(A_CALL)
+            await session.undo()
+        assert budget.spent == pytest.approx(2 * A_CALL)
+
+
 async def test_steps_and_subagents_count_and_the_turn_ends_with_a_limit(tmp_path: Path) -> None:
     budget = codeloop.Budget(cost=0.05)
     with serving(steps(LOOKS, DELEGATES, LOOKS)) as model:

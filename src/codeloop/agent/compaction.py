@@ -10,7 +10,7 @@ from itertools import takewhile
 from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer, store_finish
 from codeloop.agent.answer.live_status import show_status
 from codeloop.agent.answer.turn_diffs import store_diffs
-from codeloop.agent.answer.usage import BYTES_PER_TOKEN, Usage
+from codeloop.agent.answer.usage import BYTES_PER_TOKEN, start_usage
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import Compact, find_required_format
 from codeloop.agent.request.projection import project_conversation
@@ -94,7 +94,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
             model.info, await engine.hooks.change_history(session_id, entries), max_input_tokens
         )
         model_request = await engine.hooks.change_summary_request(request, model.info, model_request, auto=move.auto)
-    usage = Usage(model.info.prices, model_request, engine.turn_settings.shared_budget)
+    usage = start_usage(engine, session_id, model.info, model_request, kind="compaction", message_id=info.id)
     with InterruptionGuard(engine, info, usage):
         await fault_injection.pass_point_async("compaction.start")
         text, finished = await ask_for_text(model, model_request, usage)

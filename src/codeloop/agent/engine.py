@@ -11,6 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.agent.request.configured_budget import ConfiguredBudget
 from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.agent.turn_hooks import NO_HOOKS, TurnHooks
@@ -19,7 +20,6 @@ from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.chat import ChatModel
 from codeloop.permission.gate import Gate
 from codeloop.schema.api.agents import Agent
-from codeloop.schema.api.session_reports import BudgetUse
 from codeloop.schema.config import SubagentsConfig
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
@@ -64,8 +64,8 @@ class TurnSettings(Struct, frozen=True):
     """The session's cost when the turn began, with its subagents'."""
     tokens_before: int = 0
     """The session's tokens when the turn began, with its subagents'."""
-    configured_budget: BudgetUse | None = None
-    """The budget of the configuration with the least left when the turn began, without this turn's costs."""
+    configured_budget: ConfiguredBudget | None = None
+    """The budgets of the configuration; None: it has none."""
     shared_budget: SharedBudget | None = None
     """The budget shared with other sessions, or of the session with its subagents; None: unlimited."""
     wants_hour_cache: bool = False

@@ -13,7 +13,10 @@ async def run(engine: Engine, session_id: str) -> Stop:
     """Work on a session until there is nothing more to do. Cancel by cancelling the task."""
     cache = RequestCache()
     has_asked = False
+    configured_budget = engine.turn_settings.configured_budget
     while True:
+        if configured_budget is not None:
+            await configured_budget.check()
         match decide_next_move(engine.store.read_context(session_id), engine.turn_settings):
             case Stop() as stop:
                 # A run that found nothing to do sends no reminder: it would wake the model for nothing.

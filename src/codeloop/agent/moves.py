@@ -350,14 +350,8 @@ def _check_limits(conversation: Conversation, settings: TurnSettings) -> Stop | 
     """Return the stop by the first limit that is reached; None: no limit is."""
     if settings.shared_budget is not None and settings.shared_budget.refusal:
         return Stop("limit", settings.shared_budget.refusal)
-    if (
-        settings.configured_budget is not None
-        and (cost := _compute_turn_cost(conversation, settings) + settings.configured_budget.spent)
-        >= settings.configured_budget.limit
-    ):
-        limit, name = format_dollars(settings.configured_budget.limit), settings.configured_budget.name
-        advice = "`codeloop stats` shows what was spent; the configuration has the limit"
-        return Stop("limit", f"`budget.{name}` is used up: {format_dollars(cost)} of {limit} spent. {advice}.")
+    if settings.configured_budget is not None and settings.configured_budget.refusal:
+        return Stop("limit", settings.configured_budget.refusal)
     # Most turns have no limit: their entries need not be searched.
     if settings.max_steps is None and settings.max_cost is None and settings.max_tokens is None:
         return None

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from codeloop.agent.answer.answer_draft import AnswerDraft
 from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer, make_finish_part, store_finish
 from codeloop.agent.answer.live_status import RetryStatus, show_status
-from codeloop.agent.answer.usage import Usage
+from codeloop.agent.answer.usage import Usage, start_usage
 from codeloop.agent.calls.call_rules import list_rulesets
 from codeloop.agent.calls.tool_calls import ToolCalls
 from codeloop.agent.engine import Engine
@@ -58,7 +58,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     draft = AnswerDraft(engine.store, session_id, info.id)
     recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
     calls = ToolCalls(engine, agent, info, recorder, toolbox=structured.toolbox if structured is not None else None)
-    usage = Usage(model.info.prices, request, engine.turn_settings.shared_budget)
+    usage = start_usage(engine, session_id, model.info, request, kind="turn", message_id=info.id)
     is_complete = False
     with InterruptionGuard(engine, info, usage):
         try:

@@ -8,12 +8,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-import msgspec
-
-from codeloop.agent.answer.usage import Usage
+from codeloop.agent.answer.usage import start_usage
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.system_prompt import read_prompt
-from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserModelMessage
+from codeloop.model.chat import ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE_DELAY, TITLE_PROMPTS, TITLE_THINKING, TITLE_TIME
@@ -21,7 +19,6 @@ from codeloop.schema.message import Session, UserMessage, format_model_ref
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-from codeloop.store.queries import TITLE_USAGE_KEY, SideUsage
 
 UNTITLED_PREFIX = "New session - "
 MAX_TITLE_CHARS = 80
@@ -57,7 +54,8 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *
         if is_turn_over:
             await asyncio.sleep(TITLE_DELAY.seconds)
         title_model = _choose_model(engine, model, is_turn_over=is_turn_over)
-        if title_model is None:
+        budget = engine.turn_settings.configured_budget
+        if title_model is None or (budget is not None and await budget.check()):
             return False
         title = await asyncio.wait_for(_ask_for_title(engine, session_id, title_model, prompt), TITLE_TIME.seconds)
         first_line = shorten_to_line(prompt)
@@ -105,29 +103,15 @@ async def _ask_for_title(engine: Engine, session_id: str, ref: str, prompt: str)
     request = await engine.hooks.change_title_request(
         engine.store, session_id, model.info, request, prompt, MAX_PROMPT_CHARS
     )
-    usage = Usage(model.info.prices, request, engine.turn_settings.shared_budget)
+    usage = start_usage(engine, session_id, model.info, request, kind="title")
     # Imported late: most turns ask for no title.
     from codeloop.agent.request.text_request import ask_for_text
 
     try:
         text, finished = await ask_for_text(model, request, usage)
     finally:
-        _store_usage(engine, session_id, model.info, usage)
+        usage.store_sums(engine.store, session_id)
     return "" if finished.error is not None else shorten_to_line(text.strip("\"'"))
-
-
-def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
-    """Add a title's usage to the sums, and store it in the session's metadata, since no answer holds it."""
-    if not usage.total_tokens.all or engine.store.find_session(session_id) is None:
-        return
-    title_usage = SideUsage(
-        created=now_ms(), cost=usage.cost, tokens=usage.total_tokens, provider_id=info.provider_id, model_id=info.id
-    )
-    usage_metadata = {TITLE_USAGE_KEY: msgspec.to_builtins(title_usage)}
-    engine.store.update_session(
-        session_id, lambda session: replace(session, metadata={**(session.metadata or {}), **usage_metadata})
-    )
-    usage.store_sums(engine.store, session_id)
 
 
 def _set_title(engine: Engine, session_id: str, title: str, may_replace: Callable[[str], bool]) -> None:

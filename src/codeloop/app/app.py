@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakSet
 
-from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.models.open_models import ModelSource
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
@@ -136,7 +135,7 @@ class App:
 
     def _list_databases(self) -> list[Path]:
         projects = self.projects
-        return find_databases(projects[0]) if projects else []
+        return projects[0].settings.paths.find_databases() if projects else []
 
     async def reload(self, directory: Path) -> None:
         """Have the next request open a directory's project again, with a newly read configuration.

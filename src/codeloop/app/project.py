@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from codeloop.agent.engine import Engine, OutputLimits
+from codeloop.agent.engine import Engine, OutputLimits, TurnSettings
+from codeloop.agent.request.configured_budget import ConfiguredBudget
 from codeloop.agent.turn_hooks import NO_HOOKS
 from codeloop.app.detect_language_server import has_language_server
 from codeloop.app.models.open_models import ModelSource, find_newest_model, make_providers, open_model_source
@@ -23,6 +24,7 @@ from codeloop.extend.skills import make_skill_tool
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
+from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
@@ -80,6 +82,14 @@ async def open_project(
 
         project.run_in_background(send_notifications(hooks, project.store, settings.project_root.directory))
     return project
+
+
+def _make_budget(settings: ProjectSettings, store: Store) -> ConfiguredBudget | None:
+    """Return the budgets of the configuration; None: it has none."""
+    budget = settings.config.budget
+    if budget == SpendingConfig():
+        return None
+    return ConfiguredBudget(budget, settings.paths, store.path, settings.project_root.directory_filter)
 
 
 async def _run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
@@ -187,6 +197,7 @@ class Project:
             spawn=_run_subagent,
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
+            turn_settings=TurnSettings(configured_budget=_make_budget(settings, store)),
             hooks=hooks,
             services=self.services,
             subagents=settings.config.subagents,

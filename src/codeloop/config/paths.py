@@ -59,6 +59,10 @@ class Paths(Struct, frozen=True):
         """Return the folder of one project's sessions and snapshots."""
         return self.data / "project" / project_id
 
+    def find_databases(self) -> list[Path]:
+        """Return the paths of the databases of all projects on this machine, sorted. Blocks."""
+        return sorted((self.data / "project").glob("*/codeloop.db"))
+
     def expand_home(self, path: str) -> Path:
         """Return a path with a leading `~` or `$HOME` replaced by the home directory."""
         for start in ("~", "$HOME"):

@@ -50,6 +50,14 @@ class ProjectRoot(Struct, frozen=True):
         return "" if self.directory == self.root else str(self.directory.relative_to(self.root))
 
     @property
+    def directory_filter(self) -> str | None:
+        """The directory that selects the project's sessions in its database; None: all of them are the project's.
+
+        Directories outside of git repositories share one database.
+        """
+        return str(self.directory) if self.project_id == GLOBAL_PROJECT_ID else None
+
+    @property
     def folders(self) -> list[Path]:
         """The folders from the top of the work tree down to the directory, both included."""
         return list_folders_down(self.root, self.directory)

@@ -237,9 +237,9 @@ class AgentSession:
                         yield event
             finally:
                 # An engine in this process counts each request itself; of one on a server only the total is known.
-                if self._target.budget is not None and self._target.is_remote and turn.final_session is not None:
-                    add_cost(self._target.budget, (turn.final_session.cost or 0.0) - self.cost)
-                self._session = turn.final_session or self._session
+                if self._target.budget is not None and self._target.is_remote:
+                    add_cost(self._target.budget, turn.growth.cost)
+                self._session = turn.growth.session or self._session
 
     def _make_prompt(self, text: str, files: Files, limits: TurnLimits, schema: JSON | None) -> Prompt:
         check_prompt(text)

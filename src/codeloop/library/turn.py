@@ -28,10 +28,10 @@ from codeloop.library.options import TurnLimits
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, get_error_message
-from codeloop.schema.event import Event, MessageUpdated, PartUpdated, get_session_id
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated, get_session_id
 from codeloop.schema.limits import TURN_EVENTS_TIME
 from codeloop.schema.live_events import Busy, PartDelta, Retry, SessionIdle, StatusChanged, ToastShown
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, measure_growth
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_GET
 from codeloop.schema.part import (
     Part,
@@ -143,14 +143,34 @@ def make_tool_use(part: ToolPart) -> ToolUse | None:
     )
 
 
+class SessionGrowth:
+    """The dollars and tokens by which a session's sums, which include its subagents, have grown since the first `add`.
+
+    Each growth counts: a prompt may make an undo final, which lowers the sums.
+    """
+
+    def __init__(self) -> None:
+        self.cost = 0.0
+        self.tokens = NO_TOKENS
+        self.session: Session | None = None
+        """The session as it was last seen; None: it was not yet."""
+
+    def add(self, session: Session) -> None:
+        """Add what the sums have grown by since they were last seen."""
+        if self.session is not None:
+            tokens, cost = measure_growth(self.session, session)
+            self.cost, self.tokens = self.cost + cost, self.tokens.plus(tokens)
+        self.session = session
+
+
 class RunningTurn(Listener):
     """The turn of a prompt. `run` sends the prompt, and may be called once."""
 
     def __init__(self, client: Client, feed: EventFeed, prompt: Prompt, limits: TurnLimits) -> None:
         self.last_message: MessageWithParts | None = None
         """The last message of the model; None until the turn has ended."""
-        self.final_session: Session | None = None
-        """The session after the turn; None until the turn has ended."""
+        self.growth = SessionGrowth()
+        """What the turn has used so far."""
         self._client = client
         self._feed = feed
         self._prompt = prompt
@@ -186,6 +206,7 @@ class RunningTurn(Listener):
         Raises TurnFailed and other CodeloopErrors.
         """
         self._start = time.monotonic()
+        self.growth.add(before)
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
             send_task = self._send_task = asyncio.create_task(self._client.call(PROMPT, self._prompt))
@@ -196,6 +217,8 @@ class RunningTurn(Listener):
                 while (item := await self._queue.get()) is not None:
                     if isinstance(item, BaseException):
                         raise item
+                    if isinstance(item, SessionUpdated) and item.properties.info.id == before.id:
+                        self.growth.add(item.properties.info)
                     for event in self._reader.convert_event(item):
                         yield event
                     if self._note_status(item) and send_task.done():
@@ -250,9 +273,7 @@ class RunningTurn(Listener):
         if self._has_timed_out:
             reason, explanation = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
         after = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
-        self.final_session = after
-        # The sums of the session include its subagents, so their difference is that of the turn.
-        tokens = (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1)
+        self.growth.add(after)
         answer = Answer(
             text=join_text_parts(message.parts),
             result=None,
@@ -260,8 +281,8 @@ class RunningTurn(Listener):
             message_id=message.info.id,
             reason="done" if reason == "idle" else reason,
             steps=self._reader.steps,
-            cost=max((after.cost or 0.0) - (before.cost or 0.0), 0.0),
-            tokens=tokens,
+            cost=self.growth.cost,
+            tokens=self.growth.tokens,
             files=tuple(self._reader.files),
             tools=tuple(self._reader.tool_uses.values()),
             duration=time.monotonic() - self._start,

@@ -151,7 +151,8 @@ class Revert(Wire):
 class Session(Wire):
     """One conversation in one directory.
 
-    `cost` (dollars) and `tokens` are what its answers, its title and its subagents have used.
+    `cost` (dollars) and `tokens` are what its answers, its title and its subagents have used. What a final undo removes
+    leaves them again; the ledger of the store keeps what was paid.
     """
 
     id: str
@@ -178,6 +179,12 @@ class Session(Wire):
     def root(self) -> str:
         """The top of the work tree that it works in: its directory without its path."""
         return (self.directory.removesuffix(self.path).rstrip("/") or "/") if self.path else self.directory
+
+
+def measure_growth(before: Session, after: Session) -> tuple[Tokens, float]:
+    """Return the tokens and the dollars by which a session's sums have grown; never less than nothing."""
+    cost = max((after.cost or 0.0) - (before.cost or 0.0), 0.0)
+    return (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1), cost
 
 
 def describe_relocation(session: Session) -> str:

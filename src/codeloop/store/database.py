@@ -11,6 +11,7 @@ from codeloop.kit import fault_injection
 from codeloop.kit.small_files import create_private_folder, lock
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY_TIME
+from codeloop.store.ledger_schema import LEDGER_MIGRATION
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -59,13 +60,14 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX decision_session ON decision (session_id);
     PRAGMA user_version = 3;
     """,
+    LEDGER_MIGRATION,
 )
 """The script that upgrades to each version, from version 1; its last line sets the version.
 
 A script is never changed once it is released: databases that ran it would differ from new ones.
 """
 
-SqlValue = str | int | bytes | None
+SqlValue = str | int | float | bytes | None
 
 
 class StoreError(CodeloopError):
@@ -248,6 +250,16 @@ def migrate(connection: sqlite3.Connection) -> None:
         with transaction(connection):
             # Read again under the lock: another process may have migrated meanwhile.
             version = _read_version(connection)
-            for statement in MIGRATIONS[version].split(";") if version < len(MIGRATIONS) else ():
+            for statement in _split_script(MIGRATIONS[version]) if version < len(MIGRATIONS) else ():
                 fault_injection.pass_point("migration")
                 connection.execute(statement)
+
+
+def _split_script(script: str) -> list[str]:
+    """Return the statements of a script. A trigger has semicolons of its own."""
+    statements = [""]
+    for piece in script.split(";"):
+        statements[-1] += f"{piece};"
+        if sqlite3.complete_statement(statements[-1]):
+            statements.append("")
+    return statements

@@ -1,22 +1,19 @@
-"""Read-only queries on a project's database: lists of sessions, pages of messages, searches, costs.
+"""Read-only queries on a project's database: lists of sessions, pages of messages, searches.
 
 Reports and handlers use them through `Store.queries`, or through `open_queries` for a project that is not open.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.schema.api.session_reports import SessionOverview
-from codeloop.schema.message import NO_TOKENS, Message, Session, Tokens
+from codeloop.schema.message import Message, Session
 from codeloop.schema.part import Part, TextPart
-from codeloop.schema.wire import Wire
 from codeloop.store.conversation import Entry
 from codeloop.store.database import MIGRATIONS, Database, StoreError
 from codeloop.store.lease import Leases
@@ -48,65 +45,6 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
-class AnswerCost(Struct, frozen=True):
-    """The cost of a stored answer in dollars. It has no other field: decoding the whole answer would take longer."""
-
-    cost: float
-
-
-class AnswerUsage(Struct, frozen=True):
-    """The fields of a stored answer that statistics add up."""
-
-    cost: float
-    tokens: Tokens
-    provider_id: str = msgspec.field(name="providerID")
-    model_id: str = msgspec.field(name="modelID")
-    retried: Tokens = NO_TOKENS
-
-
-TITLE_USAGE_KEY = "title"
-"""The key in a session's metadata for the usage of the request for its title."""
-HOOK_USAGE_KEY = "judgedUsage"
-"""The key in a session's metadata for the usage of the models that its hooks asked."""
-
-
-class SideUsage(Wire):
-    """The usage of a request outside the conversation, such as for a title, as it is stored in a session's metadata.
-
-    `created` in ms since the epoch, `cost` in dollars.
-    """
-
-    created: int
-    cost: float
-    tokens: Tokens
-    provider_id: str
-    model_id: str
-
-
-class RequestUsage(Struct, frozen=True):
-    """The usage of one request to a model, and the number of tool calls in its answer.
-
-    `created` in ms since the epoch, `cost` in dollars. `is_step`: False for a request outside the conversation.
-    """
-
-    session_id: str
-    created: int
-    cost: float
-    tokens: Tokens
-    model: str
-    """`provider/model`."""
-    tool_calls: int = 0
-    is_step: bool = True
-
-
-class RequestCost(NamedTuple):
-    """The cost of one request to a model in dollars; `created` in ms since the epoch."""
-
-    session_id: str
-    created: int
-    cost: float
-
-
 class UsedDirectory(Struct, frozen=True):
     """A directory in which sessions were held; `path`: the same, relative to the work tree. Times in ms."""
 
@@ -114,18 +52,6 @@ class UsedDirectory(Struct, frozen=True):
     path: str
     created: int
     updated: int
-
-
-_decode_answer_usage = msgspec.json.Decoder(AnswerUsage).decode
-_decode_side_usage = msgspec.json.Decoder(SideUsage).decode
-_decode_answer_cost = msgspec.json.Decoder(AnswerCost).decode
-# `"role"` is the first field of a stored message, since msgspec writes the tag first. A fork copies older messages; the
-# last condition counts them only once, in the session that paid for them.
-_SELECT_ANSWERS_SINCE = """
-    SELECT message.id, message.session_id, message.created, message.data
-    FROM message JOIN session ON session.id = message.session_id
-    WHERE message.created >= ? AND substr(message.data, 1, 19) = CAST('{"role":"assistant"' AS BLOB)
-        AND message.created >= json_extract(CAST(session.data AS TEXT), '$.time.created')"""
 
 
 class Queries:
@@ -257,67 +183,6 @@ class Queries:
             ORDER BY message.created, message.id, part.id"""
         for data, info in self._db.fetch_all(sql, session_id, make_like_pattern(word) if word else ""):
             yield _message_decoder.decode(info), _part_decoder.decode(data)
-
-    def list_request_usages(self, since: int) -> list[RequestUsage]:
-        """Return every step since a time (ms since the epoch), and the requests outside the conversation.
-
-        The steps that a fork copied are skipped: they are older than the fork.
-        """
-        sql = """
-            SELECT part.message_id, count(*) FROM message JOIN part ON part.message_id = message.id
-            WHERE message.created >= ? AND substr(part.data, 1, ?) = ? GROUP BY part.message_id"""
-        calls: dict[str, int] = dict(self._db.fetch_all(sql, since, len(_TOOL_PART_PREFIX), _TOOL_PART_PREFIX))
-        requests: list[RequestUsage] = []
-        for message_id, session_id, created, data in self._db.fetch_all(_SELECT_ANSWERS_SINCE, since):
-            step = _decode_answer_usage(data)
-            requests.append(
-                RequestUsage(
-                    session_id=session_id,
-                    created=created,
-                    cost=step.cost,
-                    tokens=step.tokens.plus(step.retried),
-                    model=f"{step.provider_id}/{step.model_id}",
-                    tool_calls=calls.get(message_id, 0),
-                )
-            )
-        return requests + self._list_side_requests(since)
-
-    def list_request_costs(self, since: int) -> list[RequestCost]:
-        """Return the cost of each request of `list_request_usages`; this is faster."""
-        costs = [
-            RequestCost(session_id, created, _decode_answer_cost(data).cost)
-            for _, session_id, created, data in self._db.fetch_all(_SELECT_ANSWERS_SINCE, since)
-        ]
-        costs += [RequestCost(each.session_id, each.created, each.cost) for each in self._list_side_requests(since)]
-        return costs
-
-    def _list_side_requests(self, since: int) -> list[RequestUsage]:
-        """Return the requests outside the conversation since a time; those that a fork copied are skipped."""
-        sql = """
-            SELECT id, CAST(json_extract(CAST(data AS TEXT), ?1) AS BLOB) FROM session
-            WHERE json_extract(CAST(data AS TEXT), ?1 || '.created') >= max(?2,
-                json_extract(CAST(data AS TEXT), '$.time.created'))"""
-        requests: list[RequestUsage] = []
-        rows = [
-            row
-            for key in (TITLE_USAGE_KEY, HOOK_USAGE_KEY)
-            for row in self._db.fetch_all(sql, f"$.metadata.{key}", since)
-        ]
-        for session_id, data in rows:
-            # A client may have written its own metadata under the same key.
-            with suppress(msgspec.DecodeError):
-                usage = _decode_side_usage(data)
-                requests.append(
-                    RequestUsage(
-                        session_id=session_id,
-                        created=usage.created,
-                        cost=usage.cost,
-                        tokens=usage.tokens,
-                        model=f"{usage.provider_id}/{usage.model_id}",
-                        is_step=False,
-                    )
-                )
-        return requests
 
 
 def make_like_pattern(text: str) -> str:

@@ -34,6 +34,7 @@ from codeloop.store.conversation_view import ConversationView
 from codeloop.store.database import Database, StoreError
 from codeloop.store.followers import Followers
 from codeloop.store.lease import Leases
+from codeloop.store.ledger import SpendingLedger
 from codeloop.store.outbox import Outbox
 from codeloop.store.queries import Queries
 
@@ -72,6 +73,7 @@ class Store:
         self.leases = Leases(self._db)
         self.queries = Queries(self._db)
         self.facts = SessionFacts(self._db)
+        self.ledger = SpendingLedger(self._db)
         self.permissions = self.queries.permissions
         self.statuses: dict[str, Status] = {}
         """The status of each session that is not idle, by session id, as this process last published it."""

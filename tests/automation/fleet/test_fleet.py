@@ -256,6 +256,31 @@ def test_goals_that_are_not_reached_fail_and_the_page_shows_all(tmp_path: Path) 
 
 
 @pytest.mark.slow
+def test_a_fleet_has_cost_what_all_attempts_have_cost(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    job: dict[str, object] = {"id": "j", "repository": str(repository(desk)), "prompt": "wait"}
+    with serving(steps(bash("sleep 600"), DONE)) as server:
+        desk.use(server, agent={"title": {"disable": True}})
+        table = write_table(desk, [job])
+        coordinator = desk.start("fleet", "run", table)
+        attempts = desk.home / "data" / "fleet" / "jobs" / "attempts"
+        while not any(b"step_start" in file.read_bytes() for file in attempts.glob("*/run.jsonl")):
+            assert coordinator.poll() is None
+            time.sleep(0.1)
+        # The command may start before the end of its answer, which is what is paid for.
+        time.sleep(2)
+        assert desk.run("fleet", "stop", "jobs").returncode == 0
+        coordinator.communicate(timeout=120)
+    assert status(desk)["cost"] == pytest.approx(0.00014)
+    with serving([DONE]) as server:
+        desk.use(server, agent={"title": {"disable": True}})
+        assert desk.run("fleet", "run", table).returncode == 0
+    sums = status(desk)
+    assert sums["cost"] == sums["rows"][0]["cost"] == pytest.approx(0.00028)
+    assert sums["rows"][0]["result"]["cost"] == pytest.approx(0.00014)
+
+
+@pytest.mark.slow
 def test_a_limit_of_no_dollars_is_passed_on(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     job: dict[str, object] = {"id": "one", "repository": str(repository(desk)), "prompt": "add"}

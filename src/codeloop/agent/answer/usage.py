@@ -1,7 +1,13 @@
-"""Counts a request's tokens and cost: as its service reports, else estimated from bytes and images."""
+"""Counts a request's tokens and cost: as its service reports, else estimated from bytes and images.
+
+What is counted goes to the ledger of the store: an estimate when the request is sent, then what is known of it.
+"""
+
+import time
 
 import msgspec
 
+from codeloop.agent.engine import Engine
 from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.model.chat import (
     CallDelta,
@@ -10,6 +16,7 @@ from codeloop.model.chat import (
     Finished,
     ImagePiece,
     ModelEvent,
+    ModelInfo,
     ModelRequest,
     ReasoningDelta,
     ReasoningPiece,
@@ -22,8 +29,10 @@ from codeloop.model.chat import (
 from codeloop.model.prices import Prices
 from codeloop.schema.event import StoredEvent, make_session_updated
 from codeloop.schema.ids import now_ms
+from codeloop.schema.limits import CHECKPOINT_INTERVAL
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
 from codeloop.schema.wire import replace
+from codeloop.store.ledger import LedgerEntry, PaidRequest, RequestKind, SpendingLedger
 from codeloop.store.store import Store
 
 BYTES_PER_TOKEN = 4
@@ -40,6 +49,10 @@ class Usage:
 
     def __init__(self, prices: Prices, request: ModelRequest, budget: SharedBudget | None = None) -> None:
         self._budget = budget
+        self._entry: LedgerEntry | None = None
+        """The request's row in the ledger; None: there is none, or it is settled."""
+        self._updated_at = 0.0
+        """When that row was last written (`time.monotonic`)."""
         self._cost_in_budget = 0.0
         """The dollars of this request that were added to the budget."""
         self._prices = prices
@@ -54,17 +67,34 @@ class Usage:
         self._stored_tokens = NO_TOKENS
         """With `_stored_cost`: the part of this request that is in the session's sums."""
 
+    def begin_entry(self, ledger: SpendingLedger, request: PaidRequest) -> None:
+        """Add the request to the ledger, before it is sent, with the cost of its estimated input.
+
+        So other processes count it while it runs, and it stays counted if this process is killed.
+        """
+        tokens = replace(NO_TOKENS, input=estimate_tokens(self._request))
+        tokens = replace(tokens, estimated=tokens.input or None)
+        cost = self._prices.compute_cost(tokens)
+        self._entry, self._updated_at = ledger.begin(replace(request, cost=cost, tokens=tokens)), time.monotonic()
+
     def count_event(self, event: ModelEvent) -> None:
         """Count an event of the answer."""
         match event:
             case TextDelta(text=text) | ReasoningDelta(text=text) | CallDelta(text=text) | CallStarted(name=text):
                 self._streamed_bytes += len(text) if text.isascii() else _count_bytes(text)
+                if self._entry is not None and time.monotonic() - self._updated_at >= CHECKPOINT_INTERVAL.seconds:
+                    self._update_entry(self._entry)
             case UsageUpdate(tokens=tokens):
+                is_first = not self._reported.all
                 self._reported = tokens
+                if is_first and self._entry is not None:
+                    self._update_entry(self._entry)
             case RetryScheduled(tokens=tokens):
                 self._reported = tokens if tokens.all else self._reported
                 self._earlier_attempts = self._earlier_attempts.plus(self.tokens)
                 self._reported, self._streamed_bytes = NO_TOKENS, 0
+                if self._entry is not None:
+                    self._update_entry(self._entry)
             case Finished(tokens=tokens, error=error, reason=reason):
                 self._reported = tokens if tokens.all else self._reported
                 self._is_complete = error is None and reason != "cut"
@@ -108,21 +138,70 @@ class Usage:
         return replace(info, cost=self.cost, tokens=self.tokens, retried=earlier_attempts)
 
     def store_sums(self, store: Store, session_id: str, *events: StoredEvent) -> None:
-        """Add what was used since the last call to the sums of the session and its parents.
+        """Add what was used since the last call to the sums of the session and its parents, and settle the ledger.
 
-        `events` are stored in the same transaction.
+        The answer has ended, or is given up. `events` are stored in the same transaction.
         """
         self._pay_budget()
         cost, tokens = self.cost, self.total_tokens
         new_cost, new_tokens = cost - self._stored_cost, tokens.plus(self._stored_tokens, -1)
-        store.append_made_events(lambda: (*events, *make_sum_events(store, session_id, new_cost, new_tokens)))
+
+        def make_events() -> list[StoredEvent]:
+            # Within the transaction, so that what is paid for and what was paid are stored together.
+            self._settle(cost, tokens)
+            if not (events or new_cost or new_tokens.all):
+                return []
+            return [*events, *make_sum_events(store, session_id, new_cost, new_tokens)]
+
+        store.append_made_events(make_events)
+        self._entry = None
         self._stored_cost, self._stored_tokens = cost, tokens
+
+    def settle_entry(self) -> None:
+        """Store in the ledger what the request has cost in all, where no session has sums to add it to."""
+        self._settle(self.cost, self.total_tokens)
+        self._entry = None
+
+    def _settle(self, cost: float, tokens: Tokens) -> None:
+        if self._entry is not None:
+            self._entry.settle(cost, tokens)
+
+    def _update_entry(self, entry: LedgerEntry) -> None:
+        entry.update(self.cost, self.total_tokens)
+        self._updated_at = time.monotonic()
 
     def _pay_budget(self) -> None:
         """Add new costs to the budget shared with other sessions."""
         if self._budget is not None:
             self._budget.pay(self.cost - self._cost_in_budget)
             self._cost_in_budget = self.cost
+
+
+def start_usage(
+    engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, *, kind: RequestKind, message_id: str = ""
+) -> Usage:
+    """Start to count a request of a session that is about to be sent, and add it to the ledger.
+
+    `message_id`: the message that its answer becomes; "": it becomes none. Raises StoreError if the ledger can't be
+    written: then nothing may be spent.
+    """
+    usage = Usage(info.prices, request, engine.turn_settings.shared_budget)
+    session = engine.store.read_context(session_id).session if message_id else engine.store.find_session(session_id)
+    root_id = session_id
+    if session is not None and session.parent_id is not None:
+        *_, root = engine.store.walk_ancestors(session.id)
+        root_id = root.id
+    paid_request = PaidRequest(
+        session_id=session_id,
+        root_id=root_id,
+        message_id=message_id,
+        directory=str(engine.workspace.directory) if session is None else session.directory,
+        path="" if session is None else session.path or "",
+        model=info.ref,
+        kind="subagent" if kind == "turn" and root_id != session_id else kind,
+    )
+    usage.begin_entry(engine.store.ledger, paid_request)
+    return usage
 
 
 def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: Tokens) -> list[StoredEvent]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from codeloop.agent.answer.usage import Usage
+from codeloop.agent.answer.usage import start_usage
 from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.hooks.request_hooks import apply_parameter_hooks
 from codeloop.agent.request.text_request import ask_for_text
@@ -15,18 +15,17 @@ from codeloop.agent.structured.structured_step import is_refused
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.hooks.configured.run_hook import HookVerdict
 from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.model.chat import ChatModel, ModelInfo, ModelRequest, TextPiece, UserModelMessage
+from codeloop.model.chat import ChatModel, ModelRequest, TextPiece, UserModelMessage
 from codeloop.model.quirks import find_quirks
 from codeloop.model.wire.structured_output import make_answer_shape, make_format_fields
 from codeloop.schema.bounds.extension import HOOK_VERDICTS
 from codeloop.schema.config import HookConfig
 from codeloop.schema.errors import CodeloopError, get_error_message
-from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage, format_model_ref, parse_model_ref
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage, UserMessage, format_model_ref, parse_model_ref
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, decode_json, replace
-from codeloop.store.queries import HOOK_USAGE_KEY, SideUsage
 from codeloop.tool.tool import Subtask, ToolFailure
 
 VERDICT_SCHEMA: JSON = {
@@ -107,7 +106,11 @@ class HookJudge:
         engine = replace(
             engine,
             supervisor=Supervisor(),
-            turn_settings=TurnSettings(is_attended=False, shared_budget=engine.turn_settings.shared_budget),
+            turn_settings=TurnSettings(
+                is_attended=False,
+                shared_budget=engine.turn_settings.shared_budget,
+                configured_budget=engine.turn_settings.configured_budget,
+            ),
         )
         entries = engine.store.read_context(session_id).entries
         message_id = entries[-1].info.id if entries else ""
@@ -160,11 +163,13 @@ async def ask_verdict(engine: Engine, session_id: str, model: ChatModel, prompt:
         )
         if user is not None and (hooks := engine.hooks.runner) is not None:
             request = await apply_parameter_hooks(hooks, user, "hook", info, request)
-        usage = Usage(info.prices, request, engine.turn_settings.shared_budget)
+        if (budget := engine.turn_settings.configured_budget) is not None and (refusal := await budget.check()):
+            raise HookFailed(refusal)
+        usage = start_usage(engine, session_id, info, request, kind="judge")
         try:
             answer, finished = await ask_for_text(model, request, usage)
         finally:
-            _store_usage(engine, session_id, info, usage)
+            usage.store_sums(engine.store, session_id)
         if finished.error is not None:
             problem = ""
             # The service does not take the format: from now on the schema is only in the system prompt.
@@ -189,23 +194,3 @@ def _find_last_prompt(engine: Engine, session_id: str) -> UserMessage | None:
         return None
     entries = engine.store.read_context(session_id).entries
     return next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
-
-
-def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
-    """Add a request's usage to the session's sums, and to the sum of all judging in its metadata."""
-    if not usage.total_tokens.all or engine.store.find_session(session_id) is None:
-        return
-
-    def add_judging(session: Session) -> Session:
-        before: JSON = (session.metadata or {}).get(HOOK_USAGE_KEY, {})
-        judging = SideUsage(
-            created=now_ms(),
-            cost=usage.cost + before.get("cost", 0.0),
-            tokens=usage.total_tokens.plus(msgspec.convert(before["tokens"], type(NO_TOKENS)) if before else NO_TOKENS),
-            provider_id=info.provider_id,
-            model_id=info.id,
-        )
-        return replace(session, metadata={**(session.metadata or {}), HOOK_USAGE_KEY: msgspec.to_builtins(judging)})
-
-    engine.store.update_session(session_id, add_judging)
-    usage.store_sums(engine.store, session_id)

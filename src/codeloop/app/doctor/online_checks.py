@@ -1,6 +1,7 @@
 """Checks of `codeloop doctor --online`: asks the model for one word, and starts each MCP server."""
 
 import asyncio
+from contextlib import closing
 
 from codeloop.agent.answer.usage import Usage
 from codeloop.agent.request.text_request import ask_for_text
@@ -14,6 +15,8 @@ from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.model.chat import ModelRequest, TextPiece, UserModelMessage
 from codeloop.schema.bounds.doctor import DOCTOR_ONLINE
 from codeloop.schema.errors import CodeloopError, get_error_message
+from codeloop.store.ledger import PaidRequest
+from codeloop.store.store import Store
 
 # Some services refuse a smaller limit.
 _MAX_ANSWER_TOKENS = 16
@@ -43,8 +46,13 @@ async def _ask_model(settings: ProjectSettings, ref: str) -> Finding:
             max_tokens=_MAX_ANSWER_TOKENS,
         )
         usage = Usage(model.info.prices, request)
-        async with asyncio.timeout(DOCTOR_ONLINE.seconds):
-            _, end = await ask_for_text(model, request, usage)
+        with closing(Store(settings.home / "codeloop.db")) as store:
+            usage.begin_entry(store.ledger, _make_paid_request(settings, ref))
+            try:
+                async with asyncio.timeout(DOCTOR_ONLINE.seconds):
+                    _, end = await ask_for_text(model, request, usage)
+            finally:
+                usage.settle_entry()
     except TimeoutError:
         return Finding("model", name, "problem", f"{ref} did not answer in {DOCTOR_ONLINE.seconds:.0f} s", fix)
     except CodeloopError as error:
@@ -53,6 +61,14 @@ async def _ask_model(settings: ProjectSettings, ref: str) -> Finding:
         return Finding("model", name, "problem", get_error_message(end.error), fix)
     seconds = asyncio.get_running_loop().time() - started_at
     return Finding("model", name, "ok", f"{ref} answered in {seconds:.1f} s, for ${usage.cost:.4f}")
+
+
+def _make_paid_request(settings: ProjectSettings, ref: str) -> PaidRequest:
+    """Return the row of the request in the ledger, without a session."""
+    directory, path = str(settings.project_root.directory), settings.project_root.relative_path
+    return PaidRequest(
+        session_id="", root_id="", message_id="", directory=directory, path=path, model=ref, kind="check"
+    )
 
 
 async def _start_servers(project: Project) -> list[Finding]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from codeloop.automation.fleet.driver import Driver, DriverLost, FleetStopped, JobTask
+from codeloop.automation.fleet.driver import OUTPUT_NAME, Driver, DriverLost, FleetStopped, JobTask, read_cost
 from codeloop.automation.fleet.end_programs import end_programs
 from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE, JobAttempt, read_result
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
@@ -146,6 +146,7 @@ class Coordinator:
         for orphan in orphans:
             for state in self._drivers:
                 state.driver.end_remote_processes(orphan.job_id, orphan.attempt)
+            self._record_cost(orphan.job_id, orphan.attempt)
         self._ledger.requeue(*((orphan.job_id, orphan.attempt) for orphan in orphans))
 
     def _requeue_stopped(self) -> None:
@@ -156,10 +157,14 @@ class Coordinator:
         for row in self._stopped_rows:
             # The next run removes the rest.
             if time.monotonic() < deadline:
-                remove_tree(self._make_attempt_path(row))
+                remove_tree(self._make_attempt_path(row.job.id, row.attempt))
 
-    def _make_attempt_path(self, row: LedgerRow) -> Path:
-        return self._folder / "attempts" / f"{row.job.id}.{row.attempt}"
+    def _make_attempt_path(self, job_id: str, attempt: int) -> Path:
+        return self._folder / "attempts" / f"{job_id}.{attempt}"
+
+    def _record_cost(self, job_id: str, attempt: int) -> None:
+        """Record what an attempt has cost that ends without a result, as far as its output tells."""
+        self._ledger.record_cost(job_id, attempt, read_cost(self._make_attempt_path(job_id, attempt) / OUTPUT_NAME))
 
     def _run_job(self, row: LedgerRow, state: _DriverState) -> None:
         """Run one job. This is the body of its thread."""
@@ -188,7 +193,9 @@ class Coordinator:
             earlier_folder = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
             earlier_folder.parent.mkdir(exist_ok=True)
             final_folder.rename(earlier_folder)
-        task = JobTask(job=job, attempt=row.attempt, folder=self._make_attempt_path(row), flags=self._flags)
+        task = JobTask(
+            job=job, attempt=row.attempt, folder=self._make_attempt_path(job.id, row.attempt), flags=self._flags
+        )
         attempt = JobAttempt(self._folder, driver, task)
         try:
             result = attempt.run(
@@ -197,18 +204,22 @@ class Coordinator:
             )
             driver.remove_remains(job.id)
         except FleetStopped:
+            self._record_cost(job.id, row.attempt)
             self._stopped_rows.append(row)
             return ""
         except DriverLost as error:
+            self._record_cost(job.id, row.attempt)
             attempt.discard()
             self._ledger.requeue((job.id, row.attempt))
             return str(error)
         except (CodeloopError, OSError) as error:
-            result = {"reason": "error", "exitCode": 1, "message": str(error)}
+            cost = read_cost(task.folder / OUTPUT_NAME)
+            result = {"reason": "error", "exitCode": 1, "message": str(error), "cost": cost}
             attempt.discard()
         # Somebody has interrupted the agent: this counts as a stop of the whole fleet.
         if result.get("exitCode") == INTERRUPTED_EXIT_CODE:
             self.is_stopping = True
+            self._ledger.record_cost(job.id, row.attempt, float(result.get("cost") or 0.0))
             self._ledger.requeue((job.id, row.attempt))
             return ""
         state = "failed" if result.get("exitCode") else "done"

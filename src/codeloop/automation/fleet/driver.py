@@ -1,17 +1,23 @@
 """The interface of a fleet's drivers. A driver runs the agent of a job and returns its result and changes."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 # The fields of the result of `codeloop run --format json` that the table of a fleet stores.
 RESULT_KEYS = ("reason", "message", "text", "cost", "steps", "durationMs", "sessionID", "exitCode", "goal", "checks")
+
+
+OUTPUT_NAME = "run.jsonl"
+"""The file with the output of `codeloop run --format json` in the folder of an attempt on this machine."""
 
 
 class FleetStopped(CodeloopError):
@@ -74,3 +80,32 @@ class Driver(Protocol):
     def remove_remains(self, job_id: str) -> None:
         """Remove what is left on other machines of a job whose result is stored. Raises DriverLost."""
         ...
+
+
+def read_cost(output: Path) -> float:
+    """Return the dollars that the output of a run names: in its result, else in the steps that it had stored so far."""
+    cost = 0.0
+    try:
+        lines = output.read_bytes().splitlines()
+    except OSError:
+        return cost
+    for line in lines:
+        # The last line of a killed run may be incomplete.
+        with suppress(*DECODE_ERRORS):
+            event = msgspec.json.decode(line, type=_SpendingLine)
+            if event.type == "result":
+                return event.cost
+            cost += event.part.cost if event.type == "step_finish" else 0.0
+    return cost
+
+
+class _StepPart(Struct, frozen=True):
+    cost: float = 0.0
+
+
+class _SpendingLine(Struct, frozen=True):
+    """A line of the output, as far as it tells a cost."""
+
+    type: str
+    cost: float = 0.0
+    part: _StepPart = _StepPart()

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.kit.processes import read_start_time
@@ -24,17 +24,25 @@ _TABLE_DEFINITIONS = (
     result TEXT NOT NULL, changed DOUBLE PRECISION NOT NULL)""",
     "CREATE TABLE IF NOT EXISTS fleet (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS pull (branch TEXT PRIMARY KEY, data TEXT NOT NULL)",
+    # Apart from the results, each of which takes the place of the one before.
+    """CREATE TABLE IF NOT EXISTS spent (
+    id TEXT NOT NULL, attempt INTEGER NOT NULL, cost DOUBLE PRECISION NOT NULL, PRIMARY KEY (id, attempt))""",
 )
+_RECORD_COST = "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 
 
 class LedgerRow(Struct, frozen=True):
-    """A job with its state since `changed` (seconds since the epoch), and the result of its last attempt."""
+    """A job with its state since `changed` (seconds since the epoch), and the result of its last attempt.
+
+    `cost`: the dollars that all its attempts have cost, as far as it is known of those that were ended.
+    """
 
     job: FleetJob
     state: JobState
     attempt: int
     result: JSON
     changed: float
+    cost: float = 0.0
 
 
 class FleetPullRequest(Struct, frozen=True):
@@ -158,8 +166,14 @@ class Ledger:
         sql = """UPDATE job SET state = ?, result = ?, child = 0, changed = ?
             WHERE id = ? AND attempt = ? AND state = 'running'"""
         with self._database.open_transaction() as cursor:
+            cursor.execute(_RECORD_COST, (job_id, attempt, _read_cost(result)))
             cursor.execute(sql, (state, msgspec.json.encode(result).decode(), time.time(), job_id, attempt))
             return cursor.rowcount == 1
+
+    def record_cost(self, job_id: str, attempt: int, cost: float) -> None:
+        """Record what an attempt without a result has cost, in dollars."""
+        with self._database.open_transaction() as cursor:
+            cursor.execute(_RECORD_COST, (job_id, attempt, cost))
 
     def list_orphans(self, active_ids: Collection[str]) -> list[Orphan]:
         """Return the running jobs whose coordinator has ended. `active_ids`: the jobs that this process runs."""
@@ -197,8 +211,12 @@ class Ledger:
     def list_rows(self) -> list[LedgerRow]:
         """Return all jobs, in the order of the file that listed them."""
         with self._database.open_transaction() as cursor:
+            cursor.execute("SELECT id, sum(cost) FROM spent GROUP BY id")
+            costs: dict[str, float] = dict(cursor.fetchall())
             cursor.execute("SELECT data, state, attempt, result, changed FROM job ORDER BY place, id")
-            return [_parse_row(row) for row in cursor.fetchall()]
+            rows = [_parse_row(row) for row in cursor.fetchall()]
+        # Of a fleet from before costs were recorded, only the results have them.
+        return [structs.replace(row, cost=costs.get(row.job.id, _read_cost(row.result))) for row in rows]
 
     def store_pull_request(self, pull: FleetPullRequest) -> None:
         """Store the state of a pull request."""
@@ -242,6 +260,10 @@ class Ledger:
             cursor.execute("DELETE FROM fleet WHERE name = 'stop'")
             if on:
                 cursor.execute("INSERT INTO fleet VALUES ('stop', '1')")
+
+
+def _read_cost(result: JSON) -> float:
+    return float(result.get("cost") or 0.0)
 
 
 def _parse_row(row: tuple[str, JobState, int, str, float]) -> LedgerRow:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from codeloop.automation.command_lines import CODELOOP_COMMAND
-from codeloop.automation.fleet.driver import RESULT_KEYS, FleetStopped, JobTask
+from codeloop.automation.fleet.driver import OUTPUT_NAME, RESULT_KEYS, FleetStopped, JobTask, read_cost
 from codeloop.automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_program
 from codeloop.kit.programs import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_POLL, FLEET_STOP_TIME
@@ -28,7 +28,7 @@ class LocalDriver:
 
     def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver."""
-        with (task.folder / "run.jsonl").open("w+b") as output, (task.folder / "log").open("wb") as log:
+        with (task.folder / OUTPUT_NAME).open("w+b") as output, (task.folder / "log").open("wb") as log:
             child = subprocess.Popen(
                 [*CODELOOP_COMMAND, *task.to_arguments(str(task.tree))],
                 cwd="/",
@@ -58,7 +58,12 @@ class LocalDriver:
             last = {}
         # It was killed before it printed its result.
         if last.get("type") != "result":
-            return {"reason": "error", "exitCode": child.returncode or 1, "message": "It ended without a result."}
+            return {
+                "reason": "error",
+                "exitCode": child.returncode or 1,
+                "message": "It ended without a result.",
+                "cost": read_cost(task.folder / OUTPUT_NAME),
+            }
         return {key: last[key] for key in RESULT_KEYS if key in last}
 
     def _end_in_slot(self, pid: int) -> None:

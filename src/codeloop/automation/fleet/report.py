@@ -24,8 +24,9 @@ pre { overflow: auto; padding: .6rem; background: #8881; font-size: 13px; }
 def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPullRequest] = ()) -> JSON:
     """Return a job and its result as JSON.
 
-    `folder`: the folder of the fleet. Of the JSON, `result` is the job's as it is stored; `work` the path of the job's
-    clone, "" until the job has ended; `pull` the pull request with its changes, or null.
+    `folder`: the folder of the fleet. Of the JSON, `cost` is what all attempts have cost; `result` the job's as it is
+    stored; `work` the path of the job's clone, "" until the job has ended; `pull` the pull request with its changes, or
+    null.
     """
     clone = folder / "jobs" / row.job.id / "work"
     pull = next((each for each in pulls if row.job.id in each.jobs), None)
@@ -34,6 +35,7 @@ def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPullRequest]
         "repository": row.job.repository,
         "state": row.state,
         "attempts": row.attempt,
+        "cost": round(row.cost, 6),
         "result": row.result,
         "work": str(clone) if clone.is_dir() else "",
         "pull": None if pull is None else msgspec.to_builtins(pull),
@@ -43,7 +45,7 @@ def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPullRequest]
 def sum_jobs(rows: Sequence[LedgerRow]) -> JSON:
     """Return the number of jobs, also in each state, and the dollars that all have cost."""
     counts = Counter(row.state for row in rows)
-    cost = sum(float(row.result.get("cost") or 0.0) for row in rows)
+    cost = sum(row.cost for row in rows)
     return {
         "jobs": len(rows),
         **{state: counts[state] for state in ("waiting", "running", "done", "failed")},
@@ -74,7 +76,7 @@ def _render_row(description: JSON, row: LedgerRow) -> str:
     task = escape(row.job.goal or row.job.prompt)
     return (
         f"<tr><td><b>{escape(row.job.id)}</b><br>{escape(row.job.repository)}<br>{task}</td>"
-        f'<td class="{row.state}">{row.state}</td><td>${float(result.get("cost") or 0.0):.4f}</td>'
+        f'<td class="{row.state}">{row.state}</td><td>${row.cost:.4f}</td>'
         f"<td>{answer}<br>{escape(str(description['work']))}{_render_pull(description['pull'])}{details}</td></tr>"
     )
 

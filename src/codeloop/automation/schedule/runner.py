@@ -100,15 +100,22 @@ def _run_program(schedule: Schedule) -> _RunResult:
         try:
             output, _ = process.communicate(timeout=schedule.timeout + SCHEDULE_GRACE.seconds)
         except subprocess.TimeoutExpired:
-            # After SIGTERM it stores its session as interrupted.
+            # After SIGTERM it stores its session as interrupted, and says what it has cost.
             process.terminate()
+            output = b""
             with suppress(subprocess.TimeoutExpired):
-                process.communicate(timeout=SCHEDULE_GRACE.seconds)
+                output, _ = process.communicate(timeout=SCHEDULE_GRACE.seconds)
             process.kill()
-            return _RunResult(
-                is_error=True, errors=[f"It went on for longer than {schedule.timeout:g} s and was ended."]
-            )
+            problem = f"It went on for longer than {schedule.timeout:g} s and was ended."
+            result = _read_result(output) or _RunResult(is_error=True)
+            return msgspec.structs.replace(result, is_error=True, result="", errors=[problem])
+    problem = f"It ended without a result (exit code {process.returncode})."
+    return _read_result(output) or _RunResult(is_error=True, errors=[problem])
+
+
+def _read_result(output: bytes) -> _RunResult | None:
+    """Return the result in the last line of a run's output; None: it has none."""
     try:
         return msgspec.json.decode(output.splitlines()[-1], type=_RunResult)
     except (IndexError, *DECODE_ERRORS):
-        return _RunResult(is_error=True, errors=[f"It ended without a result (exit code {process.returncode})."])
+        return None

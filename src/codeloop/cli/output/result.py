@@ -6,7 +6,7 @@ from codeloop.client.formatting import describe_spending, format_count, format_d
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import GoalEnd
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage, measure_growth
 from codeloop.schema.part import (
     CHECK_KEY,
     REMINDER_KEY,
@@ -177,12 +177,6 @@ def make_unfinished(
         denied=[],
         session_id=session_id,
     )
-
-
-def measure_growth(before: Session, after: Session) -> tuple[Tokens, float]:
-    """Return the tokens and the dollars by which a session's sums have grown; never less than nothing."""
-    cost = max((after.cost or 0.0) - (before.cost or 0.0), 0.0)
-    return (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1), cost
 
 
 class Tally:

@@ -43,7 +43,8 @@ def format_cost_report(cost: SessionCost, width: int = UNLIMITED_WIDTH) -> list[
         rows.append((name, "", *_format_tokens(each.tokens), _format_price(each.cost, each.tokens, is_priced=is_known)))
     total = _format_price(cost.cost, cost.tokens, is_priced=is_known)
     rows.append(("total, with subagents", "", *_format_tokens(cost.tokens), total))
-    notes = [] if is_known else ["No price is known of some models: set cost of the model in the configuration."]
+    notes = [f"{format_cost(cost.discarded)} of it is for what was undone or deleted."] if cost.discarded else []
+    notes += [] if is_known else ["No price is known of some models: set cost of the model in the configuration."]
     notes += ["~: estimated, as no service has counted it."] if cost.tokens.estimated else []
     table = align_table(rows, right_aligned=range(1, len(_COST_HEADINGS)))
     return [*(table if _fits(table, width) else _stack_rows(rows)), *notes]

@@ -55,12 +55,17 @@ class SubagentUse(Wire):
 
 
 class SessionCost(Wire):
-    """The use of a session including its subagents: in all, by model, and by subagent."""
+    """The use of a session including its subagents: in all, by model, and by subagent.
+
+    It is what was paid for the session: what a fork or an import brought with it was paid elsewhere. `discarded`: the
+    dollars in it for what was undone or deleted since.
+    """
 
     tokens: Tokens
     cost: float
     models: list[ModelUse]
     subagents: list[SubagentUse]
+    discarded: float = 0.0
 
 
 ContextGroup = Literal["system prompt", "instructions", "tools", "MCP", "conversation"]
@@ -103,7 +108,7 @@ class StatsQuery(Wire):
 
 
 class Figures(Wire):
-    """Sums. `sessions`: those with at least one step; a session and its subagents count as one. `cost` in dollars."""
+    """Sums. `sessions`: those that asked a model; a session and its subagents count as one. `cost` in dollars."""
 
     sessions: int = 0
     steps: int = 0
@@ -130,7 +135,8 @@ class BudgetUse(Wire):
 class Stats(Wire):
     """Sums in all, by day, model and project, and the budgets that are set.
 
-    `skipped`: databases that could not be read, and why.
+    `skipped`: databases that could not be read, and why. `discarded`: what was undone or deleted since; it was paid, so
+    the other sums include it.
     """
 
     total: Figures
@@ -139,6 +145,7 @@ class Stats(Wire):
     projects: list[NamedFigures]
     skipped: list[str] = []
     budgets: list[BudgetUse] = []
+    discarded: Figures = Figures()
 
 
 class SharedSession(Wire):

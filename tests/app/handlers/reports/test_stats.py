@@ -1,6 +1,5 @@
 """Sums over what is stored."""
 
-import os
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.handlers.reports import spending
+from codeloop.agent.request import spending_sums
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
@@ -22,7 +21,7 @@ from codeloop.schema.message import CacheTokens, Session, SessionTime, Tokens
 from codeloop.schema.operation import PROMPT, SESSION_FORK, SESSION_STATS
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
-from codeloop.store.queries import open_queries
+from codeloop.store.ledger import open_ledger
 from codeloop.store.store import Store
 from tests.store.states import assistant, session, user
 from tests.support.scripted_project import ScriptedProject, both_clients, make_startup, open_scripted_project
@@ -42,7 +41,7 @@ def filled(
 def stored(
     store: Store, directory: str, *, model: str = "m", days_ago: float = 0, tools: int = 0, parent: str | None = None
 ) -> Session:
-    """Store a session with one prompt and one step of half a dollar, `days_ago`."""
+    """Store a session with one prompt and one step of half a dollar, `days_ago`, with its row in the ledger."""
     now = now_ms() - int(days_ago * 86_400_000)
     made = replace(
         session(),
@@ -67,6 +66,11 @@ def stored(
     events += [make_message_updated(info) for info in (asked, answer)]
     events += [PartUpdated(properties=PartInfo(session_id=made.id, part=part, time=1)) for part in parts]
     store.append(*events)
+    # Rows are added in any order here, so not by the ledger, in which no row is dated before an earlier one.
+    sql = """
+        INSERT INTO spending VALUES
+            (NULL, ?, ?, ?, ?, ?, '', ?, 'turn', 0.5, 100, 10, 1, 5, 2, 0, 0, ?, 0)"""
+    store._db.execute(sql, (now + 1, made.id, parent or made.id, answer.id, directory, f"p/{model}", tools))
     return made
 
 
@@ -160,13 +164,13 @@ async def test_a_running_turn_does_not_wait_for_sums(tmp_path: Path) -> None:
 async def test_a_budget_that_is_used_up_ends_a_turn_before_its_request(tmp_path: Path) -> None:
     budget = {"month": 9.0, "project": {"day": 0.7}}
     async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")], budget=budget) as it:
+        filled(it, days_ago=40)
         filled(it)
         asked = Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
         first = await it.client.call(PROMPT, asked)
         assert first.stop is not None
         assert first.stop.reason == "done"
         filled(it)
-        filled(it, days_ago=40)
         refused = await it.client.call(PROMPT, asked)
         assert refused.stop is not None
         assert refused.stop.reason == "limit"
@@ -191,7 +195,7 @@ async def test_a_month_of_a_budget_begins_at_midnight_also_before_a_change_of_th
             first = datetime.now().astimezone().replace(tzinfo=None, day=1, hour=0, minute=0, second=0, microsecond=0)
             for hours in (-1, 1):
                 filled(it, days_ago=(time.time() - first.timestamp() - hours * 3_600) / 86_400)
-            assert [each.spent for each in await spending.read_budgets(it.project)] == [0.5]
+            assert [each.spent for each in (await stats(it)).budgets] == [0.5]
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -204,26 +208,22 @@ async def test_only_databases_that_have_changed_are_read_again_for_a_budget(
 
     def open_one(path: Path) -> Any:
         read.append(path.parent.name)
-        return open_queries(path)
+        return open_ledger(path)
 
     async with open_scripted_project(tmp_path, [], budget={"month": 9.0}) as it:
         filled(it)
         own = it.project.store.path
-        for name in ("x", "old"):
-            other = Store(own.parent.with_name(name) / own.name)
-            stored(other, "/elsewhere", days_ago=40 if name == "old" else 0)
-            other.close()
-        long_ago = now_ms() / 1_000 - 45 * 86_400
-        for file in own.parent.with_name("old").iterdir():
-            os.utime(file, (long_ago, long_ago))
-        monkeypatch.setattr(spending, "open_queries", open_one)
-        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.0]
+        other = Store(own.parent.with_name("x") / own.name)
+        stored(other, "/elsewhere")
+        other.close()
+        monkeypatch.setattr(spending_sums, "open_ledger", open_one)
+        assert [each.spent for each in (await stats(it)).budgets] == [1.0]
         assert sorted(read) == sorted([own.parent.name, "x"])
         read.clear()
-        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.0]
+        assert [each.spent for each in (await stats(it)).budgets] == [1.0]
         assert read == []
         filled(it)
-        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.5]
+        assert [each.spent for each in (await stats(it)).budgets] == [1.5]
         assert read == [own.parent.name]
         (it.project.settings.paths.cache / "spending.json").write_text("{broken")
-        assert [each.spent for each in await spending.read_budgets(it.project)] == [1.5]
+        assert [each.spent for each in (await stats(it)).budgets] == [1.5]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.details import read_details
-from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.handlers.workspace.vcs import list_work_trees
 from codeloop.app.handlers.worktrees.folder import list_worktrees
 from codeloop.app.project import Project
@@ -47,7 +46,7 @@ async def list_projects(project: Project, _args: NoArguments) -> list[ProjectInf
 
     def read_projects() -> list[ProjectInfo]:
         infos: list[ProjectInfo] = []
-        for file in find_databases(project):
+        for file in project.settings.paths.find_databases():
             used_directories = read_or_guess_directories(file)
             if used_directories:
                 infos.append(describe_project(project, file.parent, used_directories))
@@ -71,7 +70,7 @@ async def get_current_project(project: Project, _args: NoArguments) -> ProjectIn
 @handles(operation.PROJECT_DIRECTORIES)
 async def list_directories(project: Project, args: ProjectId) -> list[ProjectDirectory]:
     """Return the directories in which sessions of a project were held. Raises OperationError: no such project."""
-    files = {file.parent.name: file for file in find_databases(project)}
+    files = {file.parent.name: file for file in project.settings.paths.find_databases()}
     file = files.get(args.project_id)
     if file is None:
         raise OperationError("NotFoundError", f"Project not found: {args.project_id}")

@@ -2,18 +2,19 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from codeloop.app.handlers import handles
+from codeloop.app.handlers.session.session import list_family
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_reports import ModelUse, SessionCost, SubagentUse
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, SessionNotFound
 from codeloop.schema.message import NO_TOKENS, Session, Tokens
-from codeloop.store.queries import NO_LIMIT, RequestUsage, SessionFilter, open_queries
+from codeloop.store.ledger import PaidRequest, open_ledger
 
 
 @handles(operation.SESSION_COST)
@@ -22,8 +23,9 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
-    family, requests = await asyncio.to_thread(_read_requests, project.store.path, session)
-    by_model: defaultdict[str, list[RequestUsage]] = defaultdict(list)
+    family = list_family(project, session)
+    requests = await asyncio.to_thread(_read_requests, project.store.path, session.id, [each.id for each in family])
+    by_model: defaultdict[str, list[PaidRequest]] = defaultdict(list)
     for request in requests:
         by_model[request.model].append(request)
     models = [
@@ -36,51 +38,51 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
         )
         for name, model_requests in by_model.items()
     ]
-    subagents = [
+    return SessionCost(
+        tokens=_sum_tokens(requests),
+        cost=sum(each.cost for each in requests),
+        models=sorted(models, key=lambda each: (-each.cost, each.model)),
+        subagents=sorted(_sum_subagents(session, family, requests), key=lambda each: -each.cost),
+        discarded=sum(each.cost for each in requests if not each.is_kept),
+    )
+
+
+def _read_requests(path: Path, session_id: str, family_ids: Sequence[str]) -> list[PaidRequest]:
+    """Return the requests of a session and its subagents. Blocks."""
+    with closing(open_ledger(path)) as ledger:
+        return ledger.list_session_requests(session_id, family_ids)
+
+
+def _sum_subagents(session: Session, family: Sequence[Session], requests: Sequence[PaidRequest]) -> list[SubagentUse]:
+    """Return the use of each subagent that the session started, with that of its own subagents."""
+    # Parents come before their subagents. The session itself has no branch.
+    branches: dict[str, str] = {}
+    for each in family[1:]:
+        branches[each.id] = each.id if each.parent_id == session.id else branches.get(each.parent_id or "", "")
+    by_branch: defaultdict[str, list[PaidRequest]] = defaultdict(list)
+    for request in requests:
+        by_branch[branches.get(request.session_id, "")].append(request)
+    return [
         SubagentUse(
             session_id=each.id,
             title=each.title,
             agent=each.agent or "",
-            tokens=each.tokens or NO_TOKENS,
-            cost=each.cost or 0.0,
+            tokens=_sum_tokens(by_branch[each.id]),
+            cost=sum(request.cost for request in by_branch[each.id]),
         )
         for each in family
         if each.parent_id == session.id
     ]
-    return SessionCost(
-        tokens=session.tokens or _sum_tokens(requests),
-        cost=session.cost or 0.0,
-        models=sorted(models, key=lambda each: (-each.cost, each.model)),
-        subagents=sorted(subagents, key=lambda each: -each.cost),
-    )
 
 
-def _read_requests(path: Path, session: Session) -> tuple[list[Session], list[RequestUsage]]:
-    """Return a session with all its subagents' sessions, and their requests to models. Blocks."""
-    with closing(open_queries(path)) as queries:
-        sessions = queries.find_sessions(SessionFilter(limit=NO_LIMIT))
-        family = {session.id: session}
-        children = _find_children(sessions, family)
-        while children:
-            family |= children
-            children = _find_children(sessions, family)
-        requests = [each for each in queries.list_request_usages(session.time.created) if each.session_id in family]
-    return list(family.values()), requests
-
-
-def _find_children(sessions: Iterable[Session], family: Mapping[str, Session]) -> dict[str, Session]:
-    """Return the subagents' sessions of a family that are not in it yet, by id."""
-    return {each.id: each for each in sessions if each.parent_id in family and each.id not in family}
-
-
-def _sum_tokens(requests: list[RequestUsage]) -> Tokens:
+def _sum_tokens(requests: Sequence[PaidRequest]) -> Tokens:
     total = NO_TOKENS
     for request in requests:
         total = total.plus(request.tokens)
     return total
 
 
-def _is_priced(project: Project, ref: str, requests: list[RequestUsage]) -> bool:
+def _is_priced(project: Project, ref: str, requests: Sequence[PaidRequest]) -> bool:
     """Return whether the prices of all requests to a model are known; a price may depend on a request's length."""
     try:
         prices = project.models.open(ref).info.prices

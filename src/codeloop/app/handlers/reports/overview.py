@@ -4,7 +4,6 @@ import asyncio
 from contextlib import closing, suppress
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_reports import SessionOverview, SessionOverviewQuery
@@ -21,7 +20,7 @@ async def list_session_states(project: Project, args: SessionOverviewQuery) -> l
 
     def read() -> list[SessionOverview]:
         session_overviews: list[SessionOverview] = []
-        for path in find_databases(project):
+        for path in project.settings.paths.find_databases():
             with suppress(StoreError), closing(open_queries(path)) as queries:
                 session_overviews += queries.list_session_overviews(args.limit)
         return sorted(session_overviews, key=lambda each: (_ORDER_BY_STATE.get(each.state, 2), -each.updated))

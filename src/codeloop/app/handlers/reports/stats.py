@@ -8,17 +8,16 @@ from pathlib import Path
 
 import msgspec
 
+from codeloop.agent.request.spending_sums import find_day_start
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.reports.databases import find_databases, find_directory_filter
-from codeloop.app.handlers.reports.spending import find_day_start, read_budgets
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_reports import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
-from codeloop.schema.message import NO_TOKENS, Session, Tokens
+from codeloop.schema.message import NO_TOKENS, Tokens
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
-from codeloop.store.queries import NO_LIMIT, RequestUsage, SessionFilter, open_queries
+from codeloop.store.ledger import PaidRequest, open_ledger
 
 MAX_DAYS = 36_500
 """The longest period in days that a client may request: a hundred years."""
@@ -33,9 +32,9 @@ class _UsageSum(msgspec.Struct):
     cost: float = 0.0
     tokens: Tokens = NO_TOKENS
 
-    def add(self, root: str, request: RequestUsage) -> None:
-        """Add a step. `root`: the id of its session, or of the topmost parent of that."""
-        self.sessions.add(root)
+    def add(self, request: PaidRequest) -> None:
+        """Add a request."""
+        self.sessions |= {request.root_id} if request.root_id else set()
         self.steps += request.is_step
         self.calls += request.tool_calls
         self.cost += request.cost
@@ -49,9 +48,10 @@ class _UsageSum(msgspec.Struct):
 
 
 class _UsageSums(msgspec.Struct):
-    """The sums of all steps, by day, by model and by project."""
+    """The sums of all requests, by day, by model and by project; `discarded`: of those that were undone or deleted."""
 
     total: _UsageSum = msgspec.field(default_factory=_UsageSum)
+    discarded: _UsageSum = msgspec.field(default_factory=_UsageSum)
     days: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
     models: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
     projects: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
@@ -59,16 +59,18 @@ class _UsageSums(msgspec.Struct):
 
 @handles(operation.SESSION_STATS)
 async def sum_stats(project: Project, args: StatsQuery) -> Stats:
-    """Return the sums of this project, or of all projects; steps that forks copied are counted once.
+    """Return the sums of this project, or of all projects: of every request, also of what was undone or deleted since.
 
     Raises OperationError if `days` is below 1 or beyond MAX_DAYS.
     """
     if args.days is not None and not 1 <= args.days <= MAX_DAYS:
         raise OperationError("BadRequest", f"days is {args.days}; it must be from 1 to {MAX_DAYS}.")
-    paths = find_databases(project) if args.everything else [project.store.path]
-    directory = None if args.everything else find_directory_filter(project)
+    settings = project.settings
+    paths = settings.paths.find_databases() if args.everything else [project.store.path]
+    directory = None if args.everything else settings.project_root.directory_filter
     sums = await asyncio.to_thread(_read_stats, paths, _find_period_start(args.days), directory)
-    return replace(sums, budgets=await read_budgets(project))
+    budget = project.engine.turn_settings.configured_budget
+    return replace(sums, budgets=[] if budget is None else await budget.read())
 
 
 def _find_period_start(days: int | None) -> int:
@@ -93,31 +95,27 @@ def _read_stats(paths: list[Path], since: int, directory: str | None) -> Stats:
         models=_sort_by_cost(sums.models),
         projects=_sort_by_cost(sums.projects),
         skipped=skipped,
+        discarded=sums.discarded.to_figures(),
     )
 
 
 def _add_database(sums: _UsageSums, path: Path, since: int, directory: str | None) -> None:
-    with closing(open_queries(path)) as queries:
-        requests = queries.list_request_usages(since)
-        session_filter = SessionFilter(directory=directory, limit=NO_LIMIT)
-        sessions = {each.id: each for each in queries.find_sessions(session_filter)} if requests else {}
+    with closing(open_ledger(path)) as ledger:
+        requests = ledger.list_requests(since)
     for request in requests:
-        session = sessions.get(request.session_id)
-        # It was deleted meanwhile, or belongs to another directory.
-        if session is None:
+        if directory is not None and request.directory != directory:
             continue
-        root = session
-        while root.parent_id in sessions:
-            root = sessions[root.parent_id]
-        day = f"{datetime.fromtimestamp(request.created / 1000).astimezone():%Y-%m-%d}"
-        for each in (sums.total, sums.days[day], sums.models[request.model], sums.projects[_find_top(session)]):
-            each.add(root.id, request)
+        day = f"{datetime.fromtimestamp(request.time / 1000).astimezone():%Y-%m-%d}"
+        for each in (sums.total, sums.days[day], sums.models[request.model], sums.projects[_find_top(request)]):
+            each.add(request)
+        if not request.is_kept:
+            sums.discarded.add(request)
 
 
-def _find_top(session: Session) -> str:
+def _find_top(request: PaidRequest) -> str:
     """Return the top of a session's work tree, or its directory outside of repositories."""
-    below = (session.path or "").strip("/")
-    top = session.directory.removesuffix(f"/{below}") if below else session.directory
+    below = request.path.strip("/")
+    top = request.directory.removesuffix(f"/{below}") if below else request.directory
     return top or "/"
 
 

@@ -7,7 +7,6 @@ from msgspec.structs import asdict
 
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.project import list_projects
-from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.project import ProjectInfo
@@ -26,7 +25,7 @@ async def list_sessions_of_all_projects(project: Project, args: ListGlobalSessio
 
     def read_sessions() -> list[Session]:
         sessions: list[Session] = []
-        for path in find_databases(project):
+        for path in project.settings.paths.find_databases():
             with suppress(StoreError), closing(open_queries(path)) as queries:
                 sessions += queries.find_sessions(session_filter)
         return sorted(sessions, key=lambda each: -each.time.updated)

@@ -5,7 +5,6 @@ import asyncio
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.details import read_details, write_details
 from codeloop.app.handlers.project.project import describe_project, get_current_project, read_or_guess_directories
-from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.project import ProjectInfo
@@ -20,7 +19,7 @@ from codeloop.workspace.git.repository import Git, GitFailed
 @handles(operation.PROJECT_UPDATE)
 async def update_project(project: Project, args: UpdateProject) -> ProjectInfo:
     """Change a project's name, icon or commands. Raises OperationError: no such project, or an unwritable file."""
-    file = {file.parent.name: file for file in find_databases(project)}.get(args.project_id)
+    file = {file.parent.name: file for file in project.settings.paths.find_databases()}.get(args.project_id)
     used_directories = await asyncio.to_thread(read_or_guess_directories, file) if file is not None else None
     if file is None or not used_directories:
         raise OperationError("ProjectNotFoundError", f"Project not found: {args.project_id}")

@@ -55,7 +55,7 @@ async def run_prompt(project: Project, args: Prompt) -> MessageWithParts:
     if args.no_reply:
         return MessageWithParts(info=message, parts=parts)
     stop = await asyncio.shield(
-        project.runs.start_or_join_turn(args.session_id, await make_turn_settings(args.limits, message, project))
+        project.runs.start_or_join_turn(args.session_id, make_turn_settings(args.limits, message, project))
     )
     return _make_answer(project, args.session_id, stop)
 
@@ -74,7 +74,7 @@ async def start_prompt(project: Project, args: Prompt) -> None:
         return
     if not args.no_reply:
         project.runs.start_or_join_turn(
-            args.session_id, await make_turn_settings(args.limits, message, project), rounds=rounds
+            args.session_id, make_turn_settings(args.limits, message, project), rounds=rounds
         )
 
 
@@ -85,7 +85,7 @@ async def _work_for_goal(project: Project, args: Prompt, goal: Goal) -> MessageW
     if sent_prompt is not None:
         return _add_goal_outcome(await wait_for_answer(project, sent_prompt, args), rounds)
     message, _ = await store_prompt(project, args)
-    settings = await make_turn_settings(args.limits, message, project)
+    settings = make_turn_settings(args.limits, message, project)
     stop = await asyncio.shield(project.runs.start_or_join_turn(args.session_id, settings, rounds=rounds))
     return _add_goal_outcome(_make_answer(project, args.session_id, stop), rounds)
 
@@ -140,7 +140,7 @@ async def wait_for_answer(project: Project, sent_prompt: Entry, args: Prompt | I
     message = sent_prompt.info
     if not isinstance(message, UserMessage) or (isinstance(args, Prompt) and args.no_reply):
         return MessageWithParts(info=message, parts=list(sent_prompt.parts))
-    settings = await make_turn_settings(args.limits, message, project)
+    settings = make_turn_settings(args.limits, message, project)
     conversation = project.store.read_context(args.session_id)
     is_answered = any(getattr(each.info, "parent_id", None) == message.id for each in conversation.entries)
     if project.runs.is_working_on(args.session_id) or not is_answered:
@@ -161,9 +161,7 @@ async def summarize_session(project: Project, args: Summarize) -> bool:
     message = make_user_message(project, session.id, session.agent or "build", model)
     part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
     project.store.append(make_message_updated(message), make_part_updated(part))
-    stop = await asyncio.shield(
-        project.runs.start_or_join_turn(session.id, await make_turn_settings(None, message, project))
-    )
+    stop = await asyncio.shield(project.runs.start_or_join_turn(session.id, make_turn_settings(None, message, project)))
     if stop.reason != "done":
         kind = "UnknownError" if stop.reason == "error" else "BadRequest"
         raise OperationError(kind, f"The conversation was not summarised: {stop.message or stop.reason}")

@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.reports.databases import find_directory_filter
 from codeloop.app.project import Project
 from codeloop.kit.jsonc import iterate_texts
 from codeloop.kit.text.word_search import compile_word_search
@@ -63,7 +62,9 @@ async def search_sessions(project: Project, args: SearchSessions) -> SearchResul
     deadline = time.monotonic() + SESSION_SEARCH_TIME.seconds
     queries = project.store.queries
     hits: list[SessionHit] = []
-    for session in queries.find_sessions(SessionFilter(directory=find_directory_filter(project), limit=NO_LIMIT)):
+    for session in queries.find_sessions(
+        SessionFilter(directory=project.settings.project_root.directory_filter, limit=NO_LIMIT)
+    ):
         if len(hits) == args.limit or time.monotonic() > deadline:
             return SearchResult(hits=hits, complete=False)
         in_title = text.casefold() in session.title.casefold()

@@ -100,12 +100,10 @@ def _is_top(project: Project, directory: str) -> bool:
 @handles(operation.SESSION_EVERYTHING)
 async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Session]:
     """Return the sessions of every project, newest change first; databases that can't be read are left out."""
-    # Imported late: a run creates a session, and lists none.
-    from codeloop.app.handlers.reports.databases import find_databases
 
     def read_sessions() -> list[Session]:
         sessions: list[Session] = []
-        for path in find_databases(project):
+        for path in project.settings.paths.find_databases():
             with suppress(StoreError), closing(open_queries(path)) as queries:
                 sessions += queries.find_sessions(SessionFilter(limit=min(args.limit, NO_LIMIT)))
         return sorted(sessions, key=lambda each: -each.time.updated)[: args.limit]

@@ -56,7 +56,7 @@ async def run_shell_command(project: Project, args: RunShell) -> MessageWithPart
     message = make_user_message(project, session.id, agent.name, model, args.message_id)
     command = _UserCommand(project, agent, message, args)
     try:
-        settings = await make_turn_settings(None, message, project)
+        settings = make_turn_settings(None, message, project)
     except CodeloopError:
         # No model is asked: a model that is not available only matters to a later prompt.
         settings = TurnSettings()

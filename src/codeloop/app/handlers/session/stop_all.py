@@ -6,7 +6,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from codeloop.app.handlers import handles
-from codeloop.app.handlers.reports.databases import find_databases
 from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import StoppedSession, StoppedSessions
@@ -24,7 +23,7 @@ async def stop_all(project: Project, _args: NoArguments) -> StoppedSessions:
 
     Raises OperationError if the request can't be written.
     """
-    databases = find_databases(project)
+    databases = project.settings.paths.find_databases()
     running_before = await asyncio.to_thread(_list_running, databases)
     try:
         request_stop(project.settings.paths.stop_file)

@@ -12,14 +12,12 @@ from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import UnknownModel
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, RunShell
-from codeloop.schema.api.session_reports import BudgetUse
-from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef, Session, UserMessage, format_model_ref, parse_model_ref
 from codeloop.schema.wire import replace
 
 
-async def make_turn_settings(limits: RunLimits | None, message: UserMessage, project: Project) -> TurnSettings:
+def make_turn_settings(limits: RunLimits | None, message: UserMessage, project: Project) -> TurnSettings:
     """Return the settings of a prompt's turn. Raises CodeloopError when the model is not available."""
     limits = limits or RunLimits()
     agent = project.engine.get_agent(message.agent)
@@ -30,7 +28,7 @@ async def make_turn_settings(limits: RunLimits | None, message: UserMessage, pro
     return TurnSettings(
         max_steps=min(step_limits, default=None),
         max_cost=limits.cost,
-        configured_budget=await _find_tightest_budget(project),
+        configured_budget=project.engine.turn_settings.configured_budget,
         cost_before=session.cost or 0.0,
         max_tokens=limits.tokens,
         tokens_before=count_used_tokens(session),
@@ -57,8 +55,8 @@ def _find_or_make_budget(project: Project, session: Session, limits: RunLimits) 
     tree = trees.setdefault(
         root.id, SharedBudget(max_cost, name="limit of a session with its subagents (subagents.cost)")
     )
-    # The cost of earlier processes is in the store, so that a restart does not allow more.
-    tree.spent = max(tree.spent, root.cost or 0.0)
+    # What earlier processes spent, and what was undone, is in the ledger, so that neither allows more.
+    tree.spent = max(tree.spent, root.cost or 0.0, project.store.ledger.sum_root(root.id))
     tree.parent = shared
     return tree
 
@@ -71,15 +69,6 @@ def _wants_hour_cache(project: Project, session_id: str, info: ModelInfo) -> boo
     from codeloop.agent.request.cache_lifetime import saves_with_hour_cache
 
     return saves_with_hour_cache(project.store.read_context(session_id).entries, info)
-
-
-async def _find_tightest_budget(project: Project) -> BudgetUse | None:
-    """Return the configured budget with the fewest dollars left; None: the configuration sets none."""
-    if project.settings.config.budget == SpendingConfig():
-        return None
-    from codeloop.app.handlers.reports.spending import find_tightest_budget, read_budgets
-
-    return find_tightest_budget(await read_budgets(project))
 
 
 def _list_usable_models(project: Project, refs: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from codeloop.cli.commands.sessions.session_list import list_sessions, search
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import AT_OPTION, FILE_TYPE, JSON_OPTION, SESSION_ARGUMENT, THINKING_OPTION, make_completion
 from codeloop.cli.output.print_json import print_json
-from codeloop.cli.output.result import measure_growth
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.output.style import has_colour, paint_patch_line
 from codeloop.cli.target import selection
@@ -35,7 +34,7 @@ from codeloop.schema.api.session_requests import (
 )
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
-from codeloop.schema.message import Session, SnapshotFileDiff
+from codeloop.schema.message import Session, SnapshotFileDiff, measure_growth
 from codeloop.schema.operation import (
     PART_UPDATE,
     SESSION_CHILDREN,

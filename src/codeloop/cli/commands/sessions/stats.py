@@ -31,7 +31,7 @@ def stats(*, days: int | None, everything: bool, budget: bool, as_json: bool) ->
         print_json(stats.budgets if budget else stats)
     elif budget:
         click.echo(_format_budgets(stats) if stats.budgets else NO_BUDGET, err=not stats.budgets)
-    elif not stats.total.steps:
+    elif not stats.models:
         when = "in this time" if days else "yet"
         if everything:
             text = f"Nothing was used {when}. `codeloop run MESSAGE` starts a session."
@@ -49,7 +49,10 @@ def _format_table(stats: Stats) -> str:
     rows: list[list[str]] = []
     for heading, named_figures in (("day", stats.days), ("model", stats.models), ("project", stats.projects)):
         rows += [[heading, *HEADER], *map(_format_figures, named_figures), [""] * (len(HEADER) + 1)]
-    return align_columns([*rows, ["total", *_list_cells(stats.total)]], right=frozenset(range(1, len(HEADER) + 1)))
+    rows.append(["total", *_list_cells(stats.total)])
+    if stats.discarded.cost or stats.discarded.tokens.all:
+        rows.append(["of which undone or deleted", *_list_cells(stats.discarded)])
+    return align_columns(rows, right=frozenset(range(1, len(HEADER) + 1)))
 
 
 def _format_budgets(stats: Stats) -> str:
