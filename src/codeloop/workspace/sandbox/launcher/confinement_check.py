@@ -42,6 +42,8 @@ def check_confinement(plan: Plan) -> None:
     for path in plan.protected if plan.kind != "landlock" else ():
         if os.path.isfile(path) and _can_open(path, os.O_WRONLY):
             raise PermissionError(errno.EPERM, "it lets protected files be written", path)
+    if plan.kind == "landlock":
+        _check_processes()
     _check_temporary_folder(plan.temporary if plan.kind == "landlock" else TEMPORARY_FOLDERS[0])
     # In a process namespace of its own, the first process has the id 1.
     if plan.kind != "landlock" and os.getpid() != 1:
@@ -68,6 +70,16 @@ def _check_seatbelt(plan: Plan) -> None:
         and socket(AF_INET, SOCK_STREAM).connect_ex(("127.0.0.1", _DISCARD_PORT)) not in _REFUSAL_ERRORS
     ):
         raise PermissionError(errno.EPERM, "it lets ports of this machine be reached")
+
+
+def _check_processes() -> None:
+    """Check that processes can be found, so that they can be ended. Raises FileNotFoundError."""
+    try:
+        shown_id = os.readlink("/proc/self")
+    except OSError:
+        shown_id = ""
+    if shown_id != str(os.getpid()):
+        raise FileNotFoundError(errno.ENOENT, "what a command starts can't be found and ended", "/proc")
 
 
 def _check_temporary_folder(folder: str) -> None:
