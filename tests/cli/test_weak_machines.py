@@ -35,6 +35,7 @@ MACHINES = (
     ("no-mounts", "landlock", f"{NO_MOUNT}: mount: Permission denied", ""),
     ("no-network-namespaces", "landlock", f"{NO_OWN_NETWORK}: unshare: No space left on device", ""),
     ("no-loopback", "landlock", f"{NO_OWN_NETWORK}: Operation not permitted", ""),
+    ("no-servers", "landlock", "its localhost can't be used: Permission denied", ""),
     ("no-landlock", "namespaces", "", ""),
     ("refused-landlock", "namespaces", "", ""),
     ("landlock=2", "namespaces", "", ""),

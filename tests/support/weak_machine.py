@@ -25,6 +25,7 @@ _CALLS = {
     "landlock_add_rule": (445, 445),
     "landlock_create_ruleset": (444, 444),
     "landlock_restrict_self": (446, 446),
+    "listen": (50, 201),
     "mount": (165, 40),
     "prctl": (157, 167),
     "seccomp": (317, 277),
@@ -49,6 +50,7 @@ WEAKNESSES: dict[str, tuple[_Row, ...]] = {
     "no-mounts": (("mount", None, 0, None, errno.EACCES),),
     "no-network-namespaces": (("unshare", 0, _NEWNET, None, errno.ENOSPC),),
     "no-loopback": (("ioctl", 1, 0xFFFFFFFF, (_SIOCSIFFLAGS,), errno.EPERM),),
+    "no-servers": (("listen", None, 0, None, errno.EACCES),),
     "no-landlock": tuple((name, None, 0, None, errno.EOPNOTSUPP) for name in _LANDLOCK),
     # A security module refuses what the kernel says it has.
     "refused-landlock": (("landlock_restrict_self", None, 0, None, errno.EACCES),),

@@ -163,8 +163,11 @@ class _TrialProject:
         return [Attempt("change a cache that programs outside use", not paths)]
 
     async def _try_reading_terminals(self) -> list[Attempt]:
-        """Try to read another terminal of the user."""
-        ours, theirs = os.openpty()
+        """Try to read another terminal of the user, where one can be opened."""
+        try:
+            ours, theirs = os.openpty()
+        except OSError:
+            return []
         try:
             os.write(ours, f"{_HIDDEN_TEXT}\n".encode())
             output = await self._run(f"timeout 1 head -c {len(_HIDDEN_TEXT)} < {os.ttyname(theirs)}")
@@ -183,16 +186,19 @@ class _TrialProject:
         return await job.kill()
 
     async def _try_connecting(self, *, is_network_limited: bool) -> list[Attempt]:
-        """Try to connect to a socket as that of docker, and to a port of this machine."""
+        """Try to connect to a socket as that of docker, and to a port of this machine, where such can be opened."""
         descriptor = os.open(self._hidden, os.O_RDONLY)
         try:
             with socket.socket(socket.AF_UNIX) as service, socket.socket() as machine:
                 # A path of a socket is limited to about a hundred bytes; the one through /proc is short.
                 service.bind(f"/proc/self/fd/{descriptor}/socket" if _HAS_PROC else str(self._hidden / "socket"))
                 machine.bind(("127.0.0.1", 0))
-                for each in (service, machine):
-                    each.listen()
-                    each.settimeout(0)
+                try:
+                    for each in (service, machine):
+                        each.listen()
+                        each.settimeout(0)
+                except PermissionError:
+                    return []
                 # From the folder of the socket, for the same reason. The program names families by their numbers.
                 enter = f"os.chdir({str(self._hidden)!r});"
                 for code in (
