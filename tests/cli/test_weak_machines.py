@@ -46,6 +46,8 @@ MACHINES = (
     ("no-namespaces,refused-landlock", "", NO_NAMESPACE, f"{NO_LANDLOCK}: syscall: Permission denied"),
     ("no-seccomp", "", NO_FILTER, NO_FILTER),
     ("no-namespaces,no-seccomp-call", "landlock", NO_NAMESPACE, ""),
+    # Nothing hints at it, so it is said with the first command.
+    pytest.param("chroot", "landlock", NO_NAMESPACE, "", marks=as_root),
     pytest.param("masked-proc", "landlock", f"{NO_MOUNT}: mount: Operation not permitted (/proc)", "", marks=as_root),
     pytest.param("no-proc", "", "users can't be mapped into it", NO_PROCESSES, marks=as_root),
     pytest.param("no-overlay", "namespaces", "", "", marks=as_root),

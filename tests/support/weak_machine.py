@@ -1,8 +1,8 @@
 """`python weak_machine.py WEAKNESS[,WEAKNESS] COMMAND...`: runs a command where the kernel denies sandboxes something.
 
 A filter makes the kernel refuse system calls, as a container, a security module or an old kernel does; a process in
-between answers as an older Landlock (`landlock=3`). `masked-proc`, `no-proc` and `no-overlay` are made of mounts, in
-a mount namespace of their own, which takes root.
+between answers as an older Landlock (`landlock=3`). `chroot`, `masked-proc`, `no-proc` and `no-overlay` are made of
+mounts, in a mount namespace of their own, which takes root.
 """
 
 import errno
@@ -159,6 +159,15 @@ def _remove_proc() -> None:
     call_libc("mount", b"tmpfs", b"/proc", b"tmpfs", 0, None)
 
 
+def _change_root() -> None:
+    """Go where the root is another mount of the same files: there the kernel makes no user namespace."""
+    _enter_mount_namespace()
+    folder = Path.cwd()
+    call_libc("mount", b"/", b"/mnt", None, 4096 | 0x4000, None)
+    os.chroot("/mnt")
+    os.chdir(folder)
+
+
 def _overlay_data() -> None:
     """Mount two overlays over the folder of codeloop's data: the kernel mounts no third one over these."""
     _enter_mount_namespace()
@@ -173,6 +182,7 @@ def _overlay_data() -> None:
 
 
 _MAKERS: dict[str, Callable[[], None]] = {
+    "chroot": _change_root,
     "masked-proc": _mask_proc,
     "no-proc": _remove_proc,
     "no-overlay": _overlay_data,

@@ -31,13 +31,16 @@ def may_lack_sandbox() -> bool:
     except OSError:
         return True
     points = [row.split(" ")[4] for row in rows]
-    # The kernel refuses namespaces in a `chroot`, where no mount has the path `/`.
-    is_rooted = "/" in points
     is_proc_masked = any(point.startswith("/proc/") and point not in _USUAL_PROC_MOUNTS for point in points)
     is_filtered = "\nSeccomp:\t0\n" not in status
-    return (
-        is_filtered or "0" in limits or not is_rooted or is_proc_masked or _is_kept_by_module() or _is_kept_by_setting()
-    )
+    has_hint = is_filtered or "0" in limits or is_proc_masked or not _is_root_usual(rows)
+    return has_hint or _is_kept_by_module() or _is_kept_by_setting()
+
+
+def _is_root_usual(rows: list[str]) -> bool:
+    """Return whether `/` is a whole file system, by the rows of mountinfo: a `chroot` has no namespaces."""
+    # A subvolume of btrfs shows as a part of a file system, too.
+    return any(row.split(" ")[3:5] == ["/", "/"] or (row.split(" ")[4] == "/" and " - btrfs " in row) for row in rows)
 
 
 def _is_kept_by_setting() -> bool:
