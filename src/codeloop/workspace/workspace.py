@@ -67,7 +67,8 @@ class Workspace:
     `scratch`: the folder for complete outputs of tools, which need not be below `root` and does not count as outside;
     `environment`: of child processes, the user's own without any provider's key; `sandbox`: the configuration of the
     commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `warn` shows a text to the
-    user; `read_log`: shared by all sessions of the work tree.
+    user; `read_log`: shared by all sessions of the work tree. `sandbox_note`: what the model has to know of the sandbox
+    on this machine; None: it was not examined yet.
 
     Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends those that keep
     processes: `shells`, `program_sandboxes` and `terminals`.
@@ -89,6 +90,7 @@ class Workspace:
         self.environment = environment
         self.sandbox = sandbox
         self.own_folders = own_folders
+        self.sandbox_note: str | None = None
         self._warn = warn
         self.read_log = ReadLog()
         # Resolved now: if a folder of the path is replaced by a link later, that link leads outside.

@@ -17,6 +17,7 @@ from codeloop.workspace.sandbox.process_launcher import protect_own_memory
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
 from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxUnavailable
+from codeloop.workspace.sandbox.shortcomings import describe_for_model, describe_for_user
 from codeloop.workspace.workspace import Workspace
 
 _MAX_ERROR_BYTES = 8_192
@@ -63,6 +64,28 @@ async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NO_GRANTS)
         workspace.program_sandboxes.check_optional(error)
         workspace.program_sandboxes.warn_once()
         return None
+
+
+async def examine_sandbox(workspace: Workspace) -> str:
+    """Make the sandbox of a work tree's commands before the first prompt, and note for the model what it can't do.
+
+    Returns a notice for the user, who gets it only once; "": it is a full one.
+    """
+    config, shells = workspace.sandbox, workspace.shells
+    try:
+        sandbox = await shells.sandboxes.enter(make_policy(workspace))
+    except SandboxUnavailable:
+        sandbox = None
+    except OSError:
+        # Something is wrong with this policy alone, which the first command will tell.
+        workspace.sandbox_note = ""
+        return ""
+    workspace.sandbox_note = describe_for_model(sandbox, config)
+    notice = describe_for_user(sandbox, config)
+    if notice in shells.warned:
+        return ""
+    shells.warned.add(notice)
+    return notice
 
 
 async def start_sandboxed(workspace: Workspace, launch: Launch, sandbox: Sandbox | None) -> LaunchedProcess:

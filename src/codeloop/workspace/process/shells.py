@@ -32,7 +32,12 @@ from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
-from codeloop.workspace.sandbox.refusals import find_proxy_mention, find_refusals, find_strayed_writes
+from codeloop.workspace.sandbox.refusals import (
+    find_proxy_mention,
+    find_refusals,
+    find_refused_network,
+    find_strayed_writes,
+)
 from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
 
 if TYPE_CHECKING:
@@ -251,7 +256,7 @@ class Shells:
             self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}
             start_state = ShellState(directory, environment)
             since = self.sandboxes.measure_file_clock(sandbox)
-            running.find_refusals = partial(self._find_refusals, context, sandbox, command.text, start_state, since)
+            running.find_refusals = partial(self._find_refusals, context, sandbox, running, start_state, since)
             await running.start(
                 sandbox.starter, shell, state, environment, self._sandbox_variables | context.pinned_variables
             )
@@ -261,7 +266,7 @@ class Shells:
         self,
         context: ShellContext,
         sandbox: Sandbox,
-        command: str,
+        running: RunningCommand,
         start_state: ShellState,
         since: int,
         output: str,
@@ -278,7 +283,8 @@ class Shells:
             seen[context.session] = proxy.refused_count
         home = Path(context.environment.get("HOME") or "/nonexistent")
         private_home = self.sandboxes.find_private_home(sandbox)
-        notes = find_refusals(output, code, sandbox.policy, start_state.directory, home, connections, command)
+        notes = find_refusals(output, code, sandbox.policy, start_state.directory, home, connections, running.text)
+        notes += find_refused_network(output, code, notes) if running.was_refused_network else []
         notes += find_strayed_writes(private_home, since) if private_home else []
         # There is a proxy, and it refused nothing: the mention of its address must have another cause.
         if connections == []:

@@ -74,6 +74,18 @@ _WRITE_HINT = "To write there, name the path in the command itself, or use `outs
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
 
+_REFUSED_NETWORK_NOTE = (
+    "blocked: the network, which the command tried to use: sandboxed commands have none on this machine, not even "
+    f"localhost. {ASK_OUTSIDE}"
+)
+_FAILURE_WORDS = re.compile(
+    r"\b(?:errors?|err!|fail(?:ed|s|ures?)?|fatal|exception|traceback|warn(?:ing)?|unable|could not|couldn't|cannot"
+    r"|can't|no matching|not found|denied|unreachable|refused|offline|giving up|retry(?:ing)?|timed out|no such host"
+    r"|(?-i:E[A-Z]{5,}))",
+    re.IGNORECASE,
+)
+
+
 def find_refusals(
     output: str,
     code: int | None,
@@ -103,6 +115,17 @@ def find_refusals(
         ports = _find_unreached_ports(end, policy)
         notes += [f"connection to localhost:{port}, a service outside the sandbox" for port in ports]
     return [f"blocked: {each}. {ASK_OUTSIDE}" if each is notes[-1] else f"blocked: {each}." for each in notes]
+
+
+def find_refused_network(output: str, code: int | None, notes: list[str]) -> list[str]:
+    """Return a note for a command that was refused the network, if it may have failed for that, and `notes` are silent.
+
+    `code`: the exit code, which is that of the last program in a pipe; None: it runs, or was ended.
+    """
+    # What a program prints tells nothing more than that something failed: it was certainly refused.
+    may_have_failed = code or not output.strip() or _FAILURE_WORDS.search(output[-_TAIL_CHARS:])
+    is_said = any(_NETWORK_OFF_TEXT in note for note in notes)
+    return [_REFUSED_NETWORK_NOTE] if may_have_failed and not is_said else []
 
 
 def find_strayed_writes(home: Path, since: int) -> list[str]:
