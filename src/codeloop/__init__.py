@@ -13,8 +13,6 @@
 
 from codeloop.kit.lazy import load_object
 
-__version__ = "0.1.0"
-
 _NAMES_BY_MODULE = {
     "library.project": ("AgentProject",),
     "library.session": ("AgentSession", "SaidMessage"),
@@ -34,6 +32,7 @@ _NAMES_BY_MODULE = {
 }
 """The public names of the library by the module that they are imported from."""
 _TARGETS = {name: (module, name) for module, names in _NAMES_BY_MODULE.items() for name in names} | {
+    "__version__": ("kit.version", "VERSION"),
     "open": ("library.opening", "open_directory"),
     "connect": ("library.opening", "connect_to"),
     # A module, which its import makes an attribute of this package; any name in it would do.
@@ -55,4 +54,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """Return the public names, sorted."""
-    return sorted(("__version__", *_TARGETS))
+    return sorted(_TARGETS)

@@ -4,7 +4,7 @@ import json
 import re
 from xml.etree import ElementTree as ET
 
-from codeloop import __version__
+from codeloop.kit.version import RELEASE
 from tests.docs.pages import ROOT
 
 FOLDER = ROOT / "docs" / "assets" / "acp"
@@ -14,8 +14,8 @@ def test_the_entry_is_complete_and_starts_this_version() -> None:
     entry = json.loads((FOLDER / "agent.json").read_text())
     assert re.fullmatch(r"[a-z][a-z0-9-]*", entry["id"])
     assert {"id", "name", "version", "description", "distribution", "license_url"} <= entry.keys()
-    assert entry["version"] == __version__
-    assert entry["distribution"] == {"uvx": {"package": f"codeloop=={__version__}", "args": ["acp"]}}
+    assert entry["version"] == RELEASE
+    assert entry["distribution"] == {"uvx": {"package": f"codeloop=={RELEASE}", "args": ["acp"]}}
     assert entry["license_url"].startswith("https://")
 
 

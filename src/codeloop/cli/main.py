@@ -2,7 +2,6 @@
 
 import sys
 
-from codeloop import __version__
 from codeloop.cli.bootstrap import catch_signals, end_interrupted, exit_at_once
 
 
@@ -10,7 +9,9 @@ def main() -> None:
     """Run the command line."""
     # Neither click nor any command is loaded for the version.
     if sys.argv[1:] == ["--version"]:
-        sys.stdout.write(__version__ + "\n")
+        from codeloop.kit.version import VERSION
+
+        sys.stdout.write(VERSION + "\n")
         return
     try:
         catch_signals(sys.argv[1:])

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from codeloop import __version__
+from codeloop.kit.version import RELEASE
 from codeloop.schema.operation import AnyOperation
 from codeloop.server.openapi.errors import ERROR_RESPONSES, ERROR_SCHEMAS, describe_failures
 from codeloop.server.openapi.schemas import Schema, make_component_reference, make_schemas
@@ -92,7 +92,7 @@ def make_document() -> bytes:
         paths.setdefault(path, {})["get"] = operation
     document: Schema = {
         "openapi": "3.1.0",
-        "info": {"title": "codeloop", "version": __version__, "description": _DESCRIPTION, "license": {"name": "MIT"}},
+        "info": {"title": "codeloop", "version": RELEASE, "description": _DESCRIPTION, "license": {"name": "MIT"}},
         "security": [{name: []} for name in _SECURITY],
         "paths": paths,
         "components": {
