@@ -19,6 +19,7 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.schema.bounds.language_tools import LSP_SEARCHED_FOLDERS
 from codeloop.schema.config import LspServerConfig
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.wire import replace
 
 _FOREIGN_CODE_FOLDERS = frozenset(("node_modules", "venv", "env", "vendor", "__pycache__"))
@@ -64,7 +65,7 @@ def has_language_server(settings: ProjectSettings) -> bool:
 
 def _list_rows(lsp_config: bool | dict[str, LspServerConfig] | None, *, trusted: bool) -> list[_ServerRow]:
     """Return the rows of the servers that may run, known and configured ones, without linters."""
-    rows = msgspec.json.decode(_SERVERS_FILE.read_bytes(), type=list[_ServerRow])
+    rows = msgspec.json.decode(check_package_file(_SERVERS_FILE).read_bytes(), type=list[_ServerRow])
     if isinstance(lsp_config, dict):
         known_names = {row.name for row in rows}
         rows += [_ServerRow(name, languages={}, commands=[]) for name in lsp_config if name not in known_names]

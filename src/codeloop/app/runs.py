@@ -18,6 +18,7 @@ from codeloop.agent.moves import Stop, decide_next_move
 from codeloop.agent.title import find_prompts_for_title, is_untitled, make_title, store_first_line
 from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
+from codeloop.schema.installation import check_installation, find_change
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.message import describe_relocation, format_model_ref
 from codeloop.schema.wire import replace
@@ -140,7 +141,11 @@ class Runs:
         )
 
     def check_free(self, session_id: str) -> None:
-        """Raise OperationError (SessionBusyError) if a session was moved away, or is locked."""
+        """Raise OperationError (SessionBusyError) if a session was moved away, or is locked.
+
+        Raises InstallationChanged: no work starts with a package that was replaced.
+        """
+        check_installation()
         if moved := describe_relocation(self._engine.store.get_session(session_id)):
             raise OperationError("SessionBusyError", moved)
         if self._get_run(session_id).state == "locked":
@@ -270,7 +275,7 @@ class Runs:
         except CodeloopError as error:
             return self._fail(session_id, str(error))
         except Exception as error:
-            return self._fail(session_id, f"{type(error).__name__}: {error}")
+            return self._fail(session_id, str(find_change() or f"{type(error).__name__}: {error}"))
         else:
             return stop
         finally:

@@ -11,6 +11,7 @@ import codeloop
 from codeloop.extend.agents import make_subagent_description
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import SearchConfig
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.batch import make_batch_tool
 from codeloop.tool.search_providers import choose_provider
@@ -53,7 +54,8 @@ class BuiltinToolSchema(Struct, frozen=True):
 @cache
 def list_builtin_tools() -> tuple[BuiltinTool, ...]:
     """Return the built-in tools. The schemas are read from a file, so that no module of a tool is imported."""
-    schemas = msgspec.json.decode(BUILTIN_PARAMETERS_FILE.read_bytes(), type=dict[str, BuiltinToolSchema])
+    data = check_package_file(BUILTIN_PARAMETERS_FILE).read_bytes()
+    schemas = msgspec.json.decode(data, type=dict[str, BuiltinToolSchema])
     return tuple(
         BuiltinTool(name, target, schemas[name].permission, schemas[name].parameters)
         for name, target in BUILTIN_TOOLS.items()

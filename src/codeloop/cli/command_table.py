@@ -38,6 +38,7 @@ from codeloop.kit import fault_injection
 from codeloop.kit.programs import exclude_project_folders
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.installation import InstallationChanged
 
 # The commands by name, each with the place of its code and its help text.
 COMMANDS = {
@@ -186,6 +187,10 @@ def run_command_line() -> None:
     try:
         # Outside of standalone mode click raises its errors, instead of printing them and exiting.
         result = app.main(prog_name="codeloop", standalone_mode=False)
+    except InstallationChanged as error:
+        # Nothing more can be imported.
+        _print_error(f"codeloop: {error}")
+        sys.exit(1)
     except CodeloopError as error:
         from codeloop.cli.exit_codes import choose_error_code
 

@@ -4,6 +4,11 @@ import sys
 
 from codeloop.cli.bootstrap import catch_signals, end_interrupted, exit_at_once
 
+# Type checkers read the name as that of `typing`, which takes longer to load than everything else here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
 
 def main() -> None:
     """Run the command line."""
@@ -16,7 +21,10 @@ def main() -> None:
     try:
         catch_signals(sys.argv[1:])
         from codeloop.cli.command_table import run_command_line
+        from codeloop.schema.installation import watch_late_imports
 
+        watch_late_imports()
+        sys.excepthook = _report_crash
         run_command_line()
     except KeyboardInterrupt:
         # The signal came before a command could catch it.
@@ -25,3 +33,13 @@ def main() -> None:
         exit_at_once(error.code)
         # It returned, because the interpreter has to print a message or report that stdout is closed.
         raise
+
+
+def _report_crash(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:
+    """Print the report of a crash, unless it comes from an update of codeloop in the meantime."""
+    from codeloop.schema.installation import find_change
+
+    if change := find_change():
+        sys.stderr.write(f"codeloop: {change}\n")
+    else:
+        sys.__excepthook__(kind, error, trace)

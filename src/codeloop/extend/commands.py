@@ -6,6 +6,7 @@ from codeloop.extend.skills import Skills
 from codeloop.extend.template import list_placeholders
 from codeloop.schema.api.agents import Command
 from codeloop.schema.config import CommandConfig, Config
+from codeloop.schema.installation import check_package_file
 
 PROMPTS_FOLDER = Path(__file__).with_name("prompts")
 BUILT_IN_COMMANDS: dict[str, str] = {
@@ -41,7 +42,7 @@ def build_commands(config: Config, skills: Skills) -> dict[str, Command]:
 
 
 def _make_built_in_command(name: str, description: str) -> Command:
-    template = (PROMPTS_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
+    template = check_package_file(PROMPTS_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
     return Command(
         name=name, template=template, hints=list_placeholders(template), description=description, source="command"
     )

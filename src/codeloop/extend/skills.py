@@ -20,6 +20,7 @@ from codeloop.permission.rules import find_last_match
 from codeloop.schema.api.agents import Skill
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.limits import MAX_SKILLS, PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING
 from codeloop.schema.permission import Need, Ruleset
 from codeloop.tool.tool import CONCURRENT_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, tool
@@ -220,7 +221,7 @@ class SkillParams(msgspec.Struct, frozen=True):
 
 def make_skill_tool(skills: Skills) -> Tool:
     """Return the tool that loads one of these skills. Its description depends on the rules."""
-    text = _DESCRIPTION_FILE.read_text(encoding="utf-8").strip()
+    text = check_package_file(_DESCRIPTION_FILE).read_text(encoding="utf-8").strip()
 
     def describe(*rulesets: Ruleset) -> str | None:
         usable = filter_skills(skills, *rulesets)

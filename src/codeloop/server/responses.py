@@ -13,6 +13,7 @@ from starlette.responses import Response
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
+from codeloop.schema.installation import InstallationChanged, find_change
 from codeloop.server.requests import BadArguments, BodyTooLarge
 from codeloop.store.database import StoreError
 
@@ -82,7 +83,7 @@ def make_error_response(error: Exception) -> Response:
         case ClientDisconnect():
             # Nobody is there to read it, and it is not worth an entry in the log.
             return Response(status_code=400)
-        case StoreError():
+        case StoreError() | InstallationChanged():
             log.error("%s", error)
             return _make_named_error(500, "UnknownError", str(error))
         case ModelUnavailable():
@@ -90,6 +91,9 @@ def make_error_response(error: Exception) -> Response:
             return _make_named_error(400, "BadRequest", str(error), cause=type(error).__name__)
         case CodeloopError():
             return _make_named_error(400, "BadRequest", str(error))
+        case _ if change := find_change():
+            log.error("%s", change, exc_info=error)
+            return _make_named_error(500, "UnknownError", str(change))
         case _:
             ref = f"err_{secrets.token_hex(4)}"
             log.error("unforeseen error %s", ref, exc_info=error)

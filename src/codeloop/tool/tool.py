@@ -15,6 +15,7 @@ from msgspec import field as struct_field
 from codeloop.kit.lazy import load_object
 from codeloop.kit.text.truncate import Keep
 from codeloop.model.chat import ToolSpec
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, PermissionRule, Trait
@@ -243,4 +244,4 @@ def tool(
 
 def read_description(folder: Path, name: str) -> str:
     """Return the description of a tool whose module is in `folder`."""
-    return (folder / f"{name}.md").read_text(encoding="utf-8").strip()
+    return check_package_file(folder / f"{name}.md").read_text(encoding="utf-8").strip()

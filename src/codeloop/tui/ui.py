@@ -20,6 +20,7 @@ from codeloop.kit.lazy import load_object
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.installation import find_change
 from codeloop.schema.message import Session, format_model_ref
 from codeloop.tui.choices import Choices
 from codeloop.tui.keys.early_keys import TypingRhythm
@@ -263,7 +264,8 @@ class Ui(TerminalApp, inherit_bindings=False):
             self.say(str(error) + advice, "error")
         else:
             # A bug: the user sees that the request was not carried out; raised again, it gets into the log.
-            self.say(f"{type(error).__name__}: {error}\nThis is a bug in codeloop, not your mistake.", "error")
+            bug = f"{type(error).__name__}: {error}\nThis is a bug in codeloop, not your mistake."
+            self.say(str(find_change() or bug), "error")
             raise error
 
 

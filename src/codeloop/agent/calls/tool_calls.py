@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED_KEY, list_open_calls
-from codeloop.agent.recovery import INTERRUPTED_ERROR, NOT_ALLOWED_ERROR, mark_interrupted
+from codeloop.agent.recovery import INTERRUPTED_ERROR, NOT_ALLOWED_ERROR, NOT_STARTED_ERROR, mark_interrupted
 from codeloop.kit import fault_injection
 from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.kit.text.terminal_text import one_line
@@ -22,6 +22,7 @@ from codeloop.schema.api.agents import Agent
 from codeloop.schema.errors import MAX_LOGGED_CHARACTERS, HookRefused
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.installation import InstallationChanged, find_change
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
     ADVICE_KEY,
@@ -226,16 +227,27 @@ class ToolCalls:
             reason = NOT_ALLOWED_ERROR if context.first_question.is_waiting else INTERRUPTED_ERROR
             self._engine.store.append(make_part_updated(mark_interrupted(context.part, now_ms(), reason)))
             raise
+        except InstallationChanged:
+            self._end_with_turn(context.part)
+            raise
         except (Denied, HookRefused, Rejected, ToolFailure) as error:
             self._skip_reason = self._skip_reason or _find_skip_reason(error)
             self._store_error(context.part, start, str(error), _describe_failure(error))
         # A tool of an extension may raise anything; the model has to learn of it, and the turn goes on.
         except Exception as error:
+            if change := find_change():
+                self._end_with_turn(context.part)
+                raise change from error
             text = f"The {part.tool} tool failed unexpectedly: {type(error).__name__}: {error}"
             self._store_error(context.part, start, text)
         finally:
             context.close()
         await fault_injection.pass_point_async("call.result")
+
+    def _end_with_turn(self, part: ToolPart) -> None:
+        """Store a call as interrupted: what it needs was replaced by another version, so the turn ends with it."""
+        self._skip_reason = NOT_STARTED_ERROR
+        self._engine.store.append(make_part_updated(mark_interrupted(part, now_ms())))
 
     def _complete_result(self, result: ToolResult, prepared_call: PreparedCall, session_id: str) -> ToolResult:
         """Cut a result where it is too long, and add the notices that wait for the session to output and metadata."""

@@ -12,6 +12,7 @@ from codeloop.agent.engine import Engine
 from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.api.agents import Agent
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.message import Session
 from codeloop.workspace.project_facts import describe_project
 
@@ -95,4 +96,4 @@ def _find_or_store_facts(engine: Engine, session: Session) -> str:
 
 def read_prompt(name: str) -> str:
     """Return one of the package's own prompts by its file name without `.md`."""
-    return (PROMPT_FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    return check_package_file(PROMPT_FOLDER / f"{name}.md").read_text(encoding="utf-8")

@@ -2,16 +2,19 @@
 
 import re
 import secrets
-from importlib.resources import files
+from pathlib import Path
 
 from codeloop.automation.ci.hosts.host import Thread
 from codeloop.schema.bounds.automation import CI_THREAD
+from codeloop.schema.installation import check_package_file
+
+_PROMPTS = Path(__file__).with_name("prompts")
 
 
 def read_prompt(name: str, **values: str) -> str:
     """Return the prompt of a file in `prompts/` with its placeholders filled in."""
     # One pass, so that a placeholder within a value stays as it is: a value may be anybody's text.
-    text = files("codeloop.automation.ci").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+    text = check_package_file(_PROMPTS / f"{name}.md").read_text(encoding="utf-8")
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
 
 

@@ -1,13 +1,15 @@
 """`codeloop ci setup`: the workflow file that makes a host start `codeloop ci run`, and the steps for the user."""
 
 import re
-from importlib.resources import files
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.automation.ci.job import DEFAULT_LABEL, DEFAULT_TRIGGER
 from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.installation import check_package_file
+
+_TEMPLATES = Path(__file__).with_name("templates")
 
 _SECRET_NAMES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY"}
 _FILE_PATHS = {"github": ".github/workflows/codeloop.yml", "gitlab": ".gitlab/codeloop.yml"}
@@ -48,7 +50,7 @@ def make_setup_file(
         "minutes": str(minutes),
         "flags": " ".join(flags),
     }
-    text = files("codeloop.automation.ci").joinpath("templates", f"{host}.yml").read_text(encoding="utf-8")
+    text = check_package_file(_TEMPLATES / f"{host}.yml").read_text(encoding="utf-8")
     # GitHub's own expressions, `${{ ... }}`, have two braces and stay.
     text = re.sub(r"(?<!\{)\{(\w+)\}(?!\})", lambda match: values.get(match[1], match[0]), text)
     # A placeholder without a value leaves a space at the end of its line.

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.schema.config import ProgramSandboxConfig
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.wire import JSON
 
 _TABLE = Path(__file__).with_name("servers.json")
@@ -55,4 +56,4 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 def load_server_rows() -> tuple[ServerRow, ...]:
     """Load the rows of the table."""
-    return tuple(msgspec.json.decode(_TABLE.read_bytes(), type=list[ServerRow]))
+    return tuple(msgspec.json.decode(check_package_file(_TABLE).read_bytes(), type=list[ServerRow]))

@@ -12,12 +12,14 @@ import zlib
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.prices import Prices, PriceTier
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.wire import DECODE_ERRORS, replace
 
 FILE_MAGIC = b"CLC2"
@@ -137,7 +139,7 @@ class _CatalogFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with path.open("rb") as file:
+        with self._open() as file:
             # The magic and the length of the index, four bytes each.
             head = file.read(8)
             if len(head) < 8 or not head.startswith(FILE_MAGIC):
@@ -146,8 +148,11 @@ class _CatalogFile:
             self.index = msgspec.json.decode(zlib.decompress(file.read(size)), type=CatalogIndex)
         self.start = 8 + size
 
+    def _open(self) -> BinaryIO:
+        return (check_package_file(self.path) if self.path == BUNDLED_FILE else self.path).open("rb")
+
     def read_models(self, row: ProviderRow) -> dict[str, ModelInfo]:
-        with self.path.open("rb") as file:
+        with self._open() as file:
             file.seek(self.start + row.offset)
             data = file.read(row.length)
         rows = msgspec.json.decode(zlib.decompress(data), type=list[ModelRow])

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from codeloop.net.hosts import add_brackets, is_loopback
 from codeloop.schema.bounds.server import BROWSER_SESSION
+from codeloop.schema.installation import InstallationChanged, check_package_file
 from codeloop.server.browser.sessions import BrowserSessions
 from codeloop.server.responses import make_response
 
@@ -95,7 +96,10 @@ def make_page_routes(paths: dict[str, Path], sessions: BrowserSessions, host: st
 
 def _make_file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
     async def send_file(request: Request) -> Response:
-        file = _read_page_file(path)
+        try:
+            file = _read_page_file(path)
+        except InstallationChanged as error:
+            return Response(f"{error}\n", 503, PAGE_HEADERS, "text/plain")
         headers = PAGE_HEADERS | {"etag": file.etag, "vary": "Accept-Encoding, Origin"}
         if path.name == _WORKER_NAME:
             # By default a worker controls only pages below its own folder, and the page is at `/`.
@@ -111,7 +115,7 @@ def _make_file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
 
 @cache
 def _read_page_file(path: Path) -> PageFile:
-    body = path.read_bytes()
+    body = check_package_file(path).read_bytes()
     media_type = _MEDIA_TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     # Without a time in it, the compressed file is the same at every start.
     gzip_body = gzip.compress(body, mtime=0)

@@ -9,6 +9,7 @@ import msgspec
 
 from codeloop.kit.small_files import read_bounded
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.themes.palette_256 import name_colour
 from codeloop.tui.themes.theme import ColourTheme
@@ -90,7 +91,7 @@ def load_theme(name: str, mode: ThemeMode, folders: Iterable[Path] = ()) -> Colo
     # A name with a slash would read files outside of the folders.
     if not paths or Path(name).name != name:
         raise ThemeError(f"There is no theme {name}. There are: {', '.join(list_themes(folders))}.")
-    return _read_theme(paths[-1], mode)
+    return _read_theme(check_package_file(paths[-1]) if paths[-1].parent == _BUILT_IN_FOLDER else paths[-1], mode)
 
 
 def _read_theme(file: Path, mode: ThemeMode) -> ColourTheme:

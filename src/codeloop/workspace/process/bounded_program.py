@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.run_program import kill_program, start_program
+from codeloop.schema.installation import check_package_file
 
 
 class BoundedRunResult(Struct, frozen=True):
@@ -37,7 +38,7 @@ async def run_bounded_program(
     A line longer than `max_line_bytes` ends the reading.
     """
     process = await start_program(
-        (sys.executable, "-I", str(program), *map(str, arguments)),
+        (sys.executable, "-I", str(check_package_file(program)), *map(str, arguments)),
         environment=environment,
         stderr=asyncio.subprocess.DEVNULL,
         limit_bytes=max_line_bytes,

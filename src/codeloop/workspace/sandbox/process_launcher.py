@@ -16,6 +16,7 @@ from pathlib import Path
 import codeloop
 from codeloop.kit.processes import make_undumpable
 from codeloop.schema.bounds.sandbox import SANDBOX_START
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.limits import LAUNCHER_ANSWER
 from codeloop.workspace.process.child_process import ChildProcess
 from codeloop.workspace.process.uncancelled import finish_uncancelled
@@ -30,6 +31,7 @@ _LAUNCHER_PROGRAM = (
 _PACKAGE_ROOT = Path(codeloop.__file__).parents[1]
 # The answer of a new sandbox.
 _READY = re.compile(rb"ready ([a-z ]*)\n\Z")
+_LAUNCHER_FILE = Path(__file__).with_name("launcher") / "main.py"
 # The time between two rounds of killing: processes may fork meanwhile.
 _KILL_ROUND_SECONDS = 0.02
 
@@ -257,6 +259,7 @@ class ProcessLauncher(ProcessStarter):
 
 def make_launcher_command(function: str, descriptor: str, mark: str) -> tuple[str, ...]:
     """Return the command that runs a function of `launcher/main.py`, which gets a descriptor and the mark."""
+    check_package_file(_LAUNCHER_FILE)
     # `-I -S`: no variable or site package of the user changes what runs here, and it starts faster without them.
     return (
         sys.executable,

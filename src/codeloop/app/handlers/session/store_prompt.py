@@ -19,6 +19,7 @@ from codeloop.schema.event import (
     make_session_updated,
 )
 from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
+from codeloop.schema.installation import check_installation
 from codeloop.schema.limits import CHOSEN_ID
 from codeloop.schema.live_events import make_session_diff
 from codeloop.schema.message import ModelRef, Session, SessionModel, UserMessage, UserTime, format_model_ref
@@ -50,6 +51,7 @@ async def store_prompt(project: Project, args: Prompt) -> tuple[UserMessage, lis
 
 
 async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
+    check_installation()
     await project.wait_for_extensions()
     session = project.store.get_session(args.session_id)
     project.store.leases.check_free(session.id)

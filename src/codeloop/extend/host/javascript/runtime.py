@@ -7,6 +7,7 @@ from pathlib import Path
 from codeloop.kit.programs import find_program, make_safe_environment
 from codeloop.schema.bounds.extension import HOST_VERSION
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.installation import check_package_file
 from codeloop.workspace.process.program_environment import make_program_environment
 
 _HOST_PROGRAM = Path(__file__).with_name("host.mjs")
@@ -28,9 +29,9 @@ def find_runtime(search_path: str | None) -> tuple[str, ...]:
     `search_path`: folders as in PATH. Raises NoRuntime: there is neither bun nor node.
     """
     if (bun := find_program("bun", search_path)) is not None:
-        return (bun, *_BUN_OPTIONS, str(_HOST_PROGRAM))
+        return (bun, *_BUN_OPTIONS, str(check_package_file(_HOST_PROGRAM)))
     if (node := find_program("node", search_path)) is not None:
-        return (node, *_NODE_OPTIONS, str(_HOST_PROGRAM))
+        return (node, *_NODE_OPTIONS, str(check_package_file(_HOST_PROGRAM)))
     raise NoRuntime(_NO_RUNTIME_MESSAGE.format("neither is on the PATH"))
 
 

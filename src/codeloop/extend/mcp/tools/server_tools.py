@@ -9,6 +9,7 @@ from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.tools.parameters import McpParams, ResourceParams, describe_tool, join_names
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.model.chat import ToolSpec
+from codeloop.schema.installation import check_package_file
 from codeloop.schema.limits import MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SHARE
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import clean_schema
@@ -110,7 +111,7 @@ def _make_server_tool(table: McpTable, tool: ServerTool) -> Tool:
 
 
 def _make_search_tool(table: McpTable) -> Tool:
-    text = (_FOLDER / "mcp.md").read_text(encoding="utf-8").strip()
+    text = check_package_file(_FOLDER / "mcp.md").read_text(encoding="utf-8").strip()
     names = join_names([name for name, each in table.definitions.items() if each.is_enabled])
 
     async def run(params: McpParams, ctx: ToolContext) -> ToolResult:
@@ -136,7 +137,7 @@ def _describe_servers(table: McpTable) -> list[str]:
 
 
 def _make_resource_tool(table: McpTable) -> Tool:
-    text = (_FOLDER / "mcp_resource.md").read_text(encoding="utf-8").strip()
+    text = check_package_file(_FOLDER / "mcp_resource.md").read_text(encoding="utf-8").strip()
 
     async def run(params: ResourceParams, ctx: ToolContext) -> ToolResult:
         from codeloop.extend.mcp.tools.resources import read_resource
