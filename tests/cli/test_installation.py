@@ -14,6 +14,7 @@ import pytest
 from codeloop.kit.version import RELEASE
 from tests.cli.program import HANGING, Desk, events, serving, steps
 from tests.cli.program import call as call_tool
+from tests.cli.terminal import Terminal
 from tests.server.test_serve_command import Running, running
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
@@ -165,6 +166,36 @@ def test_a_run_that_needs_nothing_more_goes_on(
     with serving(after_update(site, change, Answer(text="Here I am"))) as model:
         code, stdout, stderr = run(site.make_desk(tmp_path, model), "Say where you are")
     assert (code, stdout) == (0, "Here I am\n"), stderr
+
+
+@pytest.mark.slow
+@CHANGES
+def test_the_terminal_ui_says_so_and_can_be_left(
+    site: Site, tmp_path: Path, change: Callable[[Site], None], message: str
+) -> None:
+    with serving(steps(Answer(text="Hello"))) as model:
+        terminal = Terminal(site.make_desk(tmp_path, model), term="xterm-256color")
+        terminal.wait_for("local/m")
+        change(site)
+        terminal.type("say hello", "\r")
+        terminal.wait_for(message.rpartition(": ")[2])
+        # Escape, whose command nothing has needed yet.
+        terminal.type("\x1b", "")
+        terminal.type("\x04\x03\x03", "")
+        assert terminal.end() == 0
+        assert model.requests == []
+
+
+@pytest.mark.slow
+def test_the_terminal_ui_ends_with_the_reason_when_its_start_is_cut_off(site: Site, tmp_path: Path) -> None:
+    terminal = Terminal(site.make_desk(tmp_path), term="xterm-256color")
+    terminal.wait_for("describe a task")
+    # As by programs that remove file after file.
+    for name in ("app", "tui"):
+        shutil.rmtree(site.package / name)
+    assert terminal.end() == 1
+    assert "codeloop was updated while it ran: restart it." in terminal.shown
+    assert "Traceback" not in terminal.shown
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from codeloop.library.event_feed import EventFeed
 from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, check_options
 from codeloop.library.project import AgentProject
 from codeloop.library.session import SessionTarget
+from codeloop.schema.installation import watch_late_imports
 from codeloop.schema.operation import PATH_GET, NoArguments
 
 
@@ -57,6 +58,7 @@ async def _start_project(
     target: Target, options: SessionOptions, budget: Budget | None, *, is_remote: bool = False
 ) -> AsyncGenerator[AgentProject]:
     """Make the project of a target, and stop what it started at the end of the block."""
+    watch_late_imports()
     feed = EventFeed(target.client)
     try:
         session_target = SessionTarget(

@@ -37,14 +37,22 @@ _START_NS = time.time_ns()
 
 
 def find_change() -> InstallationChanged | None:
-    """Return the error that tells the user of the change of the installation; None: it is as it was at the start."""
-    if _read_state() == _STATE_AT_START:
+    """Return the error that tells the user of the change of the installation; None: it is as it was at the start.
+
+    It is meant for failures: it looks at every module that is loaded, since an update may have come to some files only.
+    """
+    if _read_state() == _STATE_AT_START and not _has_lost_module():
         return None
     if not _FIRST_FILE.exists():
         return InstallationChanged("codeloop was removed while it ran: install it again, then restart it.")
     version = read_version()
     versions = f", from {VERSION} to {version}" if version != VERSION else ""
     return InstallationChanged(f"codeloop was updated while it ran{versions}: restart it.")
+
+
+def _has_lost_module() -> bool:
+    modules = [module for name, module in sys.modules.items() if name.startswith("codeloop.")]
+    return any(module.__file__ and not Path(module.__file__).exists() for module in modules)
 
 
 def check_installation() -> None:

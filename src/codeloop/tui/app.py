@@ -81,6 +81,11 @@ class TerminalUI(Ui, inherit_bindings=False):
         if self.project_task is not None:
             self.exit(0)
 
+    def _exit_after_crash(self, project_task: "asyncio.Task[None]") -> None:
+        """Exit when opening the project, or closing it, has crashed; `wait_for_close` raises the error again."""
+        if not project_task.cancelled() and project_task.exception() is not None:
+            self.exit(1, return_code=1)
+
     def interrupt(self) -> None:
         """End the program, unless the interrupt was meant for another program that has the terminal.
 
@@ -146,6 +151,7 @@ class TerminalUI(Ui, inherit_bindings=False):
             return
         self.event_handler = EventHandler(self)
         self.project_task = asyncio.create_task(run_project(self, self._ask_trust, self.event_handler.handle))
+        self.project_task.add_done_callback(self._exit_after_crash)
         self.dispatcher.replay_events_before_opening()
 
     async def _ask_trust(self, question: str) -> bool:

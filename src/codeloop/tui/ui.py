@@ -20,7 +20,7 @@ from codeloop.kit.lazy import load_object
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem
-from codeloop.schema.installation import find_change
+from codeloop.schema.installation import InstallationChanged, find_change
 from codeloop.schema.message import Session, format_model_ref
 from codeloop.tui.choices import Choices
 from codeloop.tui.keys.early_keys import TypingRhythm
@@ -200,7 +200,15 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     def run_command(self, command: UiCommand, words: str = "") -> None:
         """Run a command in the background; `words`: what was typed after its name."""
-        task = self.start_task(load_object(f"tui.{command.run}")(self, words))
+        try:
+            run = load_object(f"tui.{command.run}")
+        except InstallationChanged as error:
+            self.say(str(error), "error")
+            # Restarting begins with this one, so it needs no module of its own.
+            if command.id == "app_exit":
+                self.exit(0)
+            return
+        task = self.start_task(run(self, words))
         self.tasks[task] = time.monotonic()
 
     def draw(self) -> bool:

@@ -20,6 +20,7 @@ from codeloop.config.paths import find_paths
 from codeloop.kit.small_files import create_private_folder
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.installation import InstallationChanged
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 
 LOG_FILE_NAME = "codeloop.log"
@@ -43,8 +44,12 @@ _ORDINARY_EXITS = (CodeloopError, CancelledError, KeyboardInterrupt, SystemExit,
 
 def _hide_secrets(text: str) -> str:
     """Replace what looks like a key, a user in a URL, or the values of a URL's query."""
-    # Loaded with the first entry: most runs log nothing.
-    from codeloop.kit.text.secrets import REPLACEMENT, SecretHider
+    try:
+        # Loaded with the first entry: most runs log nothing.
+        from codeloop.kit.text.secrets import REPLACEMENT, SecretHider
+    except InstallationChanged as error:
+        # What can't be searched for secrets is not written.
+        return str(error)
 
     text = re.sub(_CREDENTIAL_PATTERN, lambda match: f"{match[2] or ''}{REPLACEMENT}", SecretHider().hide(text))
     return re.sub(_URL_CREDENTIAL_PATTERN, lambda match: f"{match[1] or ''}[hidden]" + ("" if match[1] else "@"), text)
