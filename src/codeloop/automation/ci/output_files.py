@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.kit.small_files import write_atomically
+from codeloop.kit.new_file import write_new_file
 from codeloop.schema.errors import CodeloopError
 
 
@@ -16,11 +16,8 @@ def write_output(folder: Path, name: str, content: bytes | str) -> Path:
         # The agent can write here, and links of it would lead this process, which has the token, to other files.
         if folder.is_symlink():
             folder.unlink()
-        folder.mkdir(parents=True, exist_ok=True)
-        if folder.resolve() != folder:
-            raise CodeloopError(f"{folder} leads somewhere else by now: nothing is written there.")
-        # Replaces a link of this name instead of following it.
-        write_atomically(path, content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
+        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+        write_new_file(path, data, base=Path("/"), mode=0o666)
     except OSError as error:
         raise CodeloopError(f"{path} can't be written: {error.strerror}.") from error
     return path

@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.automation.ci.job import DEFAULT_LABEL, DEFAULT_TRIGGER
+from codeloop.kit.new_file import write_new_file
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.installation import check_package_file
 
@@ -65,13 +66,14 @@ def write_setup_file(folder: Path, setup: SetupFile, *, force: bool) -> bool:
     """
     path = folder / setup.path
     try:
+        if path.is_symlink():
+            raise UsageProblem(f"{setup.path} is a link. Remove it first.")
         if path.exists():
             if path.read_text(encoding="utf-8") == setup.text:
                 return False
             if not force:
                 raise UsageProblem(f"{setup.path} is there already and differs. --force replaces it.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(setup.text, encoding="utf-8")
+        write_new_file(path, setup.text.encode(), base=folder, mode=0o666)
     except OSError as error:
         raise CodeloopError(f"{path} can't be written: {error.strerror}.") from error
     return True

@@ -9,6 +9,7 @@ from typing import Protocol
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.schedule.cron import parse_cron
 from codeloop.automation.schedule.schedule_store import Schedule
+from codeloop.kit.new_file import write_new_file
 from codeloop.kit.programs import find_program, make_safe_environment
 from codeloop.schema.bounds.automation import SCHEDULE_TIMER
 from codeloop.schema.errors import CodeloopError
@@ -83,8 +84,12 @@ class SystemdTimers:
         timer = f"[Unit]\nDescription=codeloop schedule {schedule.id}\n\n[Timer]\n{calendars}Persistent=true\n"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            (self._folder / f"{name}.service").write_text(f"{service}{variables}ExecStart={command}\n")
-            (self._folder / f"{name}.timer").write_text(f"{timer}AccuracySec=1s\n\n[Install]\nWantedBy=timers.target\n")
+            units = {
+                "service": f"{service}{variables}ExecStart={command}\n",
+                "timer": f"{timer}AccuracySec=1s\n\n[Install]\nWantedBy=timers.target\n",
+            }
+            for kind, text in units.items():
+                write_new_file(self._folder / f"{name}.{kind}", text.encode())
         except OSError as error:
             raise CodeloopError(f"The timer can't be written: {error}.") from None
         _run(["systemctl", "--user", "daemon-reload"])

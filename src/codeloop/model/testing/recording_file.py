@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.new_file import open_parent
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
 
@@ -24,9 +25,9 @@ def open_recording(path: Path, *, replace: bool) -> Generator[RecordingFile]:
 
     Raises UsageProblem if the file exists and must not be replaced, CodeloopError if it can't be written.
     """
-    # The target of a symbolic link: a rename would replace the link itself.
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    # A link may have been planted by the project, and would lead to a file of the user's.
+    target = path.absolute()
+    if target.is_symlink() or (target.exists() and not target.is_file()):
         raise UsageProblem(f"The recording {path} is not a regular file. Choose another name.")
     if not replace and target.exists() and target.stat().st_size:
         raise UsageProblem(f"The recording {path} already exists. Choose another name, or replace it with --force.")
@@ -34,7 +35,12 @@ def open_recording(path: Path, *, replace: bool) -> Generator[RecordingFile]:
     part = target.with_name(f"{target.name}.part")
     # A recording holds prompts and code, so only its owner may read it. `O_NOFOLLOW`: nobody can divert it by a link.
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        folder = open_parent(path)
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(part.name, flags, 0o600, dir_fd=folder)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise CodeloopError(f"The recording {path} can't be written: {error.strerror}. Choose another file.") from error
     try:

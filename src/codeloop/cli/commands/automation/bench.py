@@ -20,6 +20,7 @@ from codeloop.cli.bootstrap import cancel_on_signals
 from codeloop.cli.options import DIRECTORY_TYPE, JSON_OPTION, TRUST_OPTION
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
+from codeloop.kit.new_file import write_new_file
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import BENCH_GRACE, BENCH_STEPS, BENCH_TIME
 from codeloop.schema.errors import CodeloopError
@@ -127,10 +128,14 @@ def _write_results(target: Path, runs: list[BenchRun], title: str) -> None:
     """Write `results.json` and `index.html` into the folder `target`. Raises CodeloopError."""
     rows = sorted(runs, key=lambda run: (run.task, run.agent, run.model, run.attempt))
     try:
-        target.mkdir(parents=True, exist_ok=True)
         results = {"summary": sum_runs(rows), "runs": rows}
-        (target / "results.json").write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n")
-        (target / "index.html").write_text(render_page(f"codeloop bench: {title}", rows), encoding="utf-8")
+        document = msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
+        page = render_page(f"codeloop bench: {title}", rows).encode()
+        # The folders of a relative path are of the current one, which may be anybody's project.
+        base = target if target.is_absolute() else Path()
+        base.mkdir(parents=True, exist_ok=True)
+        for name, data in (("results.json", document), ("index.html", page)):
+            write_new_file(target / name, data, base=base)
     except OSError as error:
         raise CodeloopError(f"The results can't be written to {target}: {error}.") from None
 

@@ -35,8 +35,8 @@ from codeloop.cli.options import (
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
 from codeloop.config.paths import find_paths
+from codeloop.kit.new_file import write_new_file
 from codeloop.kit.processes import make_undumpable
-from codeloop.kit.small_files import write_atomically
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
@@ -210,7 +210,7 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
     if not rows:
         raise UsageProblem(f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them.")
     if page is not None:
-        write_atomically(page, render_page(name, folder, rows, pulls).encode())
+        write_new_file(page, render_page(name, folder, rows, pulls).encode())
     elif as_json:
         print_json([describe_job(folder, row, pulls) for row in rows])
     else:

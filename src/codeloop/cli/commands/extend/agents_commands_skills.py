@@ -19,6 +19,7 @@ from codeloop.extend.commands import build_commands
 from codeloop.extend.homes import is_valid_name
 from codeloop.extend.pages.new_agent_page import make_agent_page
 from codeloop.extend.rulebook import Rulebook
+from codeloop.kit.new_file import write_new_file
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 
@@ -72,10 +73,11 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     config_folder = settings.paths.config if for_all else settings.project_root.root / ".codeloop"
     file = config_folder / "agent" / f"{name}.md"
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # "x": fails if the file exists, also if another process has just written it.
-        with file.open("x", encoding="utf-8") as page:
-            page.write(make_agent_page(description or f"Say what {name} is for, and when to use it.", mode))
+        page = make_agent_page(description or f"Say what {name} is for, and when to use it.", mode)
+        base = config_folder if for_all else settings.project_root.root
+        base.mkdir(parents=True, exist_ok=True)
+        # It fails if the file exists, also if another process has just written it.
+        write_new_file(file, page.encode(), base=base, mode=0o666, replace=False)
     except FileExistsError:
         raise UsageProblem(f"{file} already exists. Edit it, or choose another name.") from None
     except OSError as error:

@@ -11,6 +11,7 @@ import msgspec
 from codeloop.cli.options import FILE_TYPE, SESSION_ARGUMENT
 from codeloop.cli.target.run_with_client import run_with_client, run_with_session
 from codeloop.client.client import Client
+from codeloop.kit.new_file import write_new_file
 from codeloop.kit.text.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_reports import ShareableSession
 from codeloop.schema.api.session_requests import ImportSession, ListMessages, SessionId
@@ -41,7 +42,7 @@ def export(name: str | None, output: Path | None, form: str) -> None:
         click.echo(escape_json_controls(data.decode()))
     else:
         try:
-            output.write_bytes(data + b"\n" if form in json_exporters else data)
+            write_new_file(output, data + b"\n" if form in json_exporters else data)
         except OSError as error:
             raise click.FileError(str(output), hint=error.strerror) from error
 
@@ -139,7 +140,7 @@ def share(name: str | None, output: Path) -> None:
 
     page_content = run_with_session(name, _read_shareable)
     try:
-        output.write_bytes(fill_page(msgspec.json.encode(page_content)))
+        write_new_file(output, fill_page(msgspec.json.encode(page_content)))
     except OSError as error:
         raise click.FileError(str(output), hint=error.strerror) from error
     messages = sum(len(each.messages) for each in page_content.sessions)

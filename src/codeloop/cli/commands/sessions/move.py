@@ -19,6 +19,7 @@ from codeloop.client.local import LocalClient
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.kit import fault_injection
+from codeloop.kit.new_file import open_new_file
 from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SessionOverviewQuery
@@ -139,20 +140,16 @@ async def _write_archive(client: Client, session: Session, git: Git, output: Pat
         bundle = folder / BUNDLE_ENTRY
         work = await pack_work(git, bundle)
         document = await export_json(client, session)
-        partial_file = output.with_name(f"{output.name}.part")
         try:
-            with zipfile.ZipFile(partial_file, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr(WORK_ENTRY, msgspec.json.encode(work))
-                archive.writestr(SESSION_ENTRY, document)
-                # git has compressed the bundle.
-                archive.write(bundle, BUNDLE_ENTRY, zipfile.ZIP_STORED)
             # The session goes on nowhere but from this file, so it has to survive a power failure.
-            with partial_file.open("rb") as file:
-                os.fsync(file.fileno())
-            await fault_injection.pass_point_async("move.written")
-            partial_file.replace(output)
+            with open_new_file(output, sync=True) as file:
+                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                    archive.writestr(WORK_ENTRY, msgspec.json.encode(work))
+                    archive.writestr(SESSION_ENTRY, document)
+                    # git has compressed the bundle.
+                    archive.write(bundle, BUNDLE_ENTRY, zipfile.ZIP_STORED)
+                await fault_injection.pass_point_async("move.written")
         except OSError as error:
-            partial_file.unlink(missing_ok=True)
             raise CodeloopError(f"{output} can't be written: {error.strerror}. {consequence}") from error
     await fault_injection.pass_point_async("move.named")
 
