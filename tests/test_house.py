@@ -295,6 +295,51 @@ def test_only_the_three_boundaries_catch_everything() -> None:
     assert set(found) == BOUNDARIES, "a boundary that is named but not there"
 
 
+# What writes with other means than `kit/new_file.py`, into folders of its own making or standard streams, and why.
+WRITERS = {
+    "automation/ci/job_repository.py": "a bare repository in the job's temporary folder",
+    "automation/ci/review/review_runner.py": "the job's temporary folder",
+    "automation/fleet/job_attempt.py": "the job's own folder",
+    "automation/fleet/kubernetes/cluster_access.py": "a temporary folder",
+    "automation/fleet/kubernetes/driver.py": "the job's own folder",
+    "automation/fleet/local_driver.py": "the job's own folder, which a process writes to",
+    "automation/fleet/pull_requests.py": "a bare repository in the fleet's folder",
+    "automation/fleet/remote/messages.py": "the job's own folder",
+    "automation/fleet/remote/ray_driver.py": "the job's own folder",
+    "automation/fleet/remote/ssh_driver.py": "the job's own folder, which a process writes to",
+    "automation/fleet/remote/worker.py": "the worker's own folder, which a process writes to",
+    "cli/commands/extend/lsp.py": "the folder of installed language servers",
+    "cli/output/streams.py": "the terminal",
+    "cli/target/process_log.py": "the log, which is appended to; it has its own flags against links",
+    "cli/commands/serve.py": "/dev/null",
+}
+
+
+def writes(node: ast.AST) -> bool:
+    """Return whether a call writes a file by its name."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    texts = [
+        each.value for each in (*node.args, *(word.value for word in node.keywords)) if isinstance(each, ast.Constant)
+    ]
+    is_mode = any(isinstance(text, str) and re.fullmatch(r"[rwaxbt+]*[wax+][rwaxbt+]*", text) for text in texts)
+    of = node.func.value if isinstance(node.func, ast.Attribute) else None
+    is_os = name == "open" and isinstance(of, ast.Name) and of.id == "os" and "O_RDONLY" not in ast.unparse(node)
+    return name in {"write_text", "write_bytes", "touch"} or (name in {"open", "File", "fdopen"} and (is_mode or is_os))
+
+
+def test_files_for_the_user_and_for_ci_are_written_by_one_function() -> None:
+    found = {
+        room_path(path)
+        for room in ("cli", "automation", "client")
+        for path in python_files(SRC / "codeloop" / room)
+        if any(map(writes, ast.walk(tree(path))))
+    }
+    assert found - WRITERS.keys() == set(), "write with `open_new_file` or `write_new_file` of kit/new_file.py"
+    assert WRITERS.keys() - found == set(), "listed, but writes nothing any more"
+
+
 def imports(node: ast.AST, *, deferred: bool) -> Iterator[tuple[str, int]]:
     """Yield the top package and line of each import; without `deferred`, only of those run with the module."""
     for child in ast.iter_child_nodes(node):

@@ -424,3 +424,28 @@ def test_a_run_opens_no_port_and_a_server_one(tmp_path: Path) -> None:
             process.communicate(timeout=60)
     with running(desk) as server:
         assert len(listening(server.process.pid)) == 1
+
+
+@pytest.mark.slow
+def test_the_link_for_the_browser_is_in_no_argument_of_a_program(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f'#!/bin/sh\ncat /proc/[0-9]*/cmdline > {tmp_path}/processes 2>/dev/null\nprintf "%s" "$1" > {tmp_path}/asked\n'
+        f'stat -c "%a" "${{1#file://}}" "$(dirname "${{1#file://}}")" > {tmp_path}/modes\n'
+        f'cat "${{1#file://}}" > {tmp_path}/page\nmv {tmp_path}/page {tmp_path}/read\n'
+    )
+    browser.chmod(0o755)
+    process = desk.start("web", "--port=0", BROWSER=f"{browser} %s")
+    try:
+        wait_for((tmp_path / "read").exists)
+        link = re.search(r'url=(http://[^"]+#link=[^"]+)"', (tmp_path / "read").read_text())
+        assert link is not None
+        assert (tmp_path / "asked").read_text().startswith("file:///")
+        assert link[1].partition("=")[2] not in (tmp_path / "asked").read_text() + (tmp_path / "processes").read_text()
+        assert (tmp_path / "modes").read_text().split() == ["600", "700"]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+    assert link[1] in stderr
+    assert not Path((tmp_path / "asked").read_text().removeprefix("file://")).exists()

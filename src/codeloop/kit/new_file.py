@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK_ERRORS = frozenset((errno.ELOOP, errno.ENOTDIR))
 # What a shell opens for a program, such as /dev/stdout and /dev/fd/63, is written to as it is.
 _DEVICES = Path("/dev")
@@ -34,7 +34,7 @@ def open_new_file(
     draft = f".{path.name[:200]}.{os.urandom(6).hex()}"
     try:
         try:
-            with os.fdopen(os.open(draft, _CREATE_FLAGS, mode, dir_fd=folder), "wb") as file:
+            with os.fdopen(os.open(draft, CREATE_FLAGS, mode, dir_fd=folder), "wb") as file:
                 yield file
                 file.flush()
                 if sync:
@@ -68,7 +68,7 @@ def _give_name(folder: int, draft: str, path: Path, *, replace: bool) -> None:
         os.link(draft, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except PermissionError:
         # A file system without hard links.
-        os.close(os.open(path.name, _CREATE_FLAGS, 0o600, dir_fd=folder))
+        os.close(os.open(path.name, CREATE_FLAGS, 0o600, dir_fd=folder))
         os.replace(draft, path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 

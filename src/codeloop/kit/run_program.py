@@ -7,10 +7,12 @@ from asyncio import CancelledError, create_subprocess_exec, ensure_future, shiel
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from codeloop.kit.new_file import write_new_file
 from codeloop.kit.programs import find_program, make_safe_environment
 
 _STREAM_LIMIT_BYTES = 64 * 1024
@@ -134,13 +136,27 @@ async def start_outside_project(
 
 async def open_browser(url: str) -> bool:
     """Open an address in the user's browser; False: it was not opened, as over SSH or without a display."""
+    # The address comes from the server, and `webbrowser` would also open files and other programs.
+    return urlsplit(url).scheme in {"http", "https"} and await _start_browser(url)
+
+
+async def open_private_link(url: str, folder: Path) -> bool:
+    """Open an address that holds a secret, as `open_browser` does.
+
+    Other users of the machine can read the arguments of programs. So the browser is given the path of a page in
+    `folder`, which only its owner may enter. The page leads on to the address, and has to stay until it was read.
+    """
+    page = folder / "open.html"
+    text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={escape(url)}">\n'
+    write_new_file(page, text.encode())
+    return await _start_browser(page.as_uri())
+
+
+async def _start_browser(url: str) -> bool:
     # Over SSH a browser would open on the machine at the other end.
     is_remote = any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
     has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if not os.environ.get("BROWSER") and (is_remote or not has_screen):
-        return False
-    # The address comes from the server, and `webbrowser` would also open files and other programs.
-    if urlsplit(url).scheme not in {"http", "https"}:
         return False
     try:
         browser = await start_outside_project((sys.executable, "-I", "-c", _BROWSER_CODE, url))

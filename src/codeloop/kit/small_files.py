@@ -6,8 +6,10 @@ import os
 import stat
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+
+from codeloop.kit.new_file import open_new_file
 
 # Without O_NONBLOCK, opening a pipe waits for a writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -16,7 +18,6 @@ _LOCK_POLL_SECONDS = 0.02
 _CHUNK_BYTES = 1024 * 1024
 FileState = tuple[int, int, int] | None
 """Inode, modification time in ns, size in bytes; None: there is no such file."""
-CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def create_private_folder(folder: Path) -> None:
@@ -99,36 +100,12 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 
 
 def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
-    """Write a file that only its owner may read, under another name first, so that it is never half-written.
+    """Write a file that only its owner may read, so that it is never half-written; see `open_new_file`.
 
     `sync`: wait until it is on the disk. Raises OSError.
     """
-    draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
-    try:
-        fd = os.open(draft, CREATE_FLAGS, 0o600)
-        try:
-            write_all(fd, data)
-            if sync:
-                os.fsync(fd)
-        finally:
-            os.close(fd)
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-    if sync:
-        # The new name is an entry of the folder, not of the file.
-        _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Some file systems can't; the file itself is safe.
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with open_new_file(path, sync=sync) as file:
+        file.write(data)
 
 
 @contextmanager

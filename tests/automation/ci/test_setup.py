@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from codeloop.automation.ci.setup import make_setup_file, write_setup_file
-from codeloop.schema.errors import UsageProblem
+from codeloop.schema.errors import CodeloopError, UsageProblem
 
 
 def test_the_github_file_gives_forks_nothing_and_asks_for_no_more_than_it_needs(tmp_path: Path) -> None:
@@ -55,3 +55,14 @@ def test_another_file_is_kept_and_words_that_would_change_it_are_refused(tmp_pat
     for model in ("a b", "x'; rm -rf /", "a/${{ github.token }}"):
         with pytest.raises(UsageProblem, match="--model"):
             make_setup_file("github", model, "/codeloop", "", 60, None)
+
+
+@pytest.mark.parametrize("planted", [".github", ".github/workflows", ".github/workflows/codeloop.yml"])
+def test_a_link_of_the_project_leads_the_file_nowhere_else(tmp_path: Path, planted: str) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    for folder in (elsewhere / "workflows", (project / planted).parent):
+        folder.mkdir(parents=True)
+    (project / planted).symlink_to(elsewhere / "none.yml" if planted.endswith(".yml") else elsewhere)
+    with pytest.raises(CodeloopError, match="link"):
+        write_setup_file(project, make_setup_file("github", "", "/codeloop", "", 60, None), force=True)
+    assert [path for path in elsewhere.rglob("*") if not path.is_dir()] == []

@@ -9,7 +9,7 @@ from codeloop.automation.ci.event import CiEvent, Review, Skip, Task, plan_work
 from codeloop.automation.ci.hosts.host import Comment, Host
 from codeloop.automation.ci.job import CiJob, CiOutcome, JobSettings
 from codeloop.automation.ci.job_repository import JobRepository
-from codeloop.automation.ci.output_files import write_output
+from codeloop.automation.ci.output_files import remove_links, write_output
 from codeloop.automation.ci.review.review_runner import run_review
 from codeloop.automation.ci.task_runner import run_task
 from codeloop.automation.ci.thread_comment import (
@@ -37,6 +37,15 @@ LogWriter = Callable[[str], object]
 
 async def run_event(host: Host, event: CiEvent, settings: JobSettings, write_log: LogWriter) -> int:
     """Do what an event asks for, and return the exit code. Raises CodeloopError if the host or git keeps failing."""
+    try:
+        return await _handle_event(host, event, settings, write_log)
+    finally:
+        # The checkout and the agent can have put links there; outside of the checkout neither has.
+        if settings.work in settings.output.parents:
+            remove_links(settings.output)
+
+
+async def _handle_event(host: Host, event: CiEvent, settings: JobSettings, write_log: LogWriter) -> int:
     plan = plan_work(event, settings.trigger, settings.label, reviews_every_pull=settings.reviews_every_pull)
     if isinstance(plan, Skip):
         write_log(f"Nothing to do: {plan.reason}.")

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from codeloop.config.server_credential import (
     publish_credential,
     withdraw_credential,
 )
-from codeloop.kit.run_program import open_browser
+from codeloop.kit.remove_tree import temporary_folder
+from codeloop.kit.run_program import open_private_link
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.server import SERVER_SIGNAL
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -54,14 +56,11 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
 
 
 class ServeOutputs(Struct, frozen=True):
-    """Where the server prints.
-
-    `open_address`: opens an address in the browser, and returns whether it could; None: no browser is to be opened.
-    """
+    """Where the server prints, and whether it opens its page in the browser."""
 
     stdout: OutputStream
     stderr: OutputStream
-    open_address: Callable[[str], Awaitable[bool]] | None = None
+    opens_browser: bool = False
 
 
 class ServerSecret(Struct, frozen=True):
@@ -142,8 +141,8 @@ def _serve_until_signal(serve_options: ServeOptions) -> None:
         stderr.write(f"codeloop: {escape_controls(warning)}\n")
     listen_options = _make_listen_options(serve_options, secret, settings, stderr)
     with log_to_file(settings.paths.log_folder, serve_options.log_level or settings.config.log_level or "INFO"):
-        open_address = open_browser if serve_options.opens_browser else None
-        asyncio.run(_run_server(startup, settings, listen_options, secret, ServeOutputs(stdout, stderr, open_address)))
+        outputs = ServeOutputs(stdout, stderr, serve_options.opens_browser)
+        asyncio.run(_run_server(startup, settings, listen_options, secret, outputs))
 
 
 def _fill_descriptors() -> None:
@@ -243,9 +242,11 @@ async def _run_server(
         link = _make_page_link(server)
         notes = (credential_note, f"Connect with: codeloop attach {server.url}", f"Open in a browser: {link}")
         outputs.stderr.write("".join(f"codeloop: {line}\n" for line in notes))
-        if outputs.open_address is not None and not await outputs.open_address(link):
-            outputs.stderr.write("codeloop: There is no browser to open here. Open the link in yours.\n")
-        await stop_event.wait()
+        # The page that leads the browser to the link stays while the server runs.
+        with temporary_folder("codeloop-web-") if outputs.opens_browser else nullcontext() as folder:
+            if folder is not None and not await open_private_link(link, folder):
+                outputs.stderr.write("codeloop: There is no browser to open here. Open the link in yours.\n")
+            await stop_event.wait()
     finally:
         withdraw_credential(settings.paths, server.url)
         await server.stop()

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from codeloop.kit import fault_injection
-from codeloop.kit.small_files import CREATE_FLAGS, write_all
+from codeloop.kit.new_file import CREATE_FLAGS
+from codeloop.kit.small_files import write_all
 from codeloop.workspace.files.safe_open import (
     FileRefused,
     FileStamp,

@@ -7,7 +7,8 @@ import stat
 import time
 from pathlib import Path
 
-from codeloop.kit.small_files import CREATE_FLAGS, create_private_folder, write_all
+from codeloop.kit.new_file import CREATE_FLAGS
+from codeloop.kit.small_files import create_private_folder, write_all
 from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_SIZE
 
 # A younger file may belong to a command that still runs.

@@ -11,8 +11,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from codeloop.kit.new_file import CREATE_FLAGS
 from codeloop.kit.processes import is_own_scope, read_pid_scope, read_start_time
-from codeloop.kit.small_files import CREATE_FLAGS, create_private_folder
+from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.limits import WRITE_RECORD_AGE, WRITE_RECORD_BYTES
 from codeloop.workspace.files.safe_open import FileRefused, open_folder
 

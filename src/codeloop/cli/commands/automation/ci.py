@@ -166,7 +166,10 @@ def _run_job(flags: dict[str, Any], *, is_review: bool = False) -> int:
     # The host's token is in this process's environment, which the agent's commands could read without a sandbox.
     make_undumpable()
     work = Path(flags["directory"] or Path.cwd()).resolve()
-    output = (work / flags["output"]).resolve()
+    # A link of the checkout is not followed; one in an absolute path was named by the user.
+    output = Path(os.path.normpath(work / flags["output"]))
+    if flags["output"].is_absolute():
+        output = output.resolve()
     options = JobFlags(
         host=flags["host"] or "",
         event=flags.get("event") or "",
