@@ -42,8 +42,7 @@ WORK_ENTRY, SESSION_ENTRY, BUNDLE_ENTRY = "work.json", "session.json", "work.bun
 
 def pack_session(name: str | None, output: Path) -> None:
     """Write a session and its files to `output`, and archive it here. Raises CodeloopError."""
-    file = output.absolute()
-    session, was_running = run_with_session(name, lambda client, session: _pack_session(client, session, file))
+    session, was_running = run_with_session(name, lambda client, session: _pack_session(client, session, output))
     note = "Stopped its turn. " if was_running else ""
     click.echo(f"{note}Wrote {escape_controls(str(output))}; {session.id} doesn't go on here any more.")
     click.echo("Go on in a clone of the repository: codeloop session move --import FILE")
@@ -70,7 +69,7 @@ async def _pack_session(client: Client, session: Session, output: Path) -> tuple
             f"{session.id} is a subagent's session. Move the one that it belongs to, {session.parent_id}."
         )
     was_moved = bool(describe_relocation(session))
-    destination = {"to": str(output), "at": now_ms()}
+    destination = {"to": str(output.absolute()), "at": now_ms()}
     # The mark is stored before anything is written, and the file gets its name at the end. So if this process is
     # killed, the session goes on nowhere, instead of in two places, until it is moved again or `--cancel` is given.
     session = await _store_destination(client, session, destination)
