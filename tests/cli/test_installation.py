@@ -202,7 +202,15 @@ def test_the_terminal_ui_ends_with_the_reason_when_its_start_is_cut_off(site: Si
 def test_modules_of_a_checkout_are_refused_once_another_commit_has_changed_them(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     package = desk.work / "src" / "codeloop"
-    for name in ("__init__", "kit/__init__", "kit/lazy", "kit/small_files", "kit/version", "schema/__init__"):
+    for name in (
+        "__init__",
+        "kit/__init__",
+        "kit/lazy",
+        "kit/new_file",
+        "kit/small_files",
+        "kit/version",
+        "schema/__init__",
+    ):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "src" / "codeloop" / f"{name}.py", package / f"{name}.py")
     shutil.copy(ROOT / "src/codeloop/schema/installation.py", package / "schema/installation.py")
