@@ -3,6 +3,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
+PROGRAM_READY := .venv/.program-ready
 CODE := src bench tests examples scripts
 # Thousands of tests and programs: what is compiled once is not compiled again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,17 +14,21 @@ ESCAPES := tests/workspace/sandbox/test_attacks.py
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo quick test slow fresh everyday bare faults e2e web web-e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
+.PHONY: FORCE help venv demo quick test slow fresh everyday bare faults e2e web web-e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml uv.lock requirements-dev.txt scripts/setup
-	@./scripts/setup
+# scripts/setup itself finds out whether anything is to be done: what was moved is not older than what it is made of.
+$(READY): FORCE
+	@./scripts/setup developer
+
+$(PROGRAM_READY): FORCE
+	@./scripts/setup program
 
 venv: $(READY)  ## set .venv up
 
-demo: $(READY)  ## watch the agent fix a failing test; the model is a recording, no key is needed
+demo: $(PROGRAM_READY)  ## watch the agent fix a failing test; the model is a recording, no key is needed
 	@$(BIN)/codeloop demo $(ARGS)
 
 quick: $(READY)  ## run the tests of what has changed since the branch left main: less than half a minute

@@ -52,7 +52,9 @@ def run_in_terminal(command: list[str]) -> str:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    environment |= {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    # As where it is installed: its last lines name the program by its name.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment |= {"FORCE_COLOR": "1", "TERM": "xterm-256color", "PATH": path}
     child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     printed, end = bytearray(), time.monotonic() + DEADLINE

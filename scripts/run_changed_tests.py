@@ -23,6 +23,19 @@ def run_git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
+def explain_no_history() -> str:
+    """Return why git can't tell what has changed here, such as in what an archive held; "" if it can."""
+    command = ["git", "rev-parse", "--show-toplevel", "HEAD"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError as error:
+        return f"git does not start ({error.strerror})"
+    if done.returncode:
+        return f"git says: {done.stderr.strip().splitlines()[0]}"
+    top = done.stdout.splitlines()[0]
+    return "" if Path(top).samefile(ROOT) else f"this folder is in the repository {top}, and no clone itself"
+
+
 def list_changed_files() -> list[str]:
     """Return the paths that differ from the commit at which this branch left `main`, and the new ones."""
     base = next(
@@ -65,6 +78,9 @@ def choose_tests(changed: list[str], tests: dict[Path, str]) -> list[Path]:
 
 def main() -> int:
     """Run the tests that the changes touch; without a change there is nothing to run."""
+    if reason := explain_no_history():
+        sys.stderr.write(f"What has changed is not known here: {reason}. Run all tests: make test\n")
+        return 2
     changed = list_changed_files()
     chosen = choose_tests(changed, list_tests())
     if not chosen:

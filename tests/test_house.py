@@ -592,15 +592,20 @@ def test_the_lock_names_only_the_public_index() -> None:
 def test_what_pip_installs_is_what_uv_locks() -> None:
     lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
     locked = {package["name"]: package.get("version") for package in lock["package"] if package["name"] != "codeloop"}
-    text = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
-    pinned = dict(re.findall(r"^([a-z0-9-]+)==([^\s;\\]+)", text, re.MULTILINE))
-    assert pinned.items() <= locked.items(), "run `make lock`"
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    names = [*wanted["project"]["dependencies"], *wanted["dependency-groups"]["dev"]]
-    assert {re.split(r"[<>=\[ ]", name)[0] for name in names} <= pinned.keys(), "run `make lock`"
+    groups = wanted["dependency-groups"]
+    program = [*wanted["project"]["dependencies"], *groups["build"]]
+    developer = [*program, *(name for name in groups["dev"] if name != {"include-group": "build"})]
+    for file, names in (("requirements.txt", program), ("requirements-dev.txt", developer)):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        pinned = dict(re.findall(r"^([a-z0-9-]+)==([^\s;\\]+)", text, re.MULTILINE))
+        assert pinned.items() <= locked.items(), "run `make lock`"
+        assert {re.split(r"[<>=\[ ]", name)[0] for name in names} <= pinned.keys(), "run `make lock`"
+    assert "pytest" not in (ROOT / "requirements.txt").read_text(encoding="utf-8"), "the demo needs no developers' tools"
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "check", "bench"])
 def test_make_sets_the_environment_up_for_each_target(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.search(rf"^{target}: \$\(READY\)", makefile, re.MULTILINE)
+    ready = "PROGRAM_READY" if target == "demo" else "READY"
+    assert re.search(rf"^{target}: \$\({ready}\)", makefile, re.MULTILINE)

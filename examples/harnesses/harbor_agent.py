@@ -1,6 +1,6 @@
 """codeloop as an agent of Harbor, which runs Terminal-Bench and other benchmarks.
 
-harbor run -d terminal-bench@2.0 --agent-import-path harbor_agent:Codeloop -m anthropic/claude-sonnet-5
+harbor run -d terminal-bench@2.0 --agent-import-path harbor_agent:Codeloop -m anthropic/claude-sonnet-5 --ak wheel=PATH
 """
 
 import json
@@ -37,8 +37,8 @@ ENDED = {4, 5, 6, 124}
 class Codeloop(BaseInstalledAgent):
     """Installs codeloop into a task's container, runs its instruction, and reads what it did and used.
 
-    `--ak wheel=PATH` installs that file instead of the published package; `--ak max_steps=50`, `--ak max_cost=2` and
-    `--ak variant=high` are the flags of `codeloop run`.
+    `--ak wheel=PATH` is the file to install; `--ak max_steps=50`, `--ak max_cost=2` and `--ak variant=high` are the
+    flags of `codeloop run`.
     """
 
     capabilities = AgentCapabilities(atif=True)
@@ -60,11 +60,12 @@ class Codeloop(BaseInstalledAgent):
         return stdout.rsplit(maxsplit=1)[-1]
 
     async def install(self, environment: BaseEnvironment) -> None:
+        # There is no release: the name on the package index is somebody else's, whose program would get the keys.
+        if self._wheel is None:
+            raise ValueError("Build codeloop in its clone (pip wheel --no-deps .), and name the file: --ak wheel=PATH")
         await self.ensure_system_dependencies(environment, ["curl", "git", "ca_certificates"])
-        package = f"codeloop=={self._version}" if self._version else "codeloop"
-        if self._wheel is not None:
-            package = f"/installed-agent/{self._wheel.name}"
-            await environment.upload_file(self._wheel, package)
+        package = f"/installed-agent/{self._wheel.name}"
+        await environment.upload_file(self._wheel, package)
         await self.exec_as_agent(environment, INSTALL.format(package=shlex.quote(package)))
 
     @with_prompt_template

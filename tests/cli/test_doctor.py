@@ -1,6 +1,7 @@
 """`codeloop doctor`: each thing that does not work here is named, with what to do about it."""
 
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,28 @@ def test_what_does_not_work_is_a_problem_with_what_to_do(desk: Desk) -> None:
     assert all(each["fix"] for each in problems.values())
     assert "secret" not in json.dumps(found)
     assert found["git"]["state"] == "warning"
+
+
+@pytest.mark.slow
+def test_a_proxy_where_nothing_listens_is_a_problem_and_one_that_does_is_not(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        alive, dead = (f"127.0.0.1:{each.getsockname()[1]}" for each in (listening, reserved))
+        code, found = findings(
+            desk,
+            http_proxy=alive,
+            https_proxy=f"http://me:secret@{dead}",
+            all_proxy=f"socks5://{dead}",
+            HTTP_PROXY="http://127.0.0.1:port",
+        )
+    assert code == 1
+    assert (found["http_proxy"]["state"], found["http_proxy"]["text"]) == ("ok", f"http://{alive}")
+    for name in ("https_proxy", "all_proxy"):
+        assert found[name]["state"] == "problem"
+        assert "can't be reached: Connection refused" in found[name]["text"]
+        assert f"correct {name}, or unset it" in found[name]["fix"]
+    assert "is not an address" in found["HTTP_PROXY"]["text"]
+    assert "secret" not in json.dumps(found)
 
 
 @pytest.mark.slow

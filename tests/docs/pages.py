@@ -11,10 +11,12 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *s
 
 FILE = re.compile(r"`([~\w./-]+\.(?:jsonl?|jsonc|md|pl|py|sh|toml|ts|txt))`")
 
+INSTALLING = r"(python3 -m venv|\S*pip install|mkdir -p ~/\.local/bin|pipx|uv tool|git pull|rm -rf? ~/\.)"
+"""How lines begin that install, update or remove codeloop."""
 NOT_RUN = {
     r"make (test|check)\b": "is what runs this; that the target exists is checked",
     r"make bench( |$)(?!((?!--only).)*--only((?!--only).)*$)": "takes long; one row is run, and the flags are checked",
-    r"(pip|uv tool) install \.": "needs the network; that the project builds and what it installs is checked",
+    INSTALLING: "changes what is installed; tests/everyday/test_installing.py runs all of them",
     r"codeloop( --plain| -c| attach http\S+| \.\./.*)? +#": "needs a terminal; tests/tui works with the terminal UI",
     r"ollama ": "another project's program",
 }

@@ -32,7 +32,7 @@ set -euo pipefail
 exec 9> "$RUN/trace"
 BASH_XTRACEFD=9 PS4='+$SECONDS '
 trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT
-make() { command make --no-print-directory -o .venv/.ready -C "$CLONE" "$@"; }
+make() { command make --no-print-directory -o .venv/.ready -o .venv/.program-ready -C "$CLONE" "$@"; }
 set -x
 """
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from codeloop.app.toolbox import BUILTIN_TOOLS
-from tests.docs.pages import NOT_RUN, PAGES, ROOT, blocks, commands, is_run, page_id
+from tests.docs.pages import INSTALLING, NOT_RUN, PAGES, ROOT, blocks, commands, is_run, page_id
 from tests.docs.test_commands_page import COMMANDS
 
 GROUPS = {name.split()[0] for name in COMMANDS if " " in name}
@@ -85,13 +85,14 @@ def test_every_exception_is_needed_and_no_block_consists_of_them() -> None:
     shell = [block for block in shell if block.language == "sh"]
     lines = [line for block in shell for line in block.lines()]
     assert [pattern for pattern in NOT_RUN if not any(re.match(pattern, line) for line in lines)] == []
+    shell = [block for block in shell if not re.match(INSTALLING, block.text)]
     assert [block.place for block in shell if not any(is_run(line) for line in block.lines() if line.strip())] == []
 
 
 @pytest.mark.slow
 def test_the_project_can_be_installed_as_the_pages_say(tmp_path: Path) -> None:
     installs = [words for page in PAGES for words in commands(page) if "install" in words]
-    assert {tuple(words[-2:]) for words in installs} == {("install", ".")}
+    assert {words[-1] for words in installs} == {"."}
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
     (wheel,) = tmp_path.glob("*.whl")
@@ -101,6 +102,11 @@ def test_the_project_can_be_installed_as_the_pages_say(tmp_path: Path) -> None:
     assert {path for path in ours if "__pycache__" not in path} - inside == set()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["scripts"]["codeloop"] == "codeloop.cli.main:main"
+    # The repository has no public address, so a link of its pages would be dead where the package is shown.
+    (metadata,) = (name for name in inside if name.endswith(".dist-info/METADATA"))
+    description = zipfile.ZipFile(wheel).read(metadata).decode().partition("\n\n")[2]
+    assert "codeloop demo" in description
+    assert LINK.findall(description) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
@@ -120,7 +126,7 @@ def test_the_picture_shows_what_the_demo_shows(tmp_path: Path) -> None:
     assert PICTURE.stat().st_size < 40_000
     drawn = ET.fromstring(PICTURE.read_bytes())
     texts = " ".join("".join(element.itertext()) for element in drawn.iter("{http://www.w3.org/2000/svg}text"))
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    environment = {"PATH": f"{Path(CODELOOP).parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
     done = subprocess.run(
         [CODELOOP, "demo"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
     )

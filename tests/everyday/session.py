@@ -1,6 +1,7 @@
 """A session as people have them every day: the real program in the profile auto, where nobody answers a question."""
 
 import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,3 +70,13 @@ def all_well(ran: Sequence[Ran]) -> None:
 
 def _ran(state: dict[str, Any]) -> Ran:
     return Ran(state["input"]["command"], state["metadata"].get("exit"), state["output"])
+
+
+def reached(*command: str) -> None:
+    """Skip when a package manager can't reach its registry, without a sandbox too."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        pytest.skip(f"{command[0]} can't be asked: {error}")
+    if done.returncode:
+        pytest.skip(f"the registry of {command[0]} can't be reached: {done.stderr.strip()[-200:]}")

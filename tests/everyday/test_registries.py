@@ -1,26 +1,15 @@
 """Installing from the registries without a question: what people do first in any project. Needs the network."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.everyday.session import Line, all_well, desk_of, worked
+from tests.everyday.session import Line, all_well, desk_of, reached, worked
 
 pytestmark = pytest.mark.registries
 COMMIT = "git add -A && git commit -qm 'The first' && git log --format='%an: %s' && git status --short"
 COMMITTED = "A. Person: The first\n"
-
-
-def reached(*command: str) -> None:
-    """Skip when a package manager can't reach its registry, without a sandbox too."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        pytest.skip(f"{command[0]} can't be asked: {error}")
-    if done.returncode:
-        pytest.skip(f"the registry of {command[0]} can't be reached: {done.stderr.strip()[-200:]}")
 
 
 def test_a_python_project(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ PATIENT_LIMITS = {
     "limits.SNAPSHOT_TIME": 60_000,
     "cloud.CLOUD_METADATA": 60_000,
     "doctor.DOCTOR_PROGRAM": 60_000,
+    "doctor.DOCTOR_PROXY": 60_000,
     "extension.HOOK_ANSWER_TIME": 60_000,
     "extension.HOST_START": 60_000,
     "extension.HOST_WAIT": 60_000,

@@ -10,6 +10,7 @@ from codeloop.app.doctor.machine_checks import (
     examine_folders,
     examine_network,
     examine_programs,
+    examine_proxies,
     examine_sandbox,
     examine_terminal,
     examine_versions,
@@ -50,13 +51,14 @@ async def run_checks(startup: Startup, columns: int, rows: int, *, is_online: bo
         findings.append(
             Finding("configuration", "files", "problem", str(error), "Correct it; nothing runs until then.")
         )
-    terminal, programs, sandbox, setup = await asyncio.gather(
+    terminal, programs, proxies, sandbox, setup = await asyncio.gather(
         examine_terminal(environment, columns, rows),
         examine_programs(environment),
+        examine_proxies(environment),
         examine_sandbox(project_root, paths, settings.config.sandbox if settings else SandboxConfig(), environment),
         _examine_setup(settings, is_online=is_online),
     )
-    findings += [*programs, *terminal, sandbox, *setup]
+    findings += [*programs, *terminal, sandbox, *proxies, *setup]
     groups = list(dict.fromkeys([*_FIRST_GROUPS, *(each.group for each in findings)]))
     return sorted(findings, key=lambda each: groups.index(each.group))
 

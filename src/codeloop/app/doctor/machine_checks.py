@@ -19,7 +19,7 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.redact import redact_address
 from codeloop.kit.programs import find_program
 from codeloop.kit.remove_tree import temporary_folder
-from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
+from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_PROXY, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox_report import make_report
@@ -28,7 +28,8 @@ from codeloop.workspace.search.ripgrep import Ripgrep
 
 _GROUP = "this machine"
 _PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
-_PROXY_SCHEMES = frozenset(("http", "https", "socks4", "socks5", "socks5h"))
+_PROXY_PORTS = {"http": 80, "https": 443, "socks4": 1080, "socks5": 1080, "socks5h": 1080}
+"""The schemes of proxies that can be used, each with the port of an address that names none."""
 _CERTIFICATE_VARIABLES = (
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
@@ -153,19 +154,41 @@ def examine_folders(paths: Paths) -> Iterator[Finding]:
         yield Finding("folders", "keys", "problem", text, f"chmod 600 {key_file}")
 
 
-def examine_network(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield findings on the proxies and certificates of requests, as the environment sets them."""
+async def examine_proxies(environment: Mapping[str, str]) -> list[Finding]:
+    """Return findings on the proxies of the environment: whether something listens there."""
     variables = [name for name in _PROXY_VARIABLES if environment.get(name)]
-    for name in variables:
-        value = environment[name]
-        url = value if "://" in value else f"http://{value}"
-        scheme, address = urlsplit(url).scheme, redact_address(url)
-        if scheme in _PROXY_SCHEMES:
-            yield Finding("network", name, "ok", address)
-        else:
-            fix = f"Set {name} to http://HOST:PORT, or unset it."
-            yield Finding("network", name, "problem", f"{address}: a {scheme} proxy can't be used", fix)
-    if not variables:
+    return await asyncio.gather(*(_try_proxy(name, environment[name]) for name in variables))
+
+
+async def _try_proxy(name: str, value: str) -> Finding:
+    """Return a finding on the proxy that the variable `name` names by `value`, an address with or without a scheme."""
+    url = value if "://" in value else f"http://{value}"
+    address, fix = redact_address(url), f"Set {name} to http://HOST:PORT, or unset it."
+    parts = urlsplit(url)
+    if parts.scheme not in _PROXY_PORTS:
+        return Finding("network", name, "problem", f"{address}: a {parts.scheme} proxy can't be used", fix)
+    try:
+        host, port = parts.hostname or "", parts.port or _PROXY_PORTS[parts.scheme]
+    except ValueError as error:
+        return Finding("network", name, "problem", f"{address} is not an address: {error}", fix)
+    try:
+        async with asyncio.timeout(DOCTOR_PROXY.seconds):
+            _, writer = await asyncio.open_connection(host, port)
+    except TimeoutError:
+        reason = f"no answer in {DOCTOR_PROXY.seconds:.0f} s"
+    except OSError as error:
+        # asyncio puts the address in place of the system's words; what resolves names has numbers below 0.
+        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror or str(error)
+    else:
+        writer.close()
+        return Finding("network", name, "ok", address)
+    fix = f"Start it, correct {name}, or unset it: until then nothing in the network is reached."
+    return Finding("network", name, "problem", f"{address} can't be reached: {reason}", fix)
+
+
+def examine_network(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield findings on what else the environment sets for requests: exceptions from proxies, and certificates."""
+    if not any(environment.get(name) for name in _PROXY_VARIABLES):
         yield Finding("network", "proxy", "ok", "none in the environment")
     elif bypass := environment.get("no_proxy") or environment.get("NO_PROXY"):
         yield Finding("network", "no_proxy", "ok", bypass)

@@ -112,7 +112,9 @@ class PostgresDatabase:
         try:
             import psycopg
         except ImportError:
-            raise UsageProblem("Tables in PostgreSQL need psycopg: `pip install 'codeloop[postgres]'`.") from None
+            raise UsageProblem(
+                "Tables in PostgreSQL need psycopg where codeloop is installed: `pip install 'psycopg[binary]>=3.2'`."
+            ) from None
         self._psycopg = psycopg
         self._address = address
         # PostgreSQL cuts names to 63 bytes, and two fleets with long names would share a schema.

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -19,8 +20,9 @@ from codeloop.cli.target.local import open_local
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.errors import UsageProblem
 
-# Where there is no sandbox, the test run of the recording would have to be allowed by the user.
-DEMO_CONFIG = '{"permission": {"bash": {"python3 -m unittest *": "allow"}}}'
+# Where there is no sandbox, the test run of the recording would have to be allowed by the user. Language servers are
+# off: one that happens to be on the PATH would start for a single edit, and take longer than all the rest.
+DEMO_CONFIG = '{"permission": {"bash": {"python3 -m unittest *": "allow"}}, "lsp": false}'
 DEMO_TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out why and fix it."
 
 
@@ -46,6 +48,7 @@ def play_demo(folder: Path, *, in_ui: bool = False) -> int:
     """Put the project into `folder`, replay the recording on it, and return the exit code."""
     colour = has_colour(sys.stderr)
     project = folder / "project"
+    program = spell_program()
     # Somebody who watches sees the answers at the speed of a model; otherwise they come at once.
     pace = 1.0 if sys.stderr.isatty() else 0.0
     # The package may be installed as an archive; then `as_file` unpacks the folder.
@@ -67,12 +70,23 @@ def play_demo(folder: Path, *, in_ui: bool = False) -> int:
         else:
             code = asyncio.run(run_one_shot(options, RunMessage(DEMO_TASK), open_local))
     click.echo(
-        "\nNow with a real model, in your own project:\n"
-        "  codeloop auth login anthropic      (or openai, openrouter, ...; or set ANTHROPIC_API_KEY)\n"
-        '  codeloop run "find out why the tests fail and fix it"',
+        "\nNow with a real model. Its key, once (or openai, openrouter, ...; or set ANTHROPIC_API_KEY):\n"
+        f"  {program} auth login anthropic\n"
+        "In your own project:\n"
+        f'  {program} run "find out why the tests fail and fix it"',
         err=True,
     )
     return code
+
+
+def spell_program() -> str:
+    """Return what a shell takes to start this program in any folder: `codeloop` where the PATH leads to it."""
+    script = Path(sys.argv[0]).absolute()
+    if script.name != "codeloop":
+        return shlex.join((sys.executable, "-m", "codeloop"))
+    found = shutil.which("codeloop")
+    is_on_path = found is not None and Path(found).resolve() == script.resolve()
+    return "codeloop" if is_on_path else shlex.quote(str(script))
 
 
 def _introduce(*, colour: bool) -> None:

@@ -21,7 +21,7 @@ class RayDriver:
             import ray
         except ImportError:
             raise UsageProblem(
-                "`--on ray` needs Ray in the cluster's version: `pip install 'codeloop[ray]'`."
+                "`--on ray` needs Ray in the cluster's version where codeloop is installed: `pip install ray==X`."
             ) from None
         self.name = f"ray:{address}"
         self._ray = ray

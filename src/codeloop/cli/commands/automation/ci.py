@@ -86,6 +86,11 @@ def ci() -> None:
 @click.option("--secret", metavar="NAME", default="", help="The variable of the model's key. [default: the provider's]")
 @click.option("--minutes", type=click.IntRange(min=1), default=60, help="When the host ends a job. [default: 60]")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop each job at this cost.")
+@click.option(
+    "--install-from",
+    metavar="URL@COMMIT",
+    help="The repository and commit of codeloop that the job installs. [default: those of this installation]",
+)
 @click.option("--force", is_flag=True, help="Replace a file that differs.")
 @MODEL_OPTION
 @DIR_OPTION
@@ -93,10 +98,14 @@ def setup(
     *, host: str, trigger: str, secret: str, minutes: int, max_cost: float | None, force: bool, **flags: Any
 ) -> None:
     """Write the file that starts codeloop in jobs of a host, and say what is left to do."""
-    from codeloop.automation.ci.setup import make_setup_file, write_setup_file
+    from codeloop.automation.ci.setup_file.install_source import find_install_source, parse_install_source
+    from codeloop.automation.ci.setup_file.setup_file import make_setup_file, write_setup_file
 
+    named = flags["install_from"]
+    source = find_install_source() if named is None else parse_install_source(named)
     setup_file = make_setup_file(
         host=host,
+        source=source,
         model=flags["model"] or "",
         trigger=trigger,
         secret=secret,
@@ -105,6 +114,7 @@ def setup(
     )
     is_new = write_setup_file(flags["directory"] or Path.cwd(), setup_file, force=force)
     click.echo(f"{'Wrote' if is_new else 'Unchanged:'} {setup_file.path}")
+    click.echo(f"The job installs codeloop from {source.address} at {source.commit}.")
     for number, step in enumerate(setup_file.steps, 1):
         click.echo(f"{number}. {step}")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.automation.ci.job import DEFAULT_LABEL, DEFAULT_TRIGGER
+from codeloop.automation.ci.setup_file.install_source import InstallSource
 from codeloop.kit.new_file import write_new_file
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.installation import check_package_file
@@ -27,9 +28,11 @@ class SetupFile(Struct, frozen=True):
 
 
 def make_setup_file(
-    host: str, model: str, trigger: str, secret: str, minutes: int, max_cost: float | None
+    host: str, source: InstallSource, model: str, trigger: str, secret: str, minutes: int, max_cost: float | None
 ) -> SetupFile:
     """Return the file for a host. `secret`: the variable with the API key; "": its name is derived from the model.
+
+    `source`: what the job installs.
 
     Raises UsageProblem for a value that can't stand in the file.
     """
@@ -50,6 +53,8 @@ def make_setup_file(
         "label": DEFAULT_LABEL,
         "minutes": str(minutes),
         "flags": " ".join(flags),
+        "address": source.address,
+        "commit": source.commit,
     }
     text = check_package_file(_TEMPLATES / f"{host}.yml").read_text(encoding="utf-8")
     # GitHub's own expressions, `${{ ... }}`, have two braces and stay.
