@@ -601,7 +601,7 @@ def test_what_pip_installs_is_what_uv_locks() -> None:
         pinned = dict(re.findall(r"^([a-z0-9-]+)==([^\s;\\]+)", text, re.MULTILINE))
         assert pinned.items() <= locked.items(), "run `make lock`"
         assert {re.split(r"[<>=\[ ]", name)[0] for name in names} <= pinned.keys(), "run `make lock`"
-    assert "pytest" not in (ROOT / "requirements.txt").read_text(encoding="utf-8"), "the demo needs no developers' tools"
+    assert "pytest" not in (ROOT / "requirements.txt").read_text(encoding="utf-8"), "of no use to the demo"
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "check", "bench"])

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -63,7 +63,7 @@ def set_up(clone: Path, index: str, **more: str) -> list[str]:
 
 
 @contextmanager
-def serve_index(status: int = 404, body: bytes = b"", *, hangs: threading.Event | None = None) -> Iterator[str]:
+def serve_index(status: int = 404, body: bytes = b"", *, hangs: threading.Event | None = None) -> Generator[str]:
     """Serve a package index that gives one answer to everything; yield its address. `hangs` is set when one waits."""
 
     class Handler(BaseHTTPRequestHandler):

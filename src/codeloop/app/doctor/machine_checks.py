@@ -178,7 +178,8 @@ async def _try_proxy(name: str, value: str) -> Finding:
         reason = f"no answer in {DOCTOR_PROXY.seconds:.0f} s"
     except OSError as error:
         # asyncio puts the address in place of the system's words; what resolves names has numbers below 0.
-        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror or str(error)
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror or str(error)
     else:
         writer.close()
         return Finding("network", name, "ok", address)

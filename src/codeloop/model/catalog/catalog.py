@@ -175,7 +175,8 @@ class Catalog:
         files = list(_open_readable_files(self._paths))
         if not files:
             raise ModelUnavailable(
-                f"No model catalog can be read at {', '.join(map(str, self._paths))}. Install codeloop again, from its repository."
+                f"No model catalog can be read at {', '.join(map(str, self._paths))}. "
+                "Install codeloop again, from its repository."
             )
         # A new version of the package may have a newer catalog than the cache.
         return max(files, key=lambda file: file.index.built)
@@ -220,7 +221,8 @@ class Catalog:
                 models = self._file.read_models(row)
             except (OSError, zlib.error, *DECODE_ERRORS) as error:
                 raise ModelUnavailable(
-                    f"The model catalog {self._file.path} is damaged ({error}). Delete it, or install codeloop again, from its repository."
+                    f"The model catalog {self._file.path} is damaged ({error}). Delete it, "
+                    "or install codeloop again, from its repository."
                 ) from error
             self._providers[provider_id] = ProviderInfo(row=row, models=models)
         return self._providers[provider_id]

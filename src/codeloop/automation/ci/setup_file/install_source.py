@@ -8,15 +8,16 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
 
+from codeloop.automation.ci.json_fields import get_object, get_text
 from codeloop.automation.command_lines import make_git_command
 from codeloop.kit.programs import make_safe_environment
 from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.wire import JSON
 
 # For commands of git that read a clone on this machine.
 _GIT_SECONDS = 20.0
@@ -48,12 +49,12 @@ def find_install_source() -> InstallSource:
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        record: dict[str, Any] = msgspec.json.decode(distribution("codeloop").read_text("direct_url.json") or "{}")
+        record: JSON = msgspec.json.decode(distribution("codeloop").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, msgspec.DecodeError):
         record = {}
-    address, vcs = str(record.get("url", "")), record.get("vcs_info") or {}
+    address, vcs = get_text(record, "url"), get_object(record, "vcs_info")
     if vcs.get("vcs") == "git":
-        return _make_source(address, str(vcs.get("commit_id", "")), "it was installed from there")
+        return _make_source(address, get_text(vcs, "commit_id"), "it was installed from there")
     if address.startswith("file:") and "dir_info" in record:
         return read_clone(Path(unquote(urlsplit(address).path)))
     raise _refuse("how it was installed is not recorded")
