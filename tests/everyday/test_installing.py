@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
+from codeloop.automation.ci.setup_file.install_source import InstallSource
+from codeloop.automation.ci.setup_file.setup_file import make_setup_file
 from tests.docs.pages import INSTALLING, ROOT, Block, blocks
 from tests.everyday.session import reached
 
@@ -87,3 +90,25 @@ def test_codeloop_is_installed_updated_and_removed(tool: str, tmp_path: Path) ->
     assert not list(home.rglob("*codeloop*.py"))
     assert not [folder for folder in FOLDERS if (home / folder).exists()]
     assert run("command -v codeloop || echo gone", home, environment) == "gone\n"
+
+
+@pytest.mark.registries
+@pytest.mark.parametrize("host", ["github", "gitlab"])
+def test_what_a_job_installs_is_the_commit_that_was_named(host: str, tmp_path: Path) -> None:
+    reached(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path / "tried"), "pipx")
+    address = "https://git.example/team/codeloop.git"
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    source = InstallSource(address, head.stdout.strip())
+    document = yaml.safe_load(make_setup_file(host, source, "", "/codeloop", "", 60, None).text)
+    if host == "github":
+        *_, install, start, _ = (step.get("run", "") for step in document["jobs"]["codeloop"]["steps"])
+    else:
+        *lines, start = document["codeloop"]["script"]
+        install = "\n".join(lines)
+    own = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+    git_settings = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.{ROOT}.insteadOf", "GIT_CONFIG_VALUE_0": address}
+    folders = {"RUNNER_TEMP": str(tmp_path), "CI_PROJECT_DIR": str(tmp_path / "project"), "HOME": str(tmp_path)}
+    path = os.pathsep.join([str(Path(sys.base_prefix) / "bin"), os.defpath])
+    environment = {**own, **git_settings, **folders, "PATH": path, "LC_ALL": "C.UTF-8"}
+    run(install, tmp_path, environment)
+    assert "Handle one event of the host" in run(f"{start} --help", tmp_path, environment)
