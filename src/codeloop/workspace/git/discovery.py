@@ -12,9 +12,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.git import find_common_folder, find_git_folder
+from codeloop.kit.git.settings import read_settings
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_bounded, read_start
-from codeloop.workspace.git.settings import read_settings
 
 # Variables that make git use other folders or files than those it would find.
 _REDIRECTING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")

@@ -1,6 +1,7 @@
-"""Builds git commands that run no program named by a repository, finds git directories, and computes blob ids."""
+"""Builds every git command of codeloop, finds the git directories that belong to a work tree, and computes blob ids."""
 
 import os
+import shlex
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,11 +20,16 @@ _SAFE_OPTIONS = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.attributesFile=/dev/null"),
+    *("-c", "core.excludesFile=/dev/null"),
     *("-c", "core.sshCommand=false"),
     *("-c", "core.alternateRefsCommand=false"),
     *("-c", "protocol.allow=never"),
     *("-c", "safe.bareRepository=explicit"),
     *("-c", "gc.auto=0"),
+    # In a submodule, git would read the settings there.
+    *("-c", "submodule.recurse=false"),
+    *("-c", "fetch.recurseSubmodules=false"),
+    *("-c", "rebase.updateRefs=false"),
     "--no-pager",
     "--no-replace-objects",
     "--literal-pathspecs",
@@ -39,6 +45,7 @@ _SAFE_ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "",
     "LC_ALL": "C",
 }
+_USER_SETTINGS_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 _IGNORE_USER_SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 
@@ -61,7 +68,9 @@ def make_git_call(
     safe_environment = make_safe_environment(environment)
     variables = {name: value for name, value in safe_environment.items() if not name.startswith("GIT_")}
     variables |= _SAFE_ENVIRONMENT
-    if not uses_user_settings:
+    if uses_user_settings:
+        variables |= {name: environment[name] for name in _USER_SETTINGS_VARIABLES if name in environment}
+    else:
         variables |= _IGNORE_USER_SETTINGS
     return GitCall([program, *_SAFE_OPTIONS, f"--git-dir={folder}", *arguments], variables)
 
@@ -86,14 +95,87 @@ _FILES_READ_BY_EVERY_CALL = (
 
 
 def find_git_folder(top: Path) -> Path | None:
-    """Return the git directory of a work tree by its top folder; None when there is none."""
+    """Return the git directory of a work tree by its top folder; None: there is none, or it may be another's.
+
+    A link or a pointer has to lead to a directory that names this work tree in turn (see `explain_refused_folder`).
+    """
     entry = top / ".git"
     try:
-        # In a linked work tree, `.git` is a file: `gitdir: /path/of/the/git/directory`.
-        folder = entry if entry.is_dir() else _follow_pointer(entry, b"gitdir:", top)
-        return folder if folder is not None and (folder / "HEAD").is_file() else None
+        if stat.S_ISDIR(entry.lstat().st_mode):
+            return entry if (entry / "HEAD").is_file() else None
+        folder = _follow_entry(entry, top)
+        if folder is None or not (folder / "HEAD").is_file():
+            return None
+        return folder if _leads_back(folder, top) or is_listed_as_safe(top, os.environ) else None
     except (OSError, ValueError):  # ValueError: the file names no path
         return None
+
+
+def explain_refused_folder(top: Path) -> str:
+    """Return why the `.git` of a folder is not used although it leads to a git directory, and what to do; "": it is."""
+    try:
+        folder = _follow_entry(top / ".git", top) if os.path.lexists(top / ".git") else None
+        is_repository = folder is not None and (folder / "HEAD").is_file()
+    except (OSError, ValueError):
+        return ""
+    if not is_repository or find_git_folder(top) is not None:
+        return ""
+    return (
+        f"{top / '.git'} leads to {folder}, which does not name {top} as its work tree, so {top} counts as a folder "
+        f"without a repository. If both are yours: git config --global --add safe.directory {shlex.quote(str(top))}"
+    )
+
+
+def _follow_entry(entry: Path, top: Path) -> Path | None:
+    """Return the directory that a `.git` is or leads to, without links in its path. Raises OSError, ValueError."""
+    # In a linked work tree, `.git` is a file: `gitdir: /path/of/the/git/directory`.
+    folder = entry if entry.is_dir() else _follow_pointer(entry, b"gitdir:", top)
+    return None if folder is None else Path(os.path.realpath(folder))
+
+
+def _leads_back(folder: Path, top: Path) -> bool:
+    """Return whether a git directory names the work tree whose `.git` leads to it, or is among its files."""
+    real_top = Path(os.path.realpath(top))
+    if folder.is_relative_to(real_top):
+        return True
+    back = _follow_pointer(folder / "gitdir", b"", folder)
+    if back is not None:
+        # The name itself may be a link: to the `.git` of another work tree.
+        return Path(os.path.realpath(back.parent)) / back.name == real_top / ".git"
+    # Imported late: most projects have a plain folder `.git`, and its patterns take long to compile.
+    from codeloop.kit.git.settings import read_file_settings
+
+    trees = [setting.value for setting in read_file_settings(folder / "config") if setting.name == "core.worktree"]
+    return bool(trees) and Path(os.path.realpath(folder / trees[-1])) == real_top
+
+
+def is_listed_as_safe(top: Path, environment: Mapping[str, str], *, counts_star: bool = False) -> bool:
+    """Return whether the user's own git settings name a work tree in `safe.directory`.
+
+    `counts_star`: `*`, which stands for all folders, counts too.
+    """
+    from codeloop.kit.git.user_settings import read_user_settings
+
+    is_safe = False
+    for setting in read_user_settings(environment).settings:
+        if setting.name == "safe.directory":
+            is_safe = _names_folder(setting.value, top, environment, counts_star=counts_star) or (
+                # As in git, an empty value forgets those before it.
+                is_safe and bool(setting.value)
+            )
+    return is_safe
+
+
+def _names_folder(value: str, top: Path, environment: Mapping[str, str], *, counts_star: bool) -> bool:
+    if value == "*":
+        return counts_star
+    path = f"{environment.get('HOME', '')}{value[1:]}" if value.startswith("~/") else value
+    real_top = Path(os.path.realpath(top))
+    if not path.startswith("/"):
+        return False
+    if path.endswith("/*"):
+        return Path(os.path.realpath(path.removesuffix("/*"))) in real_top.parents
+    return Path(os.path.realpath(path)) == real_top
 
 
 def find_blocking_file(folder: Path) -> Path | None:
@@ -120,8 +202,14 @@ def _is_harmless(path: Path) -> bool:
 
 
 def find_common_folder(folder: Path) -> Path:
-    """Return the git directory with the objects: for a linked work tree, that of the main one."""
-    return _follow_pointer(folder / "commondir", b"", folder) or folder
+    """Return the git directory with the objects: for a linked work tree, that of the main one.
+
+    Any other `commondir` counts for nothing: git makes none, so a program of somebody else has.
+    """
+    common = _follow_pointer(folder / "commondir", b"", folder)
+    if common is None or os.path.realpath(common / "worktrees") != os.path.realpath(folder.parent):
+        return folder
+    return Path(os.path.realpath(common))
 
 
 def _follow_pointer(file: Path, prefix: bytes, base: Path) -> Path | None:
