@@ -97,40 +97,60 @@ _FILES_READ_BY_EVERY_CALL = (
 def find_git_folder(top: Path) -> Path | None:
     """Return the git directory of a work tree by its top folder; None: there is none, or it may be another's.
 
-    A link or a pointer has to lead to a directory that names this work tree in turn (see `explain_refused_folder`).
+    A link or a pointer has to lead to a directory that names this work tree in turn, and the owner has to be the user,
+    as git demands (see `explain_refused_folder`).
     """
-    entry = top / ".git"
     try:
-        if stat.S_ISDIR(entry.lstat().st_mode):
-            return entry if (entry / "HEAD").is_file() else None
-        folder = _follow_entry(entry, top)
-        if folder is None or not (folder / "HEAD").is_file():
-            return None
-        return folder if _leads_back(folder, top) or is_listed_as_safe(top, os.environ) else None
+        folder = _follow_entry(top / ".git", top)
+        return folder if folder is not None and not _explain_refusal(folder, top) else None
     except (OSError, ValueError):  # ValueError: the file names no path
         return None
 
 
 def explain_refused_folder(top: Path) -> str:
-    """Return why the `.git` of a folder is not used although it leads to a git directory, and what to do; "": it is."""
+    """Return why the git directory of a folder is not used, and what to do; "": it is, or there is none."""
     try:
-        folder = _follow_entry(top / ".git", top) if os.path.lexists(top / ".git") else None
-        is_repository = folder is not None and (folder / "HEAD").is_file()
+        folder = _follow_entry(top / ".git", top)
+        return "" if folder is None else _explain_refusal(folder, top)
     except (OSError, ValueError):
         return ""
-    if not is_repository or find_git_folder(top) is not None:
-        return ""
-    return (
-        f"{top / '.git'} leads to {folder}, which does not name {top} as its work tree, so {top} counts as a folder "
-        f"without a repository. If both are yours: git config --global --add safe.directory {shlex.quote(str(top))}"
-    )
 
 
 def _follow_entry(entry: Path, top: Path) -> Path | None:
-    """Return the directory that a `.git` is or leads to, without links in its path. Raises OSError, ValueError."""
-    # In a linked work tree, `.git` is a file: `gitdir: /path/of/the/git/directory`.
-    folder = entry if entry.is_dir() else _follow_pointer(entry, b"gitdir:", top)
-    return None if folder is None else Path(os.path.realpath(folder))
+    """Return the git directory that a `.git` is or leads to, then without links in its path; None: there is none.
+
+    Raises OSError, ValueError.
+    """
+    if stat.S_ISDIR(entry.lstat().st_mode):
+        folder = entry
+    else:
+        # In a linked work tree, `.git` is a file: `gitdir: /path/of/the/git/directory`.
+        target = entry if entry.is_dir() else _follow_pointer(entry, b"gitdir:", top)
+        folder = None if target is None else Path(os.path.realpath(target))
+    return folder if folder is not None and (folder / "HEAD").is_file() else None
+
+
+def _explain_refusal(folder: Path, top: Path) -> str:
+    """Return why a git directory is not used for a work tree; "": it is. Raises OSError."""
+    how = f"git config --global --add safe.directory {shlex.quote(str(top))}"
+    foreign = next((path for path in (top, top / ".git", folder) if not _belongs_to_user(path)), None)
+    if foreign is not None and not is_listed_as_safe(top, os.environ, counts_star=True):
+        return (
+            f"{foreign} belongs to another user, so the repository of {top} is not used, nor what it configures. "
+            f"If you trust it: {how}"
+        )
+    if folder == top / ".git" or _leads_back(folder, top) or is_listed_as_safe(top, os.environ):
+        return ""
+    return (
+        f"{top / '.git'} leads to {folder}, which does not name {top} as its work tree, so {top} counts as a folder "
+        f"without a repository. If both are yours: {how}"
+    )
+
+
+def _belongs_to_user(path: Path) -> bool:
+    """Return whether a file belongs to the user, or to the one who called `sudo`. Raises OSError."""
+    owner = path.lstat().st_uid
+    return owner == os.geteuid() or (os.geteuid() == 0 and os.environ.get("SUDO_UID") == str(owner))
 
 
 def _leads_back(folder: Path, top: Path) -> bool:

@@ -77,6 +77,8 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
         if _is_bare(folder):
             return RepositoryLookup(f"git would use another repository, the bare one that {folder} is")
     folder = find_git_folder(top)
+    if folder is None and os.path.lexists(top / ".git"):
+        return RepositoryLookup("git would use a repository elsewhere")
     if folder is None:
         return RepositoryLookup(is_below_top=here != top)
     real = Path(os.path.realpath(folder))

@@ -149,7 +149,7 @@ class Worktrees(Struct, frozen=True):
         await self.drop_branch(branch)
 
     def list_missing_filters(self, folder: Path) -> list[str]:
-        """Return the filters that the top `.gitattributes` of a work tree names, and that don't run. Raises GitFailed."""
+        """Return the filters that a work tree's top `.gitattributes` names, and that don't run. Raises GitFailed."""
         attributes = read_start_or_empty(folder / ".gitattributes", _ATTRIBUTES_BYTES).decode("utf-8", "replace")
         names = dict.fromkeys(_FILTER_ATTRIBUTE.findall(attributes))
         known = list_filter_names(self.git.open_folder(), self.environment) if self.is_trusted else ()
