@@ -1,6 +1,7 @@
 """Builds every git command of codeloop, finds the git directories that belong to a work tree, and computes blob ids."""
 
 import os
+import re
 import shlex
 import stat
 from collections.abc import Mapping
@@ -21,9 +22,8 @@ _SAFE_OPTIONS = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.attributesFile=/dev/null"),
     *("-c", "core.excludesFile=/dev/null"),
-    *("-c", "core.sshCommand=false"),
     *("-c", "core.alternateRefsCommand=false"),
-    *("-c", "protocol.allow=never"),
+    *("-c", "commit.gpgSign=false"),
     *("-c", "safe.bareRepository=explicit"),
     *("-c", "gc.auto=0"),
     # In a submodule, git would read the settings there.
@@ -34,17 +34,27 @@ _SAFE_OPTIONS = (
     "--no-replace-objects",
     "--literal-pathspecs",
 )
+_OFFLINE_OPTIONS = ("-c", "core.sshCommand=false", "-c", "protocol.allow=never")
+# The transport `ext` runs the program that an address names.
+_ONLINE_OPTIONS = ("-c", "protocol.ext.allow=never")
 _SAFE_ENVIRONMENT = {
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",
     "GIT_CEILING_DIRECTORIES": "/",
+    "LC_ALL": "C",
+}
+_OFFLINE_ENVIRONMENT = {
+    "GIT_ASKPASS": "",
     "GIT_NO_LAZY_FETCH": "1",
     # Stronger than the repository's own settings: before 2.45 git fetches missing objects of a partial clone.
     "GIT_ALLOW_PROTOCOL": "",
-    "LC_ALL": "C",
 }
+# Variables by which the user tells git how to reach a server, and what a caller of ours gives.
+_ONLINE_VARIABLES = re.compile(
+    r"GIT_(ASKPASS|SSH|SSH_COMMAND|SSH_VARIANT|SSL_\w+|HTTP_\w+|PROXY_\w+|CURL_\w+|LFS_SKIP_SMUDGE)"
+    r"|GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)"
+)
 _USER_SETTINGS_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 _IGNORE_USER_SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
@@ -57,22 +67,34 @@ class GitCall(Struct, frozen=True):
 
 
 def make_git_call(
-    folder: Path, *arguments: str, environment: Mapping[str, str], uses_user_settings: bool = False, program: str = ""
+    folder: Path | None,
+    *arguments: str,
+    environment: Mapping[str, str],
+    uses_user_settings: bool = False,
+    is_online: bool = False,
+    program: str = "",
 ) -> GitCall:
     """Return a call of git on a git directory. By itself it runs no other program, fetches nothing and writes nothing.
 
-    No variable of `environment` leads git elsewhere. `uses_user_settings`: the user's own configuration is read as
-    well. `program`: the path of git; if left out, the git on the PATH (see `find_program`).
+    `folder`: one that codeloop made, never the user's (`own_folder.py`); None: the command makes one, or needs none. No
+    variable of `environment` leads git elsewhere. `uses_user_settings`: the user's own configuration is read as well.
+    `is_online`: git may talk to other repositories. `program`: the path of git; if left out, the git on the PATH.
     """
     program = program or find_program("git", environment.get("PATH")) or _MISSING_GIT
     safe_environment = make_safe_environment(environment)
     variables = {name: value for name, value in safe_environment.items() if not name.startswith("GIT_")}
     variables |= _SAFE_ENVIRONMENT
+    if is_online:
+        variables |= {name: value for name, value in environment.items() if _ONLINE_VARIABLES.fullmatch(name)}
+    else:
+        variables |= _OFFLINE_ENVIRONMENT
     if uses_user_settings:
         variables |= {name: environment[name] for name in _USER_SETTINGS_VARIABLES if name in environment}
     else:
         variables |= _IGNORE_USER_SETTINGS
-    return GitCall([program, *_SAFE_OPTIONS, f"--git-dir={folder}", *arguments], variables)
+    options = (*_SAFE_OPTIONS, *(_ONLINE_OPTIONS if is_online else _OFFLINE_OPTIONS))
+    folder_options = () if folder is None else (f"--git-dir={folder}",)
+    return GitCall([program, *options, *folder_options, *arguments], variables)
 
 
 def make_git_settings(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:

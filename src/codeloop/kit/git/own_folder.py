@@ -26,7 +26,7 @@ from codeloop.kit.small_files import read_start, read_start_or_empty
 _SHARED_ENTRIES = ("objects", "refs", "packed-refs", "shallow", "worktrees", "lfs", "git-crypt")
 _TREE_ENTRIES = ("index", "logs", "reftable", "FETCH_HEAD")
 # git makes these where they are missing, by a file beside them that gets their name.
-_MADE_ENTRIES = ("packed-refs", "index", "FETCH_HEAD")
+_MADE_ENTRIES = ("packed-refs", "shallow", "index", "FETCH_HEAD")
 # The state of a merge or of a picked commit: copied, and removed from the real directory when git has finished it.
 _STATE_FILES = ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "SQUASH_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _MAX_STATE_BYTES = 1024 * 1024

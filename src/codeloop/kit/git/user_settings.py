@@ -45,6 +45,11 @@ def read_user_settings(environment: Mapping[str, str], facts: RepositoryFacts | 
     return UserSettings(tuple(settings), tuple(reader.included))
 
 
+def read_with_includes(file: Path, environment: Mapping[str, str], facts: RepositoryFacts) -> list[GitSetting]:
+    """Return the settings of a configuration file and of what it includes."""
+    return list(_Reader(environment, facts).read(file))
+
+
 def _list_files(environment: Mapping[str, str]) -> Iterator[Path]:
     if environment.get("GIT_CONFIG_NOSYSTEM", "").lower() not in {"1", "true", "yes", "on"}:
         yield Path(environment.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")

@@ -11,11 +11,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit import fault_injection
+from codeloop.kit.git.user_filters import list_filter_names
 from codeloop.kit.remove_tree import temporary_folder
 from codeloop.workspace.git.linked_trees import list_all_trees, make_linked_tree, remove_linked_tree
 from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import list_unsaved_repositories
-from codeloop.workspace.git.user_filters import list_filter_names
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure, read_line
 
 # The largest file whose conflicts are shown.
@@ -232,8 +232,7 @@ class BranchMerger(Struct, frozen=True):
 def read_identity_options(git: Git) -> list[str]:
     """Return git options that set the user's name and email. Raises GitFailed."""
     real = git.open_folder()
-    # Signing would start a program, which may ask for a passphrase.
-    options = ["-c", "commit.gpgsign=false"]
+    options: list[str] = []
     for name, default in (("user.name", "codeloop"), ("user.email", "codeloop@localhost")):
         options += ("-c", f"{name}={real.get(name) or default}")
     return options

@@ -3,18 +3,18 @@
 git is never given the repository's own git directory: each call has one of ours over its objects (`own_folder.py`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import explain_refused_folder, find_blocking_file, find_git_folder, make_git_call
+from codeloop.kit.git import GitCall, explain_refused_folder, find_blocking_file, find_git_folder, make_git_call
 from codeloop.kit.git.own_folder import RealFolder, UnusableRepository, open_own_folder, read_real_folder
+from codeloop.kit.git.user_filters import make_filter_variables
 from codeloop.kit.programs import find_program
 from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
-from codeloop.workspace.git.user_filters import make_filter_variables
 from codeloop.workspace.process.stream_program import stream_program
 
 _HEADS = "refs/heads/"
@@ -129,7 +129,8 @@ class Git(Struct, frozen=True):
         except OSError as error:
             raise GitFailed(f"{folder} can't be made: {error.strerror}.") from error
         # Without templates: those of the user may have hooks, which are programs.
-        output = await self._start(folder, ("init", "--quiet", "--template="), {}, _OUTPUT_BYTES, VCS_TIME.seconds)
+        arguments = ("init", "--quiet", "--template=")
+        output = await self._start(self._make_call(folder, *arguments), arguments, _OUTPUT_BYTES, VCS_TIME.seconds)
         if output.code != 0:
             raise GitFailed(f"git can't make a repository in {self.root}: {' '.join(output.stderr.split())}")
 
@@ -158,35 +159,28 @@ class Git(Struct, frozen=True):
     ) -> GitOutput:
         """Run git with a git directory of ours, in the work tree. The parameters are as in `run`."""
         real = self.open_folder()
-        variables = {} if index is None else {"GIT_INDEX_FILE": str(index)}
-        if is_trusting:
-            variables |= make_filter_variables(real, self.environment)
         try:
             with open_own_folder(real, self.environment) as own:
-                words = (f"--work-tree={self.root}", *arguments)
-                return await self._start(own, words, variables, max_bytes, seconds, is_trusting=is_trusting)
+                call = self._make_call(own, f"--work-tree={self.root}", *arguments, is_trusting=is_trusting)
+                environment = make_filter_variables(real, call.environment) if is_trusting else call.environment
+                if index is not None:
+                    environment = {**environment, "GIT_INDEX_FILE": str(index)}
+                return await self._start(GitCall(call.command, environment), arguments, max_bytes, seconds)
         except UnusableRepository as error:
             raise GitFailed(str(error)) from error
         except OSError as error:
-            raise GitFailed(f"A temporary folder for git can't be made: {error.strerror}.") from error
+            raise GitFailed(f"A folder for git can't be made: {error}.") from error
 
-    async def _start(
-        self,
-        folder: Path,
-        arguments: tuple[str, ...],
-        variables: Mapping[str, str],
-        max_bytes: int,
-        seconds: float,
-        *,
-        is_trusting: bool = False,
-    ) -> GitOutput:
-        """Start git. `variables`: added to those of the call."""
+    def _make_call(self, folder: Path, *arguments: str, is_trusting: bool = False) -> GitCall:
         program = find_program("git", self.environment.get("PATH"))
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
-        call = make_git_call(
+        return make_git_call(
             folder, *arguments, environment=self.environment, uses_user_settings=is_trusting, program=program
         )
+
+    async def _start(self, call: GitCall, arguments: Sequence[str], max_bytes: int, seconds: float) -> GitOutput:
+        """Start git. `arguments`: those of the call that an error may name."""
         data = bytearray()
 
         def feed(chunk: bytes) -> bool:
@@ -195,8 +189,7 @@ class Git(Struct, frozen=True):
             return len(data) > max_bytes
 
         try:
-            environment = {**call.environment, **variables}
-            program_result = await stream_program(call.command, self.root, environment, feed, seconds)
+            program_result = await stream_program(call.command, self.root, call.environment, feed, seconds)
         except (OSError, ValueError) as error:
             raise GitFailed(f"git can't be run in {self.root}: {error}.") from error
         if program_result.stop_reason == "time":

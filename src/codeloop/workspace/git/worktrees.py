@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.git.own_folder import RealFolder
+from codeloop.kit.git.user_filters import list_filter_names
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import WORKTREE_TIME
@@ -26,7 +27,6 @@ from codeloop.workspace.git.linked_trees import (
 )
 from codeloop.workspace.git.repository import Git, GitOutput
 from codeloop.workspace.git.submodules import forget_submodules, list_submodules, list_unsaved_repositories
-from codeloop.workspace.git.user_filters import list_filter_names
 from codeloop.workspace.git.working_diff import list_changes
 
 _FILES_SHOWN = 3

@@ -40,11 +40,11 @@ def list_filter_names(real: RealFolder, environment: Mapping[str, str]) -> froze
 
 
 def make_filter_variables(real: RealFolder, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables by which git knows the filters, beyond those of the user's plain settings.
+    """Return `environment` (that of a call of git) with the variables by which git knows the filters.
 
-    Raises OSError: a folder that a filter keeps files in can't be made.
+    Those that the user's plain settings name need none. Raises OSError: a folder for files of a filter can't be made.
     """
-    variables: dict[str, str] = {}
+    variables = dict(environment)
     # Conditions of the user's includes are about the repository's own folder, which git does not see.
     for file in real.user.included:
         variables |= make_git_settings({"include.path": str(file)}, variables)
