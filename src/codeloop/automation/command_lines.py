@@ -5,10 +5,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from codeloop.kit.git import GitCall, explain_refused_folder, find_git_folder, make_git_call
+from codeloop.kit.git import GitCall, explain_refused_folder, find_git, find_git_folder, make_git_call
 from codeloop.kit.git.own_folder import UnusableRepository, open_own_folder, read_real_folder
 from codeloop.kit.git.user_filters import make_filter_variables
-from codeloop.kit.programs import find_program
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
 # With -P, Python does not look for modules in the current folder first: it may be a project with a file `codeloop.py`.
@@ -29,7 +28,7 @@ def open_git_call(
     our own instead. Neither: the command makes one, or needs none. `uses_filters`: those of the user, and git-lfs, run
     in the tree. Raises CodeloopError: git is not installed, or the tree has no repository of its own.
     """
-    program = find_program("git", environment.get("PATH"))
+    program = find_git(environment)
     if program is None:
         raise UsageProblem("git was not found on the PATH. Install it, then try again.")
 

@@ -80,7 +80,7 @@ def make_git_call(
     variable of `environment` leads git elsewhere. `uses_user_settings`: the user's own configuration is read as well.
     `is_online`: git may talk to other repositories. `program`: the path of git; if left out, the git on the PATH.
     """
-    program = program or find_program("git", environment.get("PATH")) or _MISSING_GIT
+    program = program or find_git(environment) or _MISSING_GIT
     safe_environment = make_safe_environment(environment)
     variables = {name: value for name, value in safe_environment.items() if not name.startswith("GIT_")}
     variables |= _SAFE_ENVIRONMENT
@@ -95,6 +95,11 @@ def make_git_call(
     options = (*_SAFE_OPTIONS, *(_ONLINE_OPTIONS if is_online else _OFFLINE_OPTIONS))
     folder_options = () if folder is None else (f"--git-dir={folder}",)
     return GitCall([program, *options, *folder_options, *arguments], variables)
+
+
+def find_git(environment: Mapping[str, str]) -> str | None:
+    """Return the path of git on the PATH of an environment; None: it is not installed."""
+    return find_program("git", environment.get("PATH"))
 
 
 def make_git_settings(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:

@@ -8,10 +8,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import GitCall, explain_refused_folder, find_blocking_file, find_git_folder, make_git_call
+from codeloop.kit.git import (
+    GitCall,
+    explain_refused_folder,
+    find_blocking_file,
+    find_git,
+    find_git_folder,
+    make_git_call,
+)
 from codeloop.kit.git.own_folder import RealFolder, UnusableRepository, open_own_folder, read_real_folder
 from codeloop.kit.git.user_filters import make_filter_variables
-from codeloop.kit.programs import find_program
 from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
@@ -172,7 +178,7 @@ class Git(Struct, frozen=True):
             raise GitFailed(f"A folder for git can't be made: {error}.") from error
 
     def _make_call(self, folder: Path, *arguments: str, is_trusting: bool = False) -> GitCall:
-        program = find_program("git", self.environment.get("PATH"))
+        program = find_git(self.environment)
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
         return make_git_call(
