@@ -6,6 +6,7 @@ Each feature that changes or reads a repository meets each way to name a program
 import asyncio
 import os
 import shutil
+import subprocess
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -200,7 +201,24 @@ async def compare(it: Trapped, trees: Worktrees) -> None:
         await trees.list_changed_files(each)
 
 
-FEATURES = (create, create_sparse, remove, reset, merge, merge_both_sides, rebase, move, compare)
+async def apply_a_patch(it: Trapped, trees: Worktrees) -> None:
+    patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n-1\n+eins\n 2\n 3\n"
+    (it.folder / "patch").write_text(patch)
+    assert (await trees.git.run("apply", "--whitespace=nowarn", str(it.folder / "patch"))).code == 0
+    assert (it.root / "a.txt").read_text() == "eins\n2\n3\n"
+
+
+async def find_branches(it: Trapped, trees: Worktrees) -> None:
+    default = await trees.git.find_default_branch()
+    assert default is not None
+    assert default.name == "main"
+    assert await Git(it.tree, it.environment).read_branch() == "codeloop/one"
+
+
+FEATURES = (
+    *(create, create_sparse, remove, reset, merge, merge_both_sides, rebase, move, compare, apply_a_patch),
+    find_branches,
+)
 Feature = Callable[[Trapped, Worktrees], Awaitable[None]]
 
 
@@ -268,3 +286,23 @@ async def test_two_calls_at_once_have_folders_of_their_own(trapped: Trapped) -> 
     tree = Git(trapped.tree, trapped.environment)
     commits = await asyncio.gather(*(tree.resolve_commit("HEAD") for _ in range(8)))
     assert len(set(commits)) == 1
+
+
+@pytest.mark.slow
+async def test_work_trees_of_a_repository_with_reftables(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    try:
+        git(tmp_path, "init", "-q", "-b", "main", "--ref-format=reftable", str(root))
+    except subprocess.CalledProcessError:
+        pytest.skip("this git has no reftables")
+    repository(root, {"a.txt": "a\n"})
+    trees = Worktrees(Git(root, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}))
+    await trees.add(tmp_path / "one", "codeloop/one")
+    tree, merger = await trees.open_tree(tmp_path / "one"), BranchMerger(trees)
+    write(tree.root, {"b.txt": "b\n"})
+    assert await merger.commit_all(tree, "more") == ["b.txt"]
+    assert (await merger.merge("codeloop/one", "main", "merge")).commit is not None
+    assert git(root, "status", "--porcelain") == ""
+    assert (root / "b.txt").read_text() == "b\n"
+    await trees.remove(tree.root)
+    assert git(root, "branch", "--format=%(refname)").split() == ["refs/heads/main"]

@@ -6,7 +6,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.git.own_folder import read_head
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import read_start_or_empty
+from codeloop.workspace.git.repository import Git
 
 _POINTER_BYTES = 4096
 _BRANCH_PREFIX = "ref: refs/heads/"
@@ -22,6 +23,8 @@ _BRANCH_PREFIX = "ref: refs/heads/"
 _REBASED_BRANCH_FILES = ("rebase-merge/head-name", "rebase-apply/head-name")
 _UNUSUAL = re.compile(r"[^\w.-]+|^[.-]+|\.lock$", re.ASCII)
 _MAX_NAME_CHARS = 60
+# The folder with the references, and HEAD, of a repository that keeps them in git's newer format.
+_REFTABLE = "reftable"
 
 
 class LinkedTree(NamedTuple):
@@ -57,16 +60,36 @@ def list_all_trees(common: Path) -> list[LinkedTree]:
     return [*main, *list_linked_trees(common)]
 
 
-def make_linked_tree(common: Path, folder: Path, head: str) -> None:
-    """Make a work tree without files. `folder`: does not exist, or is empty; `head`: the text of its HEAD.
+async def make_linked_tree(common: Path, tree: Git, head: str) -> None:
+    """Make a work tree without files. Its folder does not exist, or is empty; `head`: the text of its HEAD.
 
-    Blocks. Raises OSError.
+    Raises OSError, GitFailed.
     """
+    await asyncio.to_thread(_make_linked_tree, common, tree.root, head)
+    if (common / _REFTABLE).exists():
+        branch = head.removeprefix("ref: ")
+        words = ("symbolic-ref", "HEAD", branch) if branch != head else ("update-ref", "--no-deref", "HEAD", head)
+        await tree.run(*words)
+
+
+async def find_branch(tree: LinkedTree, environment: Mapping[str, str]) -> str | None:
+    """Return the branch that is checked out in a work tree, however it is stored. Raises GitFailed."""
+    return await Git(tree.folder, environment).read_branch() if (tree.git_folder / _REFTABLE).exists() else tree.branch
+
+
+def _make_linked_tree(common: Path, folder: Path, head: str) -> None:
     git_folder = _make_git_folder(common, folder.name)
     try:
         # git forgets no work tree that is locked, and this one is not whole yet.
         (git_folder / "locked").write_text("initializing\n", encoding="utf-8")
         (git_folder / "logs").mkdir()
+        if (common / _REFTABLE).exists():
+            # As git does, so that a version which knows no reftables takes it for no repository.
+            head = "ref: refs/heads/.invalid"
+            for name in ("refs", _REFTABLE):
+                (git_folder / name).mkdir()
+            (git_folder / "refs" / "heads").write_text("this repository uses the reftable format\n", encoding="utf-8")
+            (git_folder / _REFTABLE / "tables.list").touch()
         (git_folder / "HEAD").write_text(f"{head}\n", encoding="utf-8", errors="surrogateescape")
         (git_folder / "commondir").write_text("../..\n", encoding="utf-8")
         folder.mkdir(exist_ok=True)

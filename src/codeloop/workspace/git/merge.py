@@ -13,7 +13,7 @@ from msgspec import Struct
 from codeloop.kit import fault_injection
 from codeloop.kit.git.user_filters import list_filter_names
 from codeloop.kit.remove_tree import temporary_folder
-from codeloop.workspace.git.linked_trees import list_all_trees, make_linked_tree, remove_linked_tree
+from codeloop.workspace.git.linked_trees import find_branch, list_all_trees, make_linked_tree, remove_linked_tree
 from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import list_unsaved_repositories
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure, read_line
@@ -146,10 +146,10 @@ class BranchMerger(Struct, frozen=True):
             raise WorktreeRefused(f"{tree.root} has no commit yet. Commit something first.")
         # In a work tree without files, where git writes only those in conflict: neither a conflict nor a crash leaves
         # half a rebase in the user's.
-        with tempfile.TemporaryDirectory(prefix="codeloop-git-") as name:
-            scratch, common = Git(Path(name, "tree"), tree.environment), tree.open_folder().common
+        with temporary_folder("codeloop-git-") as folder:
+            scratch, common = Git(folder / "tree", tree.environment), tree.open_folder().common
             try:
-                await asyncio.to_thread(make_linked_tree, common, scratch.root, old)
+                await make_linked_tree(common, scratch, old)
                 result = await self._rebase_apart(scratch, onto_commit, read_identity_options(tree))
             finally:
                 await remove_linked_tree(common, scratch.root)
@@ -226,7 +226,10 @@ class BranchMerger(Struct, frozen=True):
     async def _find_checkout(self, branch: str) -> Path | None:
         """Return the work tree in which a branch is checked out, if any."""
         trees = await asyncio.to_thread(list_all_trees, self.worktrees.git.open_folder().common)
-        return next((tree.folder for tree in trees if tree.branch == branch), None)
+        for tree in trees:
+            if await find_branch(tree, self.worktrees.environment) == branch:
+                return tree.folder
+        return None
 
 
 def read_identity_options(git: Git) -> list[str]:

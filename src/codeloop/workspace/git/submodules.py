@@ -63,7 +63,7 @@ async def check_out_submodules(git: Git) -> list[str]:
     for submodule in await list_submodules(git):
         tree = Git(git.root / submodule.path, git.environment)
         try:
-            await asyncio.to_thread(make_linked_tree, submodule.repository, tree.root, submodule.commit)
+            await make_linked_tree(submodule.repository, tree, submodule.commit)
             output = await tree.run(
                 "reset", "--quiet", "--hard", "--no-recurse-submodules", seconds=WORKTREE_TIME.seconds
             )

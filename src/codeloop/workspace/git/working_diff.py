@@ -8,7 +8,6 @@ import asyncio
 import os
 import re
 import stat
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -19,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codeloop.kit.git import compute_blob_id
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.limits import VCS_FILE, VCS_FILES, VCS_INDEX, VCS_PATCH, VCS_PATCHES, VCS_TIME
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
@@ -74,9 +74,9 @@ async def list_changes(git: Git, base: str | None, context: int | None) -> list[
     tree = base or (_EMPTY_TREE_SHA256 if uses_sha256 else EMPTY_TREE)
     patches = () if context is None else ("--patch", f"--unified={context}")
     max_bytes = _NAMES_BYTES + (0 if context is None else VCS_PATCHES.value)
-    with tempfile.TemporaryDirectory(prefix="codeloop-git-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder("codeloop-git-") as folder:
         # In an index of its own: `git diff` writes what it has learnt to the one that it is given.
-        index = Path(folder, "index")
+        index = folder / "index"
         await asyncio.to_thread(_copy_index, git, index)
         output, names = await asyncio.gather(
             _compare(git, (*_DIFF_ARGUMENTS, *patches, tree, "--"), max_bytes, index),

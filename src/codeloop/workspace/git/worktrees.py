@@ -81,19 +81,15 @@ class Worktrees(Struct, frozen=True):
         if os.path.lexists(folder):
             raise WorktreeRefused(f"{folder} exists already. Choose another name.")
         common, commit = self.git.open_folder().common, await self.git.resolve_commit(start) or ""
-        if (common / "reftable").exists():
-            raise WorktreeRefused(
-                f"{self.git.root} keeps its branches in git's reftables, where codeloop can't make a work tree. "
-                f"Make it by: git worktree add {folder}"
-            )
         if branch is not None:
             output = await self.git.run("branch", "--quiet", "--no-track", "--", branch, commit)
             if output.code != 0:
                 raise WorktreeRefused(f"git can't make the branch {branch}: {describe_failure(output)}")
         try:
             head = commit if branch is None else f"ref: refs/heads/{branch}"
-            await asyncio.to_thread(make_linked_tree, common, folder, head)
-            output = await self._fill(Git(folder, self.environment), sparse)
+            tree = Git(folder, self.environment)
+            await make_linked_tree(common, tree, head)
+            output = await self._fill(tree, sparse)
             failure = "" if output.code == 0 else describe_failure(output)
         except OSError as error:
             failure = f"{error}."
@@ -164,6 +160,7 @@ class Worktrees(Struct, frozen=True):
         if branch is None or await self.git.resolve_commit(f"refs/heads/{branch}") is None:
             return True
         trees = await asyncio.to_thread(list_all_trees, self.git.open_folder().common)
+        # git itself knows those that are checked out, wherever that is stored.
         if any(branch in tree.used_branches for tree in trees):
             return False
         if await count_unshared_commits(self.git, f"refs/heads/{branch}"):
