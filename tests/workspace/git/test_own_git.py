@@ -274,6 +274,18 @@ async def test_settings_that_change_all_the_time_start_nothing(trapped: Trapped,
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_trusted", [False, True], ids=["untrusted", "trusted"])
+async def test_filters_of_the_users_own_settings_run_where_trusted(trapped: Trapped, *, is_trusted: bool) -> None:
+    condition = f'[includeIf "gitdir:{trapped.folder}/"]\n\tpath = filters\n'
+    (trapped.folder / "home/.gitconfig").write_text(condition)
+    trapped.write_settings(trapped.folder / "home/filters", lambda name: name in {"filter.x.smudge", "filter.x.clean"})
+    trees = Worktrees(Git(trapped.root, trapped.environment), is_trusted=is_trusted)
+    await trees.add(trapped.folder / "two", "codeloop/two")
+    assert (trapped.folder / "two/b.dat").read_text() == "b\n"
+    assert trapped.sprung.exists() is is_trusted
+
+
+@pytest.mark.slow
 def test_the_traps_are_armed(trapped: Trapped) -> None:
     without_process(trapped)
     (trapped.root / "b.dat").write_text("changed\n")

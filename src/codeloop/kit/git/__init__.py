@@ -259,6 +259,11 @@ def find_common_folder(folder: Path) -> Path:
     return Path(os.path.realpath(common))
 
 
+def is_led_elsewhere(folder: Path) -> bool:
+    """Return whether git itself takes objects and settings from elsewhere for a git directory, by a `commondir`."""
+    return os.path.lexists(folder / "commondir") and find_common_folder(folder) == folder
+
+
 def _follow_pointer(file: Path, prefix: bytes, base: Path) -> Path | None:
     """Return the path that a file of git's holds after `prefix`, relative to `base`; None when it holds none."""
     try:

@@ -22,8 +22,10 @@ from codeloop.kit.git.user_settings import RepositoryFacts, UserSettings, read_u
 from codeloop.kit.programs import is_excluded
 from codeloop.kit.small_files import read_start, read_start_or_empty
 
-# Entries of a git directory that all its work trees share, and those of one work tree. LFS and git-crypt keep files.
-_SHARED_ENTRIES = ("objects", "refs", "packed-refs", "shallow", "worktrees", "lfs", "git-crypt")
+# Entries of a git directory that all its work trees share, and those of one work tree.
+_SHARED_ENTRIES = ("objects", "refs", "packed-refs", "shallow", "worktrees")
+# Where filters keep files: git does not look there.
+_FILTER_ENTRIES = ("lfs", "git-crypt")
 _TREE_ENTRIES = ("index", "logs", "reftable", "FETCH_HEAD")
 # git makes these where they are missing, by a file beside them that gets their name.
 _MADE_ENTRIES = ("packed-refs", "shallow", "index", "FETCH_HEAD")
@@ -114,7 +116,7 @@ def open_own_folder(real: RealFolder, environment: Mapping[str, str]) -> Generat
     top = Path(tempfile.mkdtemp(prefix="codeloop-git-", dir=_choose_base()))
     try:
         shared = top / "git"
-        _make_folder(shared, real.common, (*_SHARED_ENTRIES, *_TREE_ENTRIES))
+        _make_folder(shared, real.common, (*_SHARED_ENTRIES, *_TREE_ENTRIES, *_FILTER_ENTRIES))
         (shared / "config").write_text(config, encoding="utf-8")
         (shared / "info" / "exclude").write_bytes(excludes)
         own = shared

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import find_common_folder, find_git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder, is_led_elsewhere
 from codeloop.kit.git.settings import read_settings
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_bounded, read_start
@@ -98,6 +98,8 @@ def _is_bare(folder: Path) -> bool:
 
 def _find_program_reason(folder: Path, top: Path) -> str:
     """Return a clause for the user that names the parts of a repository that may run programs; "": there are none."""
+    if is_led_elsewhere(folder):
+        return "a file, commondir, leads git to another repository"
     common = find_common_folder(folder)
     hooks = common / "hooks"
     for file in (common / "config", folder / "config.worktree"):
