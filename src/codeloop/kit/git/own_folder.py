@@ -9,7 +9,6 @@ files are compared and stored is passed on.
 import os
 import re
 import shlex
-import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from codeloop.kit.git import find_common_folder, is_listed_as_safe
 from codeloop.kit.git.settings import GitSetting, read_file_settings
 from codeloop.kit.git.user_settings import RepositoryFacts, UserSettings, read_user_settings
 from codeloop.kit.programs import is_excluded
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.small_files import read_start, read_start_or_empty
 
 # Entries of a git directory that all its work trees share, and those of one work tree.
@@ -55,7 +55,7 @@ _PASSED_EXTENSIONS = (
 )
 _DROPPED_EXTENSIONS = ("partialclone", "worktreeconfig", "submodulepathconfig")
 _MAX_FORMAT = 1
-_OTHER_BASES = (f"{os.sep}tmp", f"{os.sep}var/tmp")
+_OTHER_BASES = (Path(os.sep, "tmp"), Path(os.sep, "var/tmp"))
 
 
 class UnusableRepository(Exception):
@@ -113,8 +113,7 @@ def open_own_folder(real: RealFolder, environment: Mapping[str, str]) -> Generat
     config = _make_config(real)
     excludes = _read_excludes(real, environment)
     _check_links(real, environment)
-    top = Path(tempfile.mkdtemp(prefix="codeloop-git-", dir=_choose_base()))
-    try:
+    with temporary_folder("codeloop-git-", _choose_base()) as top:
         shared = top / "git"
         _make_folder(shared, real.common, (*_SHARED_ENTRIES, *_TREE_ENTRIES, *_FILTER_ENTRIES))
         (shared / "config").write_text(config, encoding="utf-8")
@@ -133,15 +132,13 @@ def open_own_folder(real: RealFolder, environment: Mapping[str, str]) -> Generat
             yield own
         finally:
             _carry_over(own, real.folder, head, states)
-    finally:
-        shutil.rmtree(top, ignore_errors=True)
 
 
-def _choose_base() -> str:
+def _choose_base() -> Path:
     """Return a folder for temporary files that no command of the agent can write to, if there is one."""
     # A variable may lead it into a project.
-    usual = tempfile.gettempdir()
-    return next((each for each in (usual, *_OTHER_BASES) if Path(each).is_dir() and not is_excluded(each)), usual)
+    usual = Path(tempfile.gettempdir())
+    return next((each for each in (usual, *_OTHER_BASES) if each.is_dir() and not is_excluded(str(each))), usual)
 
 
 def _make_folder(own: Path, real: Path, entries: Iterable[str]) -> None:
